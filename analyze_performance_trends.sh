@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Where every metric goes over the stored runs: slope, last change, sparkline.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+Usage: ./analyze_performance_trends.sh [FOLDER] [ARGUMENTS OF `trend` …]
+
+Prints the trend of every metric over the runs stored in FOLDER (benchmark_results by default).
+
+  ./analyze_performance_trends.sh
+  ./analyze_performance_trends.sh /srv/results --case gemm
+TEXT
+}
+
+results=()
+case "${1:-}" in
+    --help | -h) usage; exit 0 ;;
+    "" | -*) ;;
+    *) results=(--results-dir "$(realpath -m -- "$1")"); shift ;;
+esac
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$here"
+# shellcheck source=scripts/program.sh
+. scripts/program.sh
+program=$(find_program yes) || exit $?
+"$program" trend --metric all "${results[@]+"${results[@]}"}" "$@"

@@ -1,0 +1,136 @@
+//! Numbers to bytes of a data type and back.
+
+use half::{bf16, f16};
+use rsb_model::Dtype;
+
+use crate::random::Values;
+
+/// The relative step between neighbouring numbers of `dtype`; zero for integers.
+pub const fn epsilon(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F64 => f64::EPSILON,
+        Dtype::F32 => f32::EPSILON as f64,
+        Dtype::Tf32 | Dtype::F16 => 1.0 / 1024.0,
+        Dtype::Bf16 => 1.0 / 128.0,
+        Dtype::Fp8 => 1.0 / 8.0,
+        Dtype::I8 | Dtype::I4 => 0.0,
+    }
+}
+
+/// Whether [`encode`] and [`decode`] know the type.
+pub const fn is_known(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
+}
+
+/// `value` as a buffer of `dtype` keeps it.
+pub fn round(dtype: Dtype, value: f64) -> f64 {
+    match dtype {
+        Dtype::F32 | Dtype::Tf32 => f64::from(value as f32),
+        Dtype::F16 => f16::from_f64(value).to_f64(),
+        Dtype::Bf16 => bf16::from_f64(value).to_f64(),
+        Dtype::I8 => value.round().clamp(-128.0, 127.0),
+        Dtype::F64 | Dtype::Fp8 | Dtype::I4 => value,
+    }
+}
+
+/// Bytes of `values` in `dtype`; nothing for a type that is not known.
+pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
+    match dtype {
+        Dtype::F64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        Dtype::F32 => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
+        Dtype::F16 => values.iter().flat_map(|&value| f16::from_f64(value).to_le_bytes()).collect(),
+        Dtype::Bf16 => values.iter().flat_map(|&value| bf16::from_f64(value).to_le_bytes()).collect(),
+        Dtype::I8 => values.iter().map(|&value| (round(dtype, value) as i8).cast_unsigned()).collect(),
+        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Vec::new(),
+    }
+}
+
+/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held.
+pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
+    out.clear();
+    match dtype {
+        Dtype::F64 => out.extend(words(bytes).map(f64::from_le_bytes)),
+        Dtype::F32 => out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word)))),
+        Dtype::F16 => out.extend(words(bytes).map(|word| f16::from_le_bytes(word).to_f64())),
+        Dtype::Bf16 => out.extend(words(bytes).map(|word| bf16::from_le_bytes(word).to_f64())),
+        Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
+        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => {}
+    }
+}
+
+/// As [`decode_into`], fresh.
+pub fn decode(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
+    let mut out = Vec::new();
+    decode_into(dtype, bytes, &mut out);
+    out
+}
+
+fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
+    bytes.as_chunks::<N>().0.iter().copied()
+}
+
+/// Bytes of `count` elements of `values` from `start` on, put into `out` in place of what it held.
+pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, out: &mut Vec<u8>) {
+    out.clear();
+    if dtype == Dtype::F64 {
+        let mut wide = vec![0.0; count];
+        values.fill_f64(start, &mut wide);
+        out.extend(wide.iter().flat_map(|value| value.to_le_bytes()));
+        return;
+    }
+    let mut narrow = vec![0.0; count];
+    values.fill_f32(start, &mut narrow);
+    match dtype {
+        Dtype::F32 => out.extend(narrow.iter().flat_map(|value| value.to_le_bytes())),
+        Dtype::F16 => out.extend(narrow.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes())),
+        Dtype::Bf16 => out.extend(narrow.iter().flat_map(|&value| bf16::from_f32(value).to_le_bytes())),
+        _ => {}
+    }
+}
+
+/// The same elements as numbers, as the buffer keeps them.
+pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]) {
+    if dtype == Dtype::F64 {
+        values.fill_f64(start, out);
+        return;
+    }
+    let mut narrow = vec![0.0; out.len()];
+    values.fill_f32(start, &mut narrow);
+    for (wide, &value) in out.iter_mut().zip(&narrow) {
+        *wide = if dtype == Dtype::F32 { f64::from(value) } else { round(dtype, f64::from(value)) };
+    }
+}
+
+/// A little-endian word.
+pub fn word(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Distribution;
+
+    #[test]
+    fn numbers_survive_their_own_rounding() {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
+            let rounded: Vec<f64> = [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
+            assert_eq!(decode(dtype, &encode(dtype, &rounded)), rounded, "{dtype}");
+            assert!(is_known(dtype));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_reference_expects() {
+        let values = Values::new(5, 2, Distribution::Signed);
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
+            let mut bytes = Vec::new();
+            encode_values(dtype, &values, 77, 50, &mut bytes);
+            let mut expected = vec![0.0; 50];
+            rounded_values(dtype, &values, 77, &mut expected);
+            assert_eq!(decode(dtype, &bytes), expected, "{dtype}");
+            let one_by_one: Vec<f64> = (77..127).map(|position| values.at(dtype, position)).collect();
+            assert_eq!(expected, one_by_one, "{dtype}");
+        }
+    }
+}

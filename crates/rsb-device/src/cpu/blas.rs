@@ -1,0 +1,174 @@
+//! BLAS libraries found at run time. Nothing is linked: a library or a symbol that is missing is a value with a cure.
+#![allow(unsafe_code)]
+
+use std::env;
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use libloading::Library;
+use rsb_model::Reason;
+
+/// `cblas_?gemm`: layout, transposes, sizes, alpha, A, B, beta, C, with elements of `E` in A and B and of `C` in C.
+type GemmFn<E, C> = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    C,
+    *const E,
+    c_int,
+    *const E,
+    c_int,
+    C,
+    *mut C,
+    c_int,
+);
+
+/// What is used of a library, with 32-bit integers (LP64).
+pub(super) struct Blas {
+    pub(super) name: &'static str,
+    pub(super) sgemm: Option<GemmFn<f32, f32>>,
+    pub(super) dgemm: Option<GemmFn<f64, f64>>,
+    /// bf16 in, f32 out.
+    pub(super) sbgemm: Option<GemmFn<u16, f32>>,
+    set_threads: Option<unsafe extern "C" fn(c_int)>,
+}
+
+/// Where the names of one library differ from those of another.
+struct Kind {
+    name: &'static str,
+    files: &'static [&'static str],
+    sbgemm: &'static str,
+    set_threads: &'static str,
+    cure: &'static str,
+}
+
+const OPENBLAS: Kind = Kind {
+    name: "openblas",
+    files: &["libopenblas.so.0", "libopenblas.so", "libopenblas.0.dylib", "libopenblas.dll"],
+    sbgemm: "cblas_sbgemm",
+    set_threads: "openblas_set_num_threads",
+    cure: "install OpenBLAS (Debian and Ubuntu: libopenblas0-pthread; Fedora: openblas-threads)",
+};
+
+const MKL: Kind = Kind {
+    name: "mkl",
+    files: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so", "mkl_rt.2.dll"],
+    sbgemm: "cblas_gemm_bf16bf16f32",
+    set_threads: "MKL_Set_Num_Threads",
+    cure: "install oneMKL (`pip install mkl` in the active environment will do) or set MKLROOT",
+};
+
+impl Blas {
+    /// OpenBLAS, loaded on first use and then kept: it has threads of its own that cannot be unloaded.
+    pub(super) fn openblas() -> Result<&'static Self, Reason> {
+        static LIBRARY: OnceLock<Result<Blas, Reason>> = OnceLock::new();
+        LIBRARY.get_or_init(|| load(&OPENBLAS)).as_ref().map_err(Clone::clone)
+    }
+
+    /// oneMKL, likewise.
+    pub(super) fn mkl() -> Result<&'static Self, Reason> {
+        static LIBRARY: OnceLock<Result<Blas, Reason>> = OnceLock::new();
+        LIBRARY.get_or_init(|| load(&MKL)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Sets how many threads the next products use. The libraries keep one number for the whole process.
+    pub(super) fn set_threads(&self, threads: usize) {
+        if let Some(set) = self.set_threads {
+            // SAFETY: both functions take a positive number and can be called at any time.
+            unsafe { set(c_int::try_from(threads).unwrap_or(1)) };
+        }
+    }
+}
+
+fn load(kind: &Kind) -> Result<Blas, Reason> {
+    let candidates = kind.files.iter().flat_map(|file| {
+        std::iter::once(PathBuf::from(file)).chain(folders().into_iter().map(move |folder| folder.join(file)))
+    });
+    // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name.
+    let library = candidates.into_iter().find_map(|path| unsafe { Library::new(path) }.ok()).ok_or_else(|| {
+        let files = kind.files.iter().take(2).copied().collect::<Vec<_>>().join(" or ");
+        Reason::new(
+            kind.name,
+            format!("{files} is neither on the library path nor in the active environment"),
+            kind.cure,
+        )
+    })?;
+    // Never unloaded: its threads and its pointers live as long as the process.
+    let library: &'static Library = Box::leak(Box::new(library));
+    if kind.name == MKL.name {
+        choose_threading(library);
+    }
+    let blas = Blas {
+        name: kind.name,
+        sgemm: symbol(library, "cblas_sgemm"),
+        dgemm: symbol(library, "cblas_dgemm"),
+        sbgemm: symbol(library, kind.sbgemm),
+        set_threads: symbol(library, kind.set_threads),
+    };
+    if blas.sgemm.is_none() && blas.dgemm.is_none() {
+        return Err(Reason::new(kind.name, "the library has no CBLAS interface", kind.cure));
+    }
+    Ok(blas)
+}
+
+/// A function of the library, if it has it.
+fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
+    // SAFETY: every caller names a documented function of these libraries, and `F` is its signature.
+    unsafe { library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
+}
+
+/// oneMKL ends the process when its threading run time is missing: pick one that is there before it looks.
+fn choose_threading(library: &'static Library) {
+    const SEQUENTIAL: c_int = 1;
+    const GNU: c_int = 3;
+    // SAFETY: OpenMP run times have no initialisers with requirements, and they stay loaded for oneMKL.
+    let there = |file: &str| unsafe { Library::new(file) }.map(std::mem::forget).is_ok();
+    let layer = if folders().iter().any(|folder| there(&folder.join("libiomp5.so").to_string_lossy()))
+        || there("libiomp5.so")
+    {
+        return;
+    } else if there("libgomp.so.1") {
+        GNU
+    } else {
+        SEQUENTIAL
+    };
+    if let Some(set) = symbol::<unsafe extern "C" fn(c_int) -> c_int>(library, "MKL_Set_Threading_Layer") {
+        // SAFETY: a documented value, before any other call.
+        unsafe { set(layer) };
+    }
+}
+
+/// Folders beside the library path in which a library may lie.
+fn folders() -> Vec<PathBuf> {
+    let under = |variable: &str, below: &[&str]| -> Vec<PathBuf> {
+        let root = env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from);
+        root.map(|root| below.iter().map(|folder| root.join(folder)).collect()).unwrap_or_default()
+    };
+    let mut all = under("MKLROOT", &["lib", "lib/intel64"]);
+    all.extend(under("VIRTUAL_ENV", &["lib"]));
+    all.extend(under("CONDA_PREFIX", &["lib"]));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_missing_is_a_reason_with_a_cure() {
+        let nowhere = Kind { files: &["libno-such-blas.so.7"], ..OPENBLAS };
+        let reason = load(&nowhere).err().unwrap();
+        assert!(reason.why.contains("libno-such-blas.so.7") && reason.cure.contains("install"), "{reason}");
+    }
+
+    #[test]
+    fn a_library_without_cblas_is_refused() {
+        let c_library = Kind { files: &["libc.so.6", "libSystem.dylib", "msvcrt.dll"], ..OPENBLAS };
+        let reason = load(&c_library).err().unwrap();
+        assert!(reason.why.contains("CBLAS"), "{reason}");
+    }
+}

@@ -1,0 +1,237 @@
+//! The traits that every backend implements: a device allocates, moves and prepares; a stream launches; an event marks a time.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use rsb_model::environment::Cache;
+use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
+use serde::{Deserialize, Serialize};
+
+use crate::operation::Operation;
+
+/// A way to reach devices.
+pub trait Backend {
+    /// Which.
+    fn id(&self) -> BackendId;
+
+    /// The devices it finds, or why there is none.
+    ///
+    /// # Errors
+    /// When a library, driver, permission or device is missing: what, why, cure.
+    fn devices(&self) -> Result<Vec<DeviceInfo>, Reason>;
+
+    /// Opens the device at `index` of [`Backend::devices`].
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason>;
+}
+
+/// What a device is and can do at most. Unknown is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// Backend and position.
+    pub device: DeviceRefText,
+    /// Marketing name.
+    pub name: String,
+    /// What kind of hardware it is.
+    pub device_type: DeviceType,
+    /// Compute units, multiprocessors, or usable threads of a processor.
+    pub units: u32,
+    /// Memory that a benchmark may take at most, in bytes.
+    pub usable_memory_bytes: u64,
+    /// Data caches, nearest first; the last one sizes flushes.
+    pub caches: Vec<Cache>,
+    /// Highest memory bandwidth that the hardware can have, in GB/s.
+    pub peak_bandwidth_gb_s: Option<f64>,
+}
+
+/// A [`DeviceRef`] as documents carry it: `cpu:0`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceRefText(pub String);
+
+impl From<DeviceRef> for DeviceRefText {
+    fn from(device: DeviceRef) -> Self {
+        Self(device.to_string())
+    }
+}
+
+impl DeviceInfo {
+    /// Bytes of the largest cache, where there is one.
+    pub fn last_level_cache_bytes(&self) -> Option<u64> {
+        self.caches.iter().map(|cache| cache.size_bytes).max()
+    }
+}
+
+/// Memory of a device. Only the backend that made it can look inside. Clones share it, and it is freed with the last
+/// one, so that a kernel can keep what it works on. It stays on its thread: nothing else orders reads and writes.
+#[derive(Clone)]
+pub struct Buffer {
+    bytes: u64,
+    storage: Rc<dyn Any>,
+}
+
+impl Buffer {
+    /// Wraps a backend's own storage of `bytes` bytes.
+    pub fn new<T: Any>(bytes: u64, storage: T) -> Self {
+        Self { bytes, storage: Rc::new(storage) }
+    }
+
+    /// Size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The backend's own storage, when it is a `T`.
+    pub fn storage<T: 'static>(&self) -> Option<&T> {
+        self.storage.downcast_ref()
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buffer").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Why a device did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// This device cannot do it: a data type, an instruction, a library. The case is skipped.
+    #[error("{0}")]
+    Unsupported(Reason),
+    /// It should have worked: out of memory, launch failure, device lost. The case fails.
+    #[error("{0}")]
+    Failed(Reason),
+}
+
+/// How an operation is to be carried out where there is a choice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Processor threads; `None` for one. Ignored by GPUs.
+    pub threads: Option<u32>,
+    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `rocblas`); `None` for the device's own choice.
+    pub provider: Option<String>,
+}
+
+/// One unit of a backend.
+pub trait Device {
+    /// What it is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Memory of `bytes` bytes, zeroed.
+    ///
+    /// # Errors
+    /// When there is not that much.
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError>;
+
+    /// Copies `bytes` into `buffer` from byte `offset` on.
+    ///
+    /// # Errors
+    /// When they do not fit or the copy fails.
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies from byte `offset` of `buffer` on to `bytes`.
+    ///
+    /// # Errors
+    /// When there are not that many or the copy fails.
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Compiles or chooses the kernel for `operation`, bound to `buffers`, which are in the order and of the sizes
+    /// that [`Operation::buffers`] says. The kernel keeps clones of them.
+    ///
+    /// # Errors
+    /// When this device cannot do it.
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError>;
+
+    /// A queue of work.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError>;
+
+    /// Evicts what was touched before from every cache, outside any timing.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    fn flush_caches(&self) -> Result<(), DeviceError>;
+
+    /// Hardware counters of the first-level data cache.
+    ///
+    /// # Errors
+    /// When the device has none, or they may not be read here: what, why, cure.
+    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+        Err(Reason::new(
+            "cache counters",
+            format!("{} offers none to programs", self.info().name),
+            "measure cache-hit-rate on the CPU, or use the vendor's profiler",
+        ))
+    }
+}
+
+/// Hardware counters of the first-level data cache, for the thread that opened them.
+pub trait Counters {
+    /// Sets them to zero and starts them.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn start(&mut self) -> Result<(), DeviceError>;
+
+    /// Stops and reads them.
+    ///
+    /// # Errors
+    /// When the system refuses, or never scheduled them.
+    fn stop(&mut self) -> Result<CacheCounts, DeviceError>;
+}
+
+/// Reads of the first-level data cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// All.
+    pub reads: u64,
+    /// Those that missed.
+    pub misses: u64,
+}
+
+/// An operation ready to run.
+pub trait Kernel {
+    /// Starts it once. On devices that run on their own it has not ended on return; only the stream knows.
+    ///
+    /// # Errors
+    /// When the launch fails.
+    fn launch(&mut self) -> Result<(), DeviceError>;
+
+    /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
+    fn provider(&self) -> String;
+}
+
+/// A queue of work with a clock of its own.
+pub trait Stream {
+    /// Marks the present point of the queue.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn record(&mut self) -> Result<Event, DeviceError>;
+
+    /// Waits until everything before is done.
+    ///
+    /// # Errors
+    /// When something before failed.
+    fn synchronize(&mut self) -> Result<(), DeviceError>;
+
+    /// Nanoseconds of device time between two marks, both passed.
+    ///
+    /// # Errors
+    /// When a mark is not of this stream, or not passed.
+    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError>;
+}
+
+/// A mark in a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event(pub u64);

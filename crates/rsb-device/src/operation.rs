@@ -1,0 +1,237 @@
+//! What a device can be asked to do, as data: one point of one operation with its sizes and types.
+//!
+//! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
+
+mod tensor;
+mod traffic;
+
+pub use tensor::{
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic, Reduce, ReduceOp,
+};
+pub use traffic::{Allocate, Churn, PointerChase, Stores, Stream, StreamPattern, Touch};
+
+use rsb_model::Dtype;
+use serde::{Deserialize, Serialize};
+
+/// The factor s of [`StreamPattern::Write`] and [`StreamPattern::Triad`], as in the STREAM benchmark.
+pub const STREAM_SCALAR: f64 = 3.0;
+
+/// What layer norm adds to the variance before the root.
+pub const LAYER_NORM_EPSILON: f64 = 1e-5;
+
+/// One point of one operation. Sizes are in elements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "operation")]
+pub enum Operation {
+    /// Memory traffic, after the STREAM benchmark.
+    Stream(Stream),
+    /// Dependent reads along a random cycle: the latency of memory.
+    PointerChase(PointerChase),
+    /// `y = f(x)` or `y = f(x, z)`, element by element.
+    Elementwise(Elementwise),
+    /// All elements to one.
+    Reduce(Reduce),
+    /// Softmax or layer norm along rows.
+    Normalize(Normalize),
+    /// 2-D convolution, NCHW.
+    Convolution(Convolution),
+    /// C ← alpha·op(A)·op(B) + beta·C, row-major, batched.
+    Gemm(Gemm),
+    /// Independent multiply-adds in registers: the highest arithmetic rate.
+    PeakArithmetic(PeakArithmetic),
+    /// Memory taken from the system and given back.
+    Allocate(Allocate),
+    /// Many allocations of many sizes, freed and replaced at random.
+    Churn(Churn),
+}
+
+/// How a kernel uses a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Only read. Filled before the first launch.
+    Input,
+    /// Only written. Nothing may depend on what it held before.
+    Output,
+    /// Read and written. Filled before the first launch.
+    InOut,
+}
+
+/// One buffer of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// How it is used.
+    pub role: Role,
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// How many.
+    pub elements: u64,
+}
+
+impl BufferSpec {
+    /// `elements` of `dtype`.
+    pub const fn new(role: Role, dtype: Dtype, elements: u64) -> Self {
+        Self { role, dtype, elements }
+    }
+
+    /// One unsigned 64-bit word in little-endian order, carried as eight `i8`: a checksum, an index, a position.
+    pub const fn word(role: Role) -> Self {
+        Self::new(role, Dtype::I8, 8)
+    }
+
+    /// Size in bytes; saturated for an absurd number of elements, which no device has the memory for.
+    pub const fn bytes(&self) -> u64 {
+        if self.elements > u64::MAX / 64 { u64::MAX } else { self.dtype.bytes(self.elements) }
+    }
+}
+
+impl Operation {
+    /// The buffers it works on, in the order in which a device expects them.
+    pub fn buffers(&self) -> Vec<BufferSpec> {
+        match self {
+            Self::Stream(stream) => stream.buffers(),
+            Self::PointerChase(chase) => {
+                vec![BufferSpec::new(Role::Input, Dtype::I8, chase.bytes()), BufferSpec::word(Role::InOut)]
+            }
+            Self::Elementwise(op) => {
+                let mut all = vec![BufferSpec::new(Role::Input, op.dtype, op.elements); op.op.inputs()];
+                all.push(BufferSpec::new(Role::Output, op.dtype, op.elements));
+                all
+            }
+            Self::Reduce(op) => vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()],
+            Self::Normalize(op) => op.buffers(),
+            Self::Convolution(op) => op.buffers(),
+            Self::Gemm(op) => op.buffers(),
+            Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.dtype, 1)],
+            Self::Allocate(_) => Vec::new(),
+            Self::Churn(_) => vec![BufferSpec::new(Role::Output, Dtype::F64, 2)],
+        }
+    }
+
+    /// Bytes of all its buffers together.
+    pub fn footprint_bytes(&self) -> u64 {
+        self.buffers().iter().fold(self.hidden_bytes(), |sum, buffer| sum.saturating_add(buffer.bytes()))
+    }
+
+    /// Memory that it takes beside its buffers.
+    fn hidden_bytes(&self) -> u64 {
+        match self {
+            Self::Allocate(allocate) => allocate.bytes,
+            Self::Churn(churn) => churn.live_bytes.saturating_mul(2),
+            _ => 0,
+        }
+    }
+
+    /// Arithmetic operations of one launch: a multiply-add counts as two, a transcendental function as one.
+    pub fn flops(&self) -> f64 {
+        match self {
+            Self::Stream(stream) => match stream.pattern {
+                StreamPattern::Triad => 2.0 * stream.elements as f64,
+                StreamPattern::Read | StreamPattern::Write | StreamPattern::Copy => 0.0,
+            },
+            Self::Elementwise(op) => op.op.flops_per_element() * op.elements as f64,
+            Self::Reduce(op) => op.elements as f64,
+            Self::Normalize(op) => op.op.flops_per_element() * op.elements() as f64,
+            Self::Convolution(op) => op.flops(),
+            Self::Gemm(op) => op.flops(),
+            Self::PeakArithmetic(op) => op.operations as f64,
+            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) => 0.0,
+        }
+    }
+
+    /// Bytes that one launch asks for, counted as STREAM does: each input read once, each output written once,
+    /// whatever the caches make of it.
+    pub fn bytes_moved(&self) -> f64 {
+        match self {
+            Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
+            Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) => 0.0,
+            _ => self
+                .buffers()
+                .iter()
+                .map(|buffer| buffer.bytes() as f64 * if buffer.role == Role::InOut { 2.0 } else { 1.0 })
+                .sum(),
+        }
+    }
+
+    /// Operations for each byte moved; `None` when nothing is moved.
+    pub fn arithmetic_intensity(&self) -> Option<f64> {
+        let bytes = self.bytes_moved();
+        (bytes > 0.0).then(|| self.flops() / bytes)
+    }
+
+    /// Type of the elements it works on, where it has one.
+    pub fn dtype(&self) -> Option<Dtype> {
+        match self {
+            Self::Stream(op) => Some(op.dtype),
+            Self::Elementwise(op) => Some(op.dtype),
+            Self::Reduce(op) => Some(op.dtype),
+            Self::Normalize(op) => Some(op.dtype),
+            Self::Convolution(op) => Some(op.dtype),
+            Self::Gemm(op) => Some(op.dtype),
+            Self::PeakArithmetic(op) => Some(op.dtype),
+            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) => None,
+        }
+    }
+
+    /// A short name for messages: `copy`, `gelu`, `gemm`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stream(op) => op.pattern.as_str(),
+            Self::PointerChase(_) => "pointer-chase",
+            Self::Elementwise(op) => op.op.as_str(),
+            Self::Reduce(op) => op.op.as_str(),
+            Self::Normalize(op) => op.op.as_str(),
+            Self::Convolution(_) => "convolution",
+            Self::Gemm(_) => "gemm",
+            Self::PeakArithmetic(_) => "compute-peak",
+            Self::Allocate(_) => "allocate",
+            Self::Churn(_) => "churn",
+        }
+    }
+}
+
+/// Gives an enum of unit variants its names: `as_str`, `ALL`, `Display` and `FromStr`.
+macro_rules! named {
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),* $(,)?) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The name used in ids and documents.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::operation::UnknownName;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    crate::operation::UnknownName {
+                        text: text.to_owned(),
+                        what: $what,
+                        valid: Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(" "),
+                    }
+                })
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+/// Text that names no such thing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {what}; there are {valid}")]
+pub struct UnknownName {
+    pub(crate) text: String,
+    pub(crate) what: &'static str,
+    pub(crate) valid: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! Operations on tensors: element-wise, reductions, normalisations, convolutions, matrix products.
+
+use rsb_model::Dtype;
+use serde::{Deserialize, Serialize};
+
+use super::{BufferSpec, Role, named};
+
+/// `y = f(x)` or `y = f(x, z)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elementwise {
+    /// The function.
+    pub op: ElementwiseOp,
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Elements in each buffer.
+    pub elements: u64,
+}
+
+/// The function of an [`Elementwise`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElementwiseOp {
+    /// x + z.
+    Add,
+    /// x · z.
+    Multiply,
+    /// max(x, 0).
+    Relu,
+    /// ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))): the tanh form of GELU, as transformers use it.
+    Gelu,
+    /// 1 / (1 + e⁻ˣ).
+    Sigmoid,
+}
+
+named!(
+    ElementwiseOp,
+    "element-wise operation",
+    Add = "add",
+    Multiply = "multiply",
+    Relu = "relu",
+    Gelu = "gelu",
+    Sigmoid = "sigmoid"
+);
+
+impl ElementwiseOp {
+    /// One or two.
+    pub const fn inputs(self) -> usize {
+        match self {
+            Self::Add | Self::Multiply => 2,
+            Self::Relu | Self::Gelu | Self::Sigmoid => 1,
+        }
+    }
+
+    /// As the formula is usually written with one exponential: x / (1 + e^(−2u)) for GELU.
+    pub(super) const fn flops_per_element(self) -> f64 {
+        match self {
+            Self::Add | Self::Multiply | Self::Relu => 1.0,
+            Self::Sigmoid => 4.0,
+            Self::Gelu => 8.0,
+        }
+    }
+}
+
+/// All elements to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduce {
+    /// The function.
+    pub op: ReduceOp,
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Elements of the input.
+    pub elements: u64,
+}
+
+/// The function of a [`Reduce`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReduceOp {
+    /// Σx.
+    Sum,
+    /// The largest.
+    Max,
+    /// Σx / n.
+    Mean,
+    /// Position of the largest.
+    Argmax,
+}
+
+named!(ReduceOp, "reduction", Sum = "sum", Max = "max", Mean = "mean", Argmax = "argmax");
+
+impl Reduce {
+    /// A word for a position. Sums of 16-bit elements overflow their own type, so the result is at least f32.
+    pub(super) const fn output(&self) -> BufferSpec {
+        match (self.op, self.dtype) {
+            (ReduceOp::Argmax, _) => BufferSpec::word(Role::Output),
+            (_, Dtype::F64) => BufferSpec::new(Role::Output, Dtype::F64, 1),
+            _ => BufferSpec::new(Role::Output, Dtype::F32, 1),
+        }
+    }
+}
+
+/// Along each row of a matrix of `rows` by `columns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Normalize {
+    /// The function.
+    pub op: NormalizeOp,
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Rows, each on its own.
+    pub rows: u64,
+    /// Elements of a row.
+    pub columns: u64,
+}
+
+/// The function of a [`Normalize`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormalizeOp {
+    /// eˣ / Σeˣ, with the largest taken out first.
+    Softmax,
+    /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third buffer.
+    LayerNorm,
+}
+
+named!(NormalizeOp, "normalisation", Softmax = "softmax", LayerNorm = "layer-norm");
+
+impl NormalizeOp {
+    /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference, square, and three to finish.
+    pub(super) const fn flops_per_element(self) -> f64 {
+        match self {
+            Self::Softmax => 5.0,
+            Self::LayerNorm => 7.0,
+        }
+    }
+}
+
+impl Normalize {
+    /// Of the whole matrix.
+    pub const fn elements(&self) -> u64 {
+        self.rows.saturating_mul(self.columns)
+    }
+
+    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
+        let mut all = vec![BufferSpec::new(Role::Input, self.dtype, self.elements())];
+        if self.op == NormalizeOp::LayerNorm {
+            all.extend([BufferSpec::new(Role::Input, self.dtype, self.columns); 2]);
+        }
+        all.push(BufferSpec::new(Role::Output, self.dtype, self.elements()));
+        all
+    }
+}
+
+/// 2-D convolution (cross-correlation, as every framework has it): input NCHW, weights (out, in / groups, height, width).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convolution {
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Images.
+    pub batch: u64,
+    /// Channels of the input.
+    pub in_channels: u64,
+    /// Channels of the output.
+    pub out_channels: u64,
+    /// Rows of the input.
+    pub height: u64,
+    /// Columns of the input.
+    pub width: u64,
+    /// Rows of the kernel.
+    pub kernel_height: u64,
+    /// Columns of the kernel.
+    pub kernel_width: u64,
+    /// Step between output points, both ways.
+    pub stride: u64,
+    /// Zeros around the input, both ways.
+    pub padding: u64,
+    /// Step between taps, both ways.
+    pub dilation: u64,
+    /// Groups of channels that do not mix.
+    pub groups: u64,
+}
+
+impl Convolution {
+    /// Rows and columns of the output; `None` when the kernel does not fit, the groups do not divide the channels, or
+    /// a size is zero.
+    pub fn output_size(&self) -> Option<(u64, u64)> {
+        let sizes = [self.batch, self.in_channels, self.out_channels, self.stride, self.dilation, self.groups];
+        let kernels = [self.kernel_height, self.kernel_width, self.height, self.width];
+        if sizes.contains(&0) || kernels.contains(&0) {
+            return None;
+        }
+        if !self.in_channels.is_multiple_of(self.groups) || !self.out_channels.is_multiple_of(self.groups) {
+            return None;
+        }
+        let along = |size: u64, kernel: u64| {
+            let padded = self.padding.checked_mul(2)?.checked_add(size)?;
+            let reach = (kernel - 1).checked_mul(self.dilation)?.checked_add(1)?;
+            Some(padded.checked_sub(reach)? / self.stride + 1)
+        };
+        Some((along(self.height, self.kernel_height)?, along(self.width, self.kernel_width)?))
+    }
+
+    /// Terms in the sum of one output element.
+    pub fn terms(&self) -> u64 {
+        (self.in_channels / self.groups.max(1)) * self.kernel_height * self.kernel_width
+    }
+
+    /// Elements of the output; zero when it is impossible.
+    pub fn output_elements(&self) -> u64 {
+        self.output_size().map_or(0, |(rows, columns)| product(&[self.batch, self.out_channels, rows, columns]))
+    }
+
+    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
+        let input = product(&[self.batch, self.in_channels, self.height, self.width]);
+        vec![
+            BufferSpec::new(Role::Input, self.dtype, input),
+            BufferSpec::new(Role::Input, self.dtype, product(&[self.out_channels, self.terms()])),
+            BufferSpec::new(Role::Output, self.dtype, self.output_elements()),
+        ]
+    }
+
+    pub(super) fn flops(&self) -> f64 {
+        2.0 * self.output_elements() as f64 * self.terms() as f64
+    }
+}
+
+/// C ← alpha·op(A)·op(B) + beta·C for each of `batch` matrices that follow one another in memory, all row-major.
+/// op(A) is m×k, op(B) is k×n, C is m×n.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gemm {
+    /// Type of an element. With bf16, C is f32, as in every library that has it.
+    pub dtype: Dtype,
+    /// Rows of C.
+    pub m: u64,
+    /// Columns of C.
+    pub n: u64,
+    /// Length of the sums.
+    pub k: u64,
+    /// Products in one launch.
+    pub batch: u64,
+    /// Whether A is stored as k×m.
+    pub transpose_a: bool,
+    /// Whether B is stored as n×k.
+    pub transpose_b: bool,
+    /// Factor of the product.
+    pub alpha: f64,
+    /// Factor of C. With zero, C is not read.
+    pub beta: f64,
+}
+
+impl Gemm {
+    /// One plain product: no transposes, alpha 1, beta 0.
+    pub const fn new(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
+        Self { dtype, m, n, k, batch: 1, transpose_a: false, transpose_b: false, alpha: 1.0, beta: 0.0 }
+    }
+
+    /// Type of an element of C.
+    pub const fn output_dtype(&self) -> Dtype {
+        match self.dtype {
+            Dtype::Bf16 => Dtype::F32,
+            other => other,
+        }
+    }
+
+    /// Whether C is read.
+    pub fn reads_c(&self) -> bool {
+        self.beta != 0.0
+    }
+
+    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
+        let role = if self.reads_c() { Role::InOut } else { Role::Output };
+        vec![
+            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.m, self.k])),
+            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.k, self.n])),
+            BufferSpec::new(role, self.output_dtype(), product(&[self.batch, self.m, self.n])),
+        ]
+    }
+
+    /// The product alone, as is customary.
+    pub(super) fn flops(&self) -> f64 {
+        2.0 * self.batch as f64 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+}
+
+/// Multiply-adds `x ← ½x + ½` in as many independent chains as keep every unit busy. Every chain ends at 1, which is
+/// also the one output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeakArithmetic {
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Operations in one launch over all threads, a multiple of [`PeakArithmetic::UNIT`].
+    pub operations: u64,
+}
+
+impl PeakArithmetic {
+    /// What one indivisible piece of work is a multiple of, for any width of vector.
+    pub const UNIT: u64 = 2 * 12 * 16 * 64;
+}
+
+/// Saturates, so that an absurd size is refused for want of memory instead of overflowing.
+fn product(sizes: &[u64]) -> u64 {
+    sizes.iter().fold(1, |all, &size| all.saturating_mul(size))
+}

@@ -1,0 +1,99 @@
+use super::*;
+
+fn stream(pattern: StreamPattern) -> Operation {
+    Operation::Stream(Stream { pattern, dtype: Dtype::F32, elements: 1000, stores: Stores::Temporal })
+}
+
+#[test]
+fn streams_count_bytes_as_mccalpin_does() {
+    for (pattern, bytes) in [
+        (StreamPattern::Read, 4008.0),
+        (StreamPattern::Write, 4000.0),
+        (StreamPattern::Copy, 8000.0),
+        (StreamPattern::Triad, 12000.0),
+    ] {
+        assert_eq!(stream(pattern).bytes_moved().to_bits(), f64::to_bits(bytes), "{pattern}");
+    }
+}
+
+#[test]
+fn a_product_counts_two_operations_a_term() {
+    let gemm = Gemm { batch: 3, ..Gemm::new(Dtype::F32, 2, 5, 7) };
+    assert_eq!(Operation::Gemm(gemm).flops().to_bits(), 420.0_f64.to_bits());
+    let square = Operation::Gemm(Gemm::new(Dtype::F32, 1024, 1024, 1024));
+    let intensity = square.arithmetic_intensity().unwrap();
+    assert!((intensity - 1024.0 / 6.0).abs() < 1e-9, "{intensity}");
+}
+
+#[test]
+fn c_is_read_only_where_beta_is_not_zero() {
+    let plain = Gemm::new(Dtype::F16, 4, 4, 4);
+    assert_eq!(Operation::Gemm(plain).buffers()[2].role, Role::Output);
+    assert_eq!(Operation::Gemm(Gemm { beta: 0.5, ..plain }).buffers()[2].role, Role::InOut);
+    assert_eq!(Operation::Gemm(Gemm::new(Dtype::Bf16, 4, 4, 4)).buffers()[2].dtype, Dtype::F32);
+}
+
+#[test]
+fn absurd_sizes_saturate_instead_of_overflowing() {
+    let huge = Operation::Gemm(Gemm::new(Dtype::F32, 1 << 20, 1 << 20, 1 << 20));
+    assert!(huge.footprint_bytes() > 1 << 40);
+}
+
+#[test]
+fn a_convolution_that_does_not_fit_has_no_output() {
+    let base = Convolution {
+        dtype: Dtype::F32,
+        batch: 1,
+        in_channels: 4,
+        out_channels: 8,
+        height: 8,
+        width: 9,
+        kernel_height: 3,
+        kernel_width: 3,
+        stride: 2,
+        padding: 1,
+        dilation: 1,
+        groups: 1,
+    };
+    assert_eq!(base.output_size(), Some((4, 5)));
+    for impossible in [
+        Convolution { groups: 3, ..base },
+        Convolution { stride: 0, ..base },
+        Convolution { kernel_height: 11, ..base },
+        Convolution { dilation: 6, ..base },
+    ] {
+        assert_eq!(impossible.output_size(), None, "{impossible:?}");
+    }
+}
+
+#[test]
+fn names_are_read_back() {
+    for &op in ElementwiseOp::ALL {
+        assert_eq!(op.as_str().parse(), Ok(op));
+        assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
+    }
+    for &op in ReduceOp::ALL {
+        assert_eq!(op.as_str().parse(), Ok(op));
+        assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
+    }
+    for &op in NormalizeOp::ALL {
+        assert_eq!(op.as_str().parse(), Ok(op));
+        assert_eq!(serde_json::to_value(op).unwrap(), op.as_str());
+    }
+    for &pattern in StreamPattern::ALL {
+        assert_eq!(pattern.as_str().parse(), Ok(pattern));
+        assert_eq!(serde_json::to_value(pattern).unwrap(), pattern.as_str());
+    }
+    let wrong = "sun".parse::<ReduceOp>().unwrap_err();
+    assert_eq!(wrong.to_string(), "`sun` is no reduction; there are sum max mean argmax");
+}
+
+#[test]
+fn a_churn_is_the_same_every_time() {
+    let churn = Churn { min_bytes: 16, max_bytes: 4096, live_bytes: 1 << 20, replacements: 5000, seed: 3 };
+    assert_eq!(churn.steps().collect::<Vec<_>>(), churn.steps().collect::<Vec<_>>());
+    assert_eq!(churn.steps().count(), churn.slots() + 5000);
+    assert!(churn.steps().all(|step| (16..=4096).contains(&step.bytes) && step.slot < churn.slots()));
+    let live = churn.final_live_bytes() as f64 / f64::from(1 << 20);
+    assert!((live - 1.0).abs() < 0.2, "{live}");
+}

@@ -1,0 +1,209 @@
+//! Random numbers from a seed: the same on every machine, in any order.
+//!
+//! Inputs come from a hash of their position, so that any element can be made again without keeping the rest.
+
+use rsb_model::Dtype;
+
+/// Between which values inputs lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// Uniform in [-1, 1).
+    Signed,
+    /// Uniform in [0, 1): sums do not cancel, so that their error can be told.
+    Unit,
+}
+
+impl Distribution {
+    /// For the record.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signed => "random uniform in [-1, 1)",
+            Self::Unit => "random uniform in [0, 1)",
+        }
+    }
+}
+
+/// The values of one input buffer, before rounding to its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Values {
+    key: u64,
+    distribution: Distribution,
+}
+
+impl Values {
+    /// Those of buffer `buffer` under `seed`.
+    pub fn new(seed: u64, buffer: usize, distribution: Distribution) -> Self {
+        let key = mix64(seed ^ mix64(buffer as u64 + 1));
+        Self { key, distribution }
+    }
+
+    /// Elements from `start` on, as f32. Every f32 here has 24 random bits, so the value is exact.
+    pub fn fill_f32(&self, start: u64, out: &mut [f32]) {
+        let mut done = 0;
+        // The high half of a position goes into the key, so that the inner loop works on 32-bit words and vectorises.
+        while done < out.len() {
+            let position = start + done as u64;
+            let low = position as u32;
+            let room = (u64::from(u32::MAX) - u64::from(low) + 1).min((out.len() - done) as u64) as usize;
+            let Some(part) = out.get_mut(done..done + room) else { return };
+            fill_block(self.key_for(position), low, self.scale(), part);
+            done += room;
+        }
+    }
+
+    /// Elements from `start` on, as f64 with 53 random bits.
+    pub fn fill_f64(&self, start: u64, out: &mut [f64]) {
+        for (position, value) in (start..).zip(out) {
+            *value = self.wide(position);
+        }
+    }
+
+    /// The element at `position` as it is stored in a buffer of `dtype`.
+    pub fn at(&self, dtype: Dtype, position: u64) -> f64 {
+        if dtype == Dtype::F64 {
+            return self.wide(position);
+        }
+        let mut one = [0.0_f32];
+        fill_block(self.key_for(position), position as u32, self.scale(), &mut one);
+        crate::convert::round(dtype, f64::from(one[0]))
+    }
+
+    fn wide(&self, position: u64) -> f64 {
+        let unit = (mix64(self.key ^ mix64(position)) >> 11) as f64 * 2.0_f64.powi(-53);
+        match self.distribution {
+            Distribution::Signed => unit * 2.0 - 1.0,
+            Distribution::Unit => unit,
+        }
+    }
+
+    fn key_for(&self, position: u64) -> u32 {
+        mix64(self.key ^ (position >> 32)) as u32
+    }
+
+    /// Offset and factor of a 24-bit number.
+    fn scale(&self) -> (f32, f32) {
+        match self.distribution {
+            Distribution::Signed => (-1.0, 2.0_f32.powi(-23)),
+            Distribution::Unit => (0.0, 2.0_f32.powi(-24)),
+        }
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn fill_block(key: u32, first: u32, (offset, factor): (f32, f32), out: &mut [f32]) {
+    let mut position = first;
+    for value in out {
+        let mut x = position ^ key;
+        x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
+        x = (x ^ (x >> 15)).wrapping_mul(0x846c_a68b);
+        x ^= x >> 16;
+        *value = (x >> 8).cast_signed() as f32 * factor + offset;
+        position = position.wrapping_add(1);
+    }
+}
+
+/// A sequence of random numbers, for orders and sizes.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    state: u64,
+}
+
+impl Generator {
+    /// The same seed gives the same sequence.
+    pub const fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub fn word(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix64(self.state)
+    }
+
+    /// Uniform in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.word() >> 11) as f64 * 2.0_f64.powi(-53)
+    }
+
+    /// Uniform below `bound`; zero for a bound of zero. The bias is below bound / 2⁶⁴.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea and Flood 2014).
+const fn mix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// One cycle through `nodes` in random order (Sattolo 1986): `next[i]` is where `i` leads.
+pub fn cycle(nodes: u64, seed: u64) -> Vec<u32> {
+    let mut next: Vec<u32> = (0..nodes.min(u64::from(u32::MAX)) as u32).collect();
+    let mut random = Generator::new(seed);
+    for last in (1..next.len()).rev() {
+        next.swap(last, random.below(last as u64) as usize);
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_part_can_be_made_again() {
+        let values = Values::new(7, 1, Distribution::Signed);
+        let mut all = vec![0.0; 1000];
+        values.fill_f32(0, &mut all);
+        let mut part = vec![0.0; 300];
+        values.fill_f32(500, &mut part);
+        assert_eq!(part, all[500..800]);
+        for position in [0, 1, 499, 999] {
+            let at = values.at(Dtype::F32, position);
+            assert_eq!(at.to_bits(), f64::from(all[position as usize]).to_bits());
+        }
+    }
+
+    #[test]
+    fn values_are_spread_over_their_range_and_buffers_differ() {
+        for (distribution, low, mean) in [(Distribution::Signed, -1.0, 0.0), (Distribution::Unit, 0.0, 0.5)] {
+            let mut values = vec![0.0; 100_000];
+            Values::new(1, 0, distribution).fill_f32(0, &mut values);
+            assert!(values.iter().all(|&value| (low..1.0).contains(&value)));
+            let average = values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64;
+            assert!((average - mean).abs() < 0.01, "{average}");
+            let mut other = vec![0.0; 100_000];
+            Values::new(1, 1, distribution).fill_f32(0, &mut other);
+            let equal = values.iter().zip(&other).filter(|(left, right)| left.to_bits() == right.to_bits()).count();
+            assert!(equal < 10, "{equal}");
+        }
+    }
+
+    #[test]
+    fn values_go_on_beyond_32_bits() {
+        let values = Values::new(3, 0, Distribution::Signed);
+        let start = u64::from(u32::MAX) - 3;
+        let mut across = vec![0.0; 8];
+        values.fill_f32(start, &mut across);
+        for (position, &value) in (start..).zip(&across) {
+            assert_eq!(values.at(Dtype::F32, position).to_bits(), f64::from(value).to_bits());
+        }
+        assert_ne!(across[..4], across[4..]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_cycle_visits_every_node(nodes in 1_u64..500, seed: u64) {
+            let next = cycle(nodes, seed);
+            let (mut at, mut steps) = (0_usize, 0_u64);
+            loop {
+                at = next[at] as usize;
+                steps += 1;
+                if at == 0 { break; }
+            }
+            proptest::prop_assert_eq!(steps, nodes);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The truth: every operation in f64, as plainly as it can be written.
+//!
+//! [`execute`] does a whole operation on buffers in memory. The functions for single elements and rows also serve to
+//! check samples of results that are too large to compute twice.
+
+mod execute;
+mod maths;
+mod verify;
+
+pub use execute::execute;
+pub use maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
+pub use verify::{distribution, fill, tolerance, verify};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Whole operations on buffers in memory, in f64, rounded once at the end.
+
+use super::maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
+use crate::convert::{decode, encode, word};
+use crate::operation::{Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, Stream, StreamPattern};
+
+/// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
+/// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left as they are.
+pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
+    let specs = operation.buffers();
+    let Some(result) = compute(operation, buffers) else { return };
+    // Results go to the last buffer in every operation.
+    if let (Some(spec), Some(buffer)) = (specs.last(), buffers.last_mut()) {
+        *buffer = match result {
+            Result::Numbers(numbers) => encode(spec.dtype, &numbers),
+            Result::Word(word) => word.to_le_bytes().to_vec(),
+        };
+    }
+}
+
+enum Result {
+    Numbers(Vec<f64>),
+    Word(u64),
+}
+
+fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
+    let specs = operation.buffers();
+    let number = |index: usize| -> Option<Vec<f64>> { Some(decode(specs.get(index)?.dtype, buffers.get(index)?)) };
+    Some(match operation {
+        Operation::Stream(op) => return stream(op, buffers, number),
+        Operation::PointerChase(op) => Result::Word(chase(op, buffers.first()?, word(buffers.get(1)?)?)),
+        Operation::Elementwise(op) => {
+            let x = number(0)?;
+            let z = if op.op.inputs() == 2 { number(1)? } else { x.clone() };
+            Result::Numbers(x.iter().zip(&z).map(|(&x, &z)| elementwise(op.op, x, z)).collect())
+        }
+        Operation::Reduce(op) => reduce(*op, &number(0)?),
+        Operation::Normalize(op) => normalize(*op, &number(0)?, number(1), number(2)),
+        Operation::Convolution(op) => {
+            let size = op.output_size()?;
+            let (input, weight) = (number(0)?, number(1)?);
+            let element = |index| {
+                let point = ConvolutionPoint::of(index, op, size);
+                convolution_element(op, |at| value(&input, at), |at| value(&weight, at), point)
+            };
+            Result::Numbers((0..op.output_elements()).map(element).collect())
+        }
+        Operation::Gemm(op) => {
+            let (a, b, c) = (number(0)?, number(1)?, number(2)?);
+            let element = |index| gemm_element(op, |at| value(&a, at), |at| value(&b, at), |at| value(&c, at), index);
+            Result::Numbers((0..c.len() as u64).map(element).collect())
+        }
+        Operation::PeakArithmetic(_) => Result::Numbers(vec![1.0]),
+        Operation::Churn(op) => Result::Numbers(vec![op.final_live_bytes() as f64; 2]),
+        Operation::Allocate(_) => return None,
+    })
+}
+
+fn value(values: &[f64], at: u64) -> f64 {
+    values.get(at as usize).copied().unwrap_or(f64::NAN)
+}
+
+fn stream(op: &Stream, buffers: &[Vec<u8>], number: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Result> {
+    let scalar = crate::operation::STREAM_SCALAR;
+    Some(match op.pattern {
+        StreamPattern::Read => Result::Word(checksum(buffers.first()?)),
+        StreamPattern::Write => Result::Numbers(vec![scalar; op.elements as usize]),
+        StreamPattern::Copy => Result::Numbers(number(0)?),
+        StreamPattern::Triad => {
+            Result::Numbers(number(0)?.iter().zip(&number(1)?).map(|(a, b)| a + scalar * b).collect())
+        }
+    })
+}
+
+/// The exclusive-or of all words, the last one padded with zeros.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
+    words.iter().fold(u64::from_le_bytes(last), |sum, &word| sum ^ u64::from_le_bytes(word))
+}
+
+fn chase(op: &PointerChase, cycle: &[u8], start: u64) -> u64 {
+    (0..op.accesses).fold(start, |at, _| cycle.get(at as usize..).and_then(word).unwrap_or(u64::MAX))
+}
+
+fn reduce(op: Reduce, x: &[f64]) -> Result {
+    let largest = || x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match op.op {
+        ReduceOp::Sum => Result::Numbers(vec![x.iter().sum()]),
+        ReduceOp::Mean => Result::Numbers(vec![x.iter().sum::<f64>() / x.len() as f64]),
+        ReduceOp::Max => Result::Numbers(vec![largest()]),
+        ReduceOp::Argmax => {
+            let largest = largest();
+            Result::Word(x.iter().position(|&value| value >= largest).map_or(u64::MAX, |at| at as u64))
+        }
+    }
+}
+
+fn normalize(op: Normalize, x: &[f64], gain: Option<Vec<f64>>, bias: Option<Vec<f64>>) -> Result {
+    let rows = x.chunks_exact(op.columns.max(1) as usize);
+    Result::Numbers(match op.op {
+        NormalizeOp::Softmax => rows.flat_map(softmax_row).collect(),
+        NormalizeOp::LayerNorm => {
+            let (gain, bias) = (gain.unwrap_or_default(), bias.unwrap_or_default());
+            rows.flat_map(|row| layer_norm_row(row, &gain, &bias)).collect()
+        }
+    })
+}

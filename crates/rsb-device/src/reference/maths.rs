@@ -1,0 +1,107 @@
+//! Single elements and rows in f64. Operands are given as functions of the position in their buffer.
+
+use crate::operation::{Convolution, ElementwiseOp, Gemm, LAYER_NORM_EPSILON};
+
+/// f(x) or f(x, z).
+pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
+    match op {
+        ElementwiseOp::Add => x + z,
+        ElementwiseOp::Multiply => x * z,
+        ElementwiseOp::Relu => x.max(0.0),
+        ElementwiseOp::Gelu => {
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+            0.5 * x * (1.0 + inner.tanh())
+        }
+        ElementwiseOp::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+    }
+}
+
+/// Softmax of one row.
+pub fn softmax_row(row: &[f64]) -> Vec<f64> {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = row.iter().map(|value| (value - largest).exp()).collect();
+    let total: f64 = powers.iter().sum();
+    powers.iter().map(|power| power / total).collect()
+}
+
+/// Layer norm of one row.
+pub fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
+    let count = row.len() as f64;
+    let mean = row.iter().sum::<f64>() / count;
+    let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    let scale = 1.0 / (variance + LAYER_NORM_EPSILON).sqrt();
+    row.iter().zip(gain).zip(bias).map(|((value, gain), bias)| (value - mean) * scale * gain + bias).collect()
+}
+
+/// Element `index` of C, counted over the whole batch.
+pub fn gemm_element(
+    gemm: &Gemm,
+    a: impl Fn(u64) -> f64,
+    b: impl Fn(u64) -> f64,
+    c: impl Fn(u64) -> f64,
+    index: u64,
+) -> f64 {
+    let (batch, within) = (index / (gemm.m * gemm.n), index % (gemm.m * gemm.n));
+    let (row, column) = (within / gemm.n, within % gemm.n);
+    let (first_a, first_b) = (batch * gemm.m * gemm.k, batch * gemm.k * gemm.n);
+    let sum: f64 = (0..gemm.k)
+        .map(|term| {
+            let at_a = if gemm.transpose_a { term * gemm.m + row } else { row * gemm.k + term };
+            let at_b = if gemm.transpose_b { column * gemm.k + term } else { term * gemm.n + column };
+            a(first_a + at_a) * b(first_b + at_b)
+        })
+        .sum();
+    let old = if gemm.reads_c() { gemm.beta * c(index) } else { 0.0 };
+    gemm.alpha * sum + old
+}
+
+/// Where an element of a convolution's output lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvolutionPoint {
+    /// Which image.
+    pub image: u64,
+    /// Which channel of the output.
+    pub channel: u64,
+    /// Which row of the output.
+    pub row: u64,
+    /// Which column of the output.
+    pub column: u64,
+}
+
+impl ConvolutionPoint {
+    /// The point of element `index` of an output with rows and columns `size`.
+    pub fn of(index: u64, convolution: &Convolution, size: (u64, u64)) -> Self {
+        let (rows, columns) = size;
+        let (rest, column) = (index / columns, index % columns);
+        let (rest, row) = (rest / rows, rest % rows);
+        Self { image: rest / convolution.out_channels, channel: rest % convolution.out_channels, row, column }
+    }
+}
+
+/// One element of a convolution's output.
+pub fn convolution_element(
+    op: &Convolution,
+    input: impl Fn(u64) -> f64,
+    weight: impl Fn(u64) -> f64,
+    point: ConvolutionPoint,
+) -> f64 {
+    let channels = op.in_channels / op.groups;
+    let first_channel = point.channel / (op.out_channels / op.groups) * channels;
+    let mut sum = 0.0;
+    for channel in 0..channels {
+        for tap_row in 0..op.kernel_height {
+            for tap_column in 0..op.kernel_width {
+                let y = (point.row * op.stride + tap_row * op.dilation).checked_sub(op.padding);
+                let x = (point.column * op.stride + tap_column * op.dilation).checked_sub(op.padding);
+                let (Some(y), Some(x)) = (y, x) else { continue };
+                if y >= op.height || x >= op.width {
+                    continue;
+                }
+                let at = ((point.image * op.in_channels + first_channel + channel) * op.height + y) * op.width + x;
+                let tap = ((point.channel * channels + channel) * op.kernel_height + tap_row) * op.kernel_width;
+                sum += input(at) * weight(tap + tap_column);
+            }
+        }
+    }
+    sum
+}

@@ -1,0 +1,198 @@
+use proptest::prelude::*;
+use rsb_model::Dtype;
+
+use super::*;
+use crate::convert::{decode, encode};
+use crate::operation::{
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Operation, Reduce, ReduceOp,
+};
+use crate::scripted::{Fault, Script, ScriptedDevice};
+use crate::{Buffer, Device, DeviceError, Options};
+
+/// Does `operation` on f64 numbers and gives the numbers of its last buffer.
+fn done(operation: &Operation, inputs: &[&[f64]]) -> Vec<f64> {
+    let specs = operation.buffers();
+    let mut buffers: Vec<Vec<u8>> = specs.iter().map(|spec| vec![0; spec.bytes() as usize]).collect();
+    for ((buffer, spec), input) in buffers.iter_mut().zip(&specs).zip(inputs) {
+        *buffer = encode(spec.dtype, input);
+    }
+    execute(operation, &mut buffers);
+    decode(specs.last().unwrap().dtype, buffers.last().unwrap())
+}
+
+fn near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+    }
+}
+
+#[test]
+fn small_products_by_hand() {
+    let gemm = Gemm { alpha: 2.0, beta: 10.0, ..Gemm::new(Dtype::F64, 2, 2, 3) };
+    let (a, b, c) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]);
+    // A·B = [4 5; 10 11].
+    near(&done(&Operation::Gemm(gemm), &[&a, &b, &c]), &[18.0, 20.0, 20.0, 22.0]);
+    let (at, bt) = ([1.0, 4.0, 2.0, 5.0, 3.0, 6.0], [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
+    let both = Gemm { transpose_a: true, transpose_b: true, ..gemm };
+    near(&done(&Operation::Gemm(both), &[&at, &bt, &c]), &[18.0, 20.0, 20.0, 22.0]);
+}
+
+#[test]
+fn a_small_convolution_by_hand() {
+    let op = Convolution {
+        dtype: Dtype::F64,
+        batch: 1,
+        in_channels: 1,
+        out_channels: 1,
+        height: 3,
+        width: 3,
+        kernel_height: 2,
+        kernel_width: 2,
+        stride: 2,
+        padding: 1,
+        dilation: 1,
+        groups: 1,
+    };
+    let input: Vec<f64> = (1..=9).map(f64::from).collect();
+    // Padded, the four patches are [0 0; 0 1], [0 0; 2 3], [0 4; 0 7] and [5 6; 8 9].
+    let found = done(&Operation::Convolution(op), &[&input, &[1.0, 10.0, 100.0, 1000.0]]);
+    near(&found, &[1000.0, 3200.0, 7040.0, 9865.0]);
+}
+
+#[test]
+fn rows_are_normalised_by_hand() {
+    let op = |op| Operation::Normalize(Normalize { op, dtype: Dtype::F64, rows: 2, columns: 2 });
+    let x = [0.0, 0.0, 0.0, 3.0_f64.ln()];
+    near(&done(&op(NormalizeOp::Softmax), &[&x]), &[0.5, 0.5, 0.25, 0.75]);
+    let found = done(&op(NormalizeOp::LayerNorm), &[&[1.0, 3.0, 5.0, 5.0], &[1.0, 2.0], &[0.0, 10.0]]);
+    let one = 1.0 / (1.0_f64 + 1e-5).sqrt();
+    near(&found, &[-one, 10.0 + 2.0 * one, 0.0, 10.0]);
+}
+
+#[test]
+fn reductions_and_functions_by_hand() {
+    let reduce = |op| Operation::Reduce(Reduce { op, dtype: Dtype::F64, elements: 4 });
+    let x = [1.0, 4.0, -2.0, 4.0];
+    near(&done(&reduce(ReduceOp::Sum), &[&x]), &[7.0]);
+    near(&done(&reduce(ReduceOp::Mean), &[&x]), &[1.75]);
+    near(&done(&reduce(ReduceOp::Max), &[&x]), &[4.0]);
+    let position = done(&reduce(ReduceOp::Argmax), &[&x]);
+    near(&position, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    for (op, x, expected) in [
+        (ElementwiseOp::Relu, -1.0, 0.0),
+        (ElementwiseOp::Sigmoid, 0.0, 0.5),
+        (ElementwiseOp::Gelu, 0.0, 0.0),
+        (ElementwiseOp::Gelu, 1.0, 0.841_191_990_608_276),
+        (ElementwiseOp::Add, 2.0, 5.0),
+        (ElementwiseOp::Multiply, 2.0, 6.0),
+    ] {
+        near(&[elementwise(op, x, 3.0)], &[expected]);
+    }
+}
+
+/// Runs `operation` on a device with `script` and verifies it.
+fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
+    let device = ScriptedDevice::new(script);
+    let buffers: Vec<Buffer> =
+        operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    fill(&device, operation, &buffers, 9)?;
+    device.prepare(operation, &Options::default(), &buffers)?.launch()?;
+    verify(&device, operation, &buffers, 9)
+}
+
+fn some_operations() -> Vec<Operation> {
+    use crate::operation::{PeakArithmetic, PointerChase, Stores, Stream, StreamPattern};
+    let mut all: Vec<Operation> = StreamPattern::ALL
+        .iter()
+        .flat_map(|&pattern| {
+            [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]
+                .map(|dtype| Operation::Stream(Stream { pattern, dtype, elements: 1001, stores: Stores::Temporal }))
+        })
+        .collect();
+    all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));
+    all.push(Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }));
+    for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        all.extend(
+            ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 999 })),
+        );
+        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 999 })));
+        all.extend(
+            NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
+        );
+    }
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        all.push(Operation::Gemm(Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) }));
+    }
+    all
+}
+
+#[test]
+fn right_results_pass() {
+    for operation in some_operations() {
+        let error = verified(&operation, Script::default());
+        assert!(error.as_ref().is_ok_and(|&error| error <= tolerance(&operation)), "{operation:?}: {error:?}");
+    }
+}
+
+#[test]
+fn wrong_results_do_not() {
+    for operation in some_operations() {
+        let wrong = verified(&operation, Script::with_fault(Fault::WrongResult { launch: 0 }));
+        assert!(wrong.is_err(), "{operation:?}: {wrong:?}");
+    }
+}
+
+#[test]
+fn results_that_are_no_numbers_do_not() {
+    for operation in some_operations() {
+        let nan = verified(&operation, Script::with_fault(Fault::NotANumber { launch: 0 }));
+        assert!(nan.is_err(), "{operation:?}: {nan:?}");
+    }
+}
+
+/// A large product of which one element in the middle is wrong by as much as the largest: no sample is likely to hit
+/// it, Freivalds' check must.
+#[test]
+fn one_wrong_element_of_a_large_product_is_found() {
+    let gemm = Gemm::new(Dtype::F32, 120, 130, 140);
+    let operation = Operation::Gemm(gemm);
+    let device = ScriptedDevice::new(Script::default());
+    let buffers: Vec<Buffer> = operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
+    fill(&device, &operation, &buffers, 9).unwrap();
+    device.prepare(&operation, &Options::default(), &buffers).unwrap().launch().unwrap();
+    assert!(verify(&device, &operation, &buffers, 9).is_ok());
+    for index in [0, 5_000, 7_777, 10_001, 15_599] {
+        let (mut old, at) = ([0; 4], 4 * index);
+        device.read(&buffers[2], at, &mut old).unwrap();
+        device.write(&buffers[2], at, &(f32::from_le_bytes(old) + 1.0).to_le_bytes()).unwrap();
+        let error = verify(&device, &operation, &buffers, 9).unwrap_err();
+        assert!(error.to_string().contains("wrong result"), "{error}");
+        device.write(&buffers[2], at, &old).unwrap();
+    }
+}
+
+#[test]
+fn types_without_a_reference_are_unsupported() {
+    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp8, elements: 8 });
+    assert!(matches!(verified(&operation, Script::default()), Err(DeviceError::Unsupported(_))));
+}
+
+proptest! {
+    #[test]
+    fn softmax_rows_add_up_to_one(row in prop::collection::vec(-50.0..50.0_f64, 1..100)) {
+        let found = softmax_row(&row);
+        prop_assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_product_is_linear_in_alpha(m in 1_u64..6, n in 1_u64..6, k in 1_u64..6, alpha in -2.0..2.0_f64) {
+        let gemm = Gemm::new(Dtype::F64, m, n, k);
+        let values = |at: u64| at as f64 - 3.0;
+        for index in 0..m * n {
+            let one = gemm_element(&gemm, values, values, values, index);
+            let scaled = gemm_element(&Gemm { alpha, ..gemm }, values, values, values, index);
+            prop_assert!((scaled - alpha * one).abs() < 1e-9);
+        }
+    }
+}

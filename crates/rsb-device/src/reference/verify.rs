@@ -1,0 +1,379 @@
+//! Inputs for a device, and the check of what it made of them. A result that is not verified is never timed.
+//!
+//! Inputs are made again from their seed instead of being kept. Cheap results are checked element by element; of
+//! dear ones (matrix products, convolutions, transcendental functions on large buffers) every element must be finite
+//! and a fixed sample must agree, corners included, and a matrix product must pass Freivalds' check as a whole.
+
+mod product;
+mod rows;
+
+use rsb_model::{Dtype, Reason};
+
+use super::execute::checksum;
+use super::maths::elementwise;
+use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values};
+use crate::device::{Buffer, Device, DeviceError};
+use crate::operation::{
+    BufferSpec, ElementwiseOp, Operation, PointerChase, Reduce, ReduceOp, Role, STREAM_SCALAR, Stream, StreamPattern,
+};
+use crate::random::{Distribution, Values, cycle};
+
+/// Elements handled at once: small enough to stay in a second-level cache.
+const CHUNK: usize = 1 << 15;
+
+/// Elements of a dear result that are compared.
+const SAMPLE: u64 = 1 << 18;
+
+/// How the inputs of `operation` are spread. Those of a sum are not negative, so that it does not cancel to nothing
+/// and its relative error means something.
+pub const fn distribution(operation: &Operation) -> Distribution {
+    match operation {
+        Operation::Reduce(_) => Distribution::Unit,
+        _ => Distribution::Signed,
+    }
+}
+
+/// The largest `accuracy_error` that is accepted. Each of the `terms` of a sum is rounded in the type of the operation
+/// and the errors walk at random, hence the root; 8 steps of the type are left for the functions themselves.
+pub fn tolerance(operation: &Operation) -> f64 {
+    let (dtype, terms) = match operation {
+        Operation::Stream(op) if op.pattern == StreamPattern::Triad => (op.dtype, 0),
+        Operation::Stream(_) | Operation::PointerChase(_) | Operation::Allocate(_) => return 0.0,
+        Operation::Reduce(op) => match op.op {
+            ReduceOp::Sum | ReduceOp::Mean => (wide(op.dtype), op.elements),
+            ReduceOp::Max | ReduceOp::Argmax => return 0.0,
+        },
+        Operation::Elementwise(op) => (op.dtype, 0),
+        Operation::Normalize(op) => (op.dtype, op.columns),
+        Operation::Convolution(op) => (op.dtype, op.terms()),
+        // bf16 products are exact in f32 and summed there.
+        Operation::Gemm(op) => (op.output_dtype(), op.k),
+        Operation::PeakArithmetic(op) => (op.dtype, 0),
+        Operation::Churn(_) => (Dtype::F64, 0),
+    };
+    epsilon(dtype) * (8.0 + 2.0 * (terms as f64).sqrt())
+}
+
+/// Reductions of 16-bit elements are summed in f32.
+const fn wide(dtype: Dtype) -> Dtype {
+    match dtype {
+        Dtype::F64 => Dtype::F64,
+        _ => Dtype::F32,
+    }
+}
+
+/// Fills every buffer that `operation` reads, from `seed`.
+///
+/// # Errors
+/// When a copy fails, or the type has no form in memory that is known here.
+pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed: u64) -> Result<(), DeviceError> {
+    if let Operation::PointerChase(chase) = operation {
+        return fill_chase(device, chase, buffers);
+    }
+    let specs = operation.buffers();
+    for (index, (spec, buffer)) in specs.iter().zip(buffers).enumerate() {
+        if spec.role == Role::Output {
+            continue;
+        }
+        if !is_known(spec.dtype) {
+            return Err(unknown_type(spec.dtype));
+        }
+        let values = Values::new(seed, index, distribution(operation));
+        let mut bytes = Vec::new();
+        for start in (0..spec.elements).step_by(CHUNK) {
+            let count = (spec.elements - start).min(CHUNK as u64) as usize;
+            encode_values(spec.dtype, &values, start, count, &mut bytes);
+            device.write(buffer, spec.dtype.bytes(start), &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn fill_chase(device: &dyn Device, chase: &PointerChase, buffers: &[Buffer]) -> Result<(), DeviceError> {
+    let [memory, position] = buffers else { return Err(wrong_buffers()) };
+    let next = cycle(chase.nodes, chase.seed);
+    let line = chase.line_bytes as usize;
+    let lines_at_once = ((1 << 20) / line.max(8)).max(1);
+    let mut bytes = vec![0; lines_at_once * line];
+    for (part, nodes) in next.chunks(lines_at_once).enumerate() {
+        for (node, slot) in nodes.iter().zip(bytes.chunks_exact_mut(line)) {
+            let to = u64::from(*node) * chase.line_bytes;
+            slot.iter_mut().zip(to.to_le_bytes()).for_each(|(slot, byte)| *slot = byte);
+        }
+        let used = bytes.get(..nodes.len() * line).unwrap_or_default();
+        device.write(memory, (part * lines_at_once * line) as u64, used)?;
+    }
+    device.write(position, 0, &[0; 8])
+}
+
+/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and gives the
+/// `accuracy_error`: max|x − ref| / max|ref|.
+///
+/// # Errors
+/// `Failed` when the result is wrong or not finite; what a copy says when it fails.
+pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed: u64) -> Result<f64, DeviceError> {
+    let check = Check { device, operation, buffers, specs: operation.buffers(), seed };
+    if check.specs.len() != buffers.len() {
+        return Err(wrong_buffers());
+    }
+    let mut error = ErrorMeter::default();
+    match operation {
+        Operation::Stream(op) => check.stream(op, &mut error)?,
+        Operation::PointerChase(op) => check.chase(op)?,
+        Operation::Elementwise(op) => {
+            let dear = matches!(op.op, ElementwiseOp::Gelu | ElementwiseOp::Sigmoid);
+            check.map(&mut error, dear, |inputs, at| {
+                let of = |buffer: usize| inputs.get(buffer).and_then(|values: &Vec<f64>| values.get(at)).copied();
+                let x = of(0).unwrap_or(f64::NAN);
+                elementwise(op.op, x, of(1).unwrap_or(x))
+            })?;
+        }
+        Operation::Reduce(op) => check.reduce(*op, &mut error)?,
+        Operation::Normalize(op) => rows::check(&check, op, &mut error)?,
+        Operation::Convolution(op) => product::check_convolution(&check, op, &mut error)?,
+        Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
+        Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
+        Operation::Allocate(_) => {}
+        Operation::Churn(op) => check.churn(op.final_live_bytes() as f64, &mut error)?,
+    }
+    check.judge(&error)
+}
+
+/// One verification under way.
+struct Check<'a> {
+    device: &'a dyn Device,
+    operation: &'a Operation,
+    buffers: &'a [Buffer],
+    specs: Vec<BufferSpec>,
+    seed: u64,
+}
+
+/// Keeps max|x − ref| and max|ref|.
+#[derive(Debug, Default)]
+struct ErrorMeter {
+    difference: f64,
+    scale: f64,
+    not_finite: bool,
+}
+
+impl ErrorMeter {
+    fn compare(&mut self, found: f64, expected: f64) {
+        self.not_finite |= !found.is_finite();
+        self.difference = self.difference.max((found - expected).abs());
+        self.scale = self.scale.max(expected.abs());
+    }
+
+    fn relative(&self) -> f64 {
+        if self.difference == 0.0 { 0.0 } else { self.difference / self.scale }
+    }
+}
+
+impl Check<'_> {
+    fn judge(&self, error: &ErrorMeter) -> Result<f64, DeviceError> {
+        let (relative, limit) = (error.relative(), tolerance(self.operation));
+        if error.not_finite {
+            return Err(self.wrong("it holds NaN or infinity"));
+        }
+        // Written so that NaN is refused too.
+        if relative <= limit {
+            Ok(relative)
+        } else {
+            Err(self.wrong(&format!("its error is {relative:.1e} of the largest value, above the {limit:.1e} allowed")))
+        }
+    }
+
+    fn wrong(&self, why: &str) -> DeviceError {
+        let name = &self.device.info().name;
+        DeviceError::Failed(Reason::new(
+            format!("wrong result of {}", self.operation.name()),
+            format!("on {name}, {why}"),
+            "suspect the library, the driver or the hardware: try another provider, and test the memory",
+        ))
+    }
+
+    fn spec(&self, index: usize) -> Result<BufferSpec, DeviceError> {
+        self.specs.get(index).copied().ok_or_else(wrong_buffers)
+    }
+
+    fn buffer(&self, index: usize) -> Result<&Buffer, DeviceError> {
+        self.buffers.get(index).ok_or_else(wrong_buffers)
+    }
+
+    fn values(&self, index: usize) -> Values {
+        Values::new(self.seed, index, distribution(self.operation))
+    }
+
+    /// Element `at` of input `index` as it was written.
+    fn input(&self, index: usize) -> impl Fn(u64) -> f64 + use<> {
+        let values = self.values(index);
+        let dtype = self.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype);
+        move |at| values.at(dtype, at)
+    }
+
+    fn read_word(&self, index: usize) -> Result<u64, DeviceError> {
+        let mut bytes = [0; 8];
+        self.device.read(self.buffer(index)?, 0, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn first_number(&self, index: usize) -> Result<f64, DeviceError> {
+        let mut numbers = Vec::new();
+        self.read_numbers(index, 0, 1, &mut numbers)?;
+        Ok(numbers.first().copied().unwrap_or(f64::NAN))
+    }
+
+    fn read_numbers(&self, index: usize, start: u64, count: usize, out: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let dtype = self.spec(index)?.dtype;
+        if !is_known(dtype) {
+            return Err(unknown_type(dtype));
+        }
+        let mut bytes = vec![0; dtype.bytes(count as u64) as usize];
+        self.device.read(self.buffer(index)?, dtype.bytes(start), &mut bytes)?;
+        decode_into(dtype, &bytes, out);
+        Ok(())
+    }
+
+    /// Walks buffer `index` from end to end.
+    fn each_chunk(
+        &self,
+        index: usize,
+        mut look: impl FnMut(u64, &[f64]) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let elements = self.spec(index)?.elements;
+        let mut numbers = Vec::new();
+        for start in (0..elements).step_by(CHUNK) {
+            self.read_numbers(index, start, (elements - start).min(CHUNK as u64) as usize, &mut numbers)?;
+            look(start, &numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Checks an output that depends element by element on the inputs before it. Of a `dear` one beyond [`SAMPLE`]
+    /// elements, only every so manieth chunk is computed, the first and the last among them.
+    fn map(
+        &self,
+        error: &mut ErrorMeter,
+        dear: bool,
+        expected: impl Fn(&[Vec<f64>], usize) -> f64,
+    ) -> Result<(), DeviceError> {
+        let output = self.specs.len() - 1;
+        let elements = self.spec(output)?.elements;
+        let step = if dear { elements.div_ceil(SAMPLE).max(1) } else { 1 };
+        let dtypes: Vec<Dtype> = self.specs.iter().take(output).map(|spec| spec.dtype).collect();
+        let mut inputs = vec![Vec::new(); output];
+        self.each_chunk(output, |start, found| {
+            error.not_finite |= found.iter().any(|value| !value.is_finite());
+            let last = start + found.len() as u64 >= elements;
+            if !last && !(start / CHUNK as u64).is_multiple_of(step) {
+                return Ok(());
+            }
+            for (index, (values, &dtype)) in inputs.iter_mut().zip(&dtypes).enumerate() {
+                values.resize(found.len(), 0.0);
+                rounded_values(dtype, &self.values(index), start, values);
+            }
+            for (at, &found) in found.iter().enumerate() {
+                error.compare(found, expected(&inputs, at));
+            }
+            Ok(())
+        })
+    }
+
+    fn stream(&self, op: &Stream, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+        let of = |inputs: &[Vec<f64>], buffer: usize, at: usize| {
+            inputs.get(buffer).and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
+        };
+        match op.pattern {
+            StreamPattern::Read => self.checksum(),
+            StreamPattern::Write => self.map(error, false, |_, _| STREAM_SCALAR),
+            StreamPattern::Copy => self.map(error, false, |inputs, at| of(inputs, 0, at)),
+            StreamPattern::Triad => {
+                self.map(error, false, |inputs, at| of(inputs, 0, at) + STREAM_SCALAR * of(inputs, 1, at))
+            }
+        }
+    }
+
+    fn checksum(&self) -> Result<(), DeviceError> {
+        let spec = self.spec(0)?;
+        let (mut expected, mut bytes) = (0, Vec::new());
+        for start in (0..spec.elements).step_by(CHUNK) {
+            let count = (spec.elements - start).min(CHUNK as u64) as usize;
+            encode_values(spec.dtype, &self.values(0), start, count, &mut bytes);
+            expected ^= checksum(&bytes);
+        }
+        let found = self.read_word(1)?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("the exclusive-or of what was read is {found:#x}, not {expected:#x}")))
+    }
+
+    /// Walks the cycle as it lies in the device's memory: making it again would take longer than all else.
+    fn chase(&self, op: &PointerChase) -> Result<(), DeviceError> {
+        let (memory, mut expected) = (self.buffer(0)?, 0);
+        for _ in 0..op.accesses {
+            let mut next = [0; 8];
+            self.device.read(memory, expected, &mut next)?;
+            expected = u64::from_le_bytes(next);
+        }
+        let found = self.read_word(1)?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("after {} accesses it stands at {found}, not at {expected}", op.accesses)))
+    }
+
+    fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+        let values = self.values(0);
+        let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
+        let mut chunk = Vec::new();
+        for start in (0..op.elements).step_by(CHUNK) {
+            chunk.resize((op.elements - start).min(CHUNK as u64) as usize, 0.0);
+            rounded_values(op.dtype, &values, start, &mut chunk);
+            sum += chunk.iter().sum::<f64>();
+            largest = chunk.iter().copied().fold(largest, f64::max);
+        }
+        match op.op {
+            ReduceOp::Sum => error.compare(self.first_number(1)?, sum),
+            ReduceOp::Mean => error.compare(self.first_number(1)?, sum / op.elements as f64),
+            ReduceOp::Max => error.compare(self.first_number(1)?, largest),
+            ReduceOp::Argmax => {
+                let at = self.read_word(1)?;
+                if at >= op.elements {
+                    return Err(self.wrong(&format!("position {at} is outside the {} elements", op.elements)));
+                }
+                // Where several are the largest, any of them is right.
+                error.compare(values.at(op.dtype, at), largest);
+            }
+        }
+        Ok(())
+    }
+
+    /// How much is live is known to the byte. Less cannot be held than is live, but for the grain at which a system
+    /// counts and what it had in hand before.
+    fn churn(&self, live: f64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+        let mut found = Vec::new();
+        self.read_numbers(0, 0, 2, &mut found)?;
+        let [held, found] = found.as_slice() else { return Err(wrong_buffers()) };
+        error.compare(*found, live);
+        if held.is_finite() && *held >= 0.0 {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("{held} bytes are said to be held for {live} live ones")))
+    }
+}
+
+fn wrong_buffers() -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        "buffers of an operation",
+        "they are not those that the operation works on",
+        "this is a defect of this program: please report it with the case's id",
+    ))
+}
+
+fn unknown_type(dtype: Dtype) -> DeviceError {
+    DeviceError::Unsupported(Reason::new(
+        format!("data type {dtype}"),
+        "its bits have no reference here yet",
+        "choose f64, f32, f16 or bf16",
+    ))
+}

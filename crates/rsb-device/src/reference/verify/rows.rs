@@ -1,0 +1,39 @@
+//! The check of softmax and layer norm, row by row.
+
+use super::{Check, ErrorMeter, SAMPLE};
+use crate::convert::rounded_values;
+use crate::device::DeviceError;
+use crate::operation::{Normalize, NormalizeOp};
+use crate::reference::maths::{layer_norm_row, softmax_row};
+
+/// Every element must be finite; of large matrices, evenly spread rows are compared, the first and the last among them.
+pub(super) fn check(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    let output = check.specs.len() - 1;
+    let columns = op.columns as usize;
+    let step = op.elements().div_ceil(SAMPLE).max(1);
+    let row_of = |index: usize, start: u64| {
+        let mut values = vec![0.0; columns];
+        rounded_values(op.dtype, &check.values(index), start, &mut values);
+        values
+    };
+    let (gain, bias) = match op.op {
+        NormalizeOp::Softmax => (Vec::new(), Vec::new()),
+        NormalizeOp::LayerNorm => (row_of(1, 0), row_of(2, 0)),
+    };
+    let mut found = Vec::new();
+    for row in (0..op.rows).filter(|row| row.is_multiple_of(step) || row + 1 == op.rows) {
+        let x = row_of(0, row * op.columns);
+        let expected = match op.op {
+            NormalizeOp::Softmax => softmax_row(&x),
+            NormalizeOp::LayerNorm => layer_norm_row(&x, &gain, &bias),
+        };
+        check.read_numbers(output, row * op.columns, columns, &mut found)?;
+        for (&found, expected) in found.iter().zip(expected) {
+            error.compare(found, expected);
+        }
+    }
+    check.each_chunk(output, |_, found| {
+        error.not_finite |= found.iter().any(|value| !value.is_finite());
+        Ok(())
+    })
+}

@@ -1,0 +1,383 @@
+//! A device for tests: right results from the reference, a clock that follows a script, and faults on demand.
+//!
+//! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is simulated.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rsb_model::environment::Cache;
+use rsb_model::{DeviceType, Reason};
+
+use crate::device::{
+    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, DeviceRefText, Event, Kernel, Options, Stream,
+};
+use crate::operation::Operation;
+use crate::reference::execute;
+
+/// How long each launch takes.
+pub enum Clock {
+    /// The same for all, in nanoseconds.
+    Constant(f64),
+    /// One after another, in nanoseconds, from the first launch on; over again when they are used up.
+    List(Vec<f64>),
+    /// From the number of the launch (from 0) and its operation, in nanoseconds.
+    Function(ClockFunction),
+}
+
+/// Nanoseconds from the number of a launch and its operation.
+pub type ClockFunction = Box<dyn Fn(u64, &Operation) -> f64>;
+
+impl Clock {
+    /// A machine of 10 GFLOP/s and 10 GB/s that needs a microsecond for anything: every figure is plausible.
+    pub fn plausible() -> Self {
+        Self::Function(Box::new(|_, operation| {
+            let accesses =
+                if let Operation::PointerChase(chase) = operation { chase.accesses as f64 * 5.0 } else { 0.0 };
+            (operation.flops() / 10.0).max(operation.bytes_moved() / 10.0).max(accesses).max(1000.0)
+        }))
+    }
+}
+
+/// What goes wrong. Numbers count from 0 over the life of the device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fault {
+    /// This allocation finds no memory.
+    OutOfMemory {
+        /// Which.
+        allocation: u64,
+    },
+    /// This launch fails.
+    LaunchFailure {
+        /// Which.
+        launch: u64,
+    },
+    /// From this launch on results are wrong: one bit of the last byte of the output is turned.
+    WrongResult {
+        /// Which.
+        launch: u64,
+    },
+    /// From this launch on the first element of a result is not a number.
+    NotANumber {
+        /// Which.
+        launch: u64,
+    },
+    /// The clock gives this for any stretch of time: zero, NaN, or absurdly little.
+    LyingClock {
+        /// In nanoseconds.
+        elapsed_ns: f64,
+    },
+    /// From this launch on everything fails.
+    DeviceLost {
+        /// Which.
+        launch: u64,
+    },
+}
+
+/// How a [`ScriptedDevice`] behaves.
+pub struct Script {
+    /// Time.
+    pub clock: Clock,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// What its cache counters say, if it has any.
+    pub counters: Option<CacheCounts>,
+    /// What it says it is. Its kind is always `Simulated`.
+    pub info: DeviceInfo,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            clock: Clock::plausible(),
+            faults: Vec::new(),
+            counters: Some(CacheCounts { reads: 1000, misses: 50 }),
+            info: DeviceInfo {
+                device: DeviceRefText("cpu:0".to_owned()),
+                name: "scripted device".to_owned(),
+                device_type: DeviceType::Simulated,
+                units: 4,
+                usable_memory_bytes: 1 << 30,
+                caches: vec![
+                    Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(1) },
+                    Cache { level: 2, size_bytes: 1 << 20, shared_by: Some(4) },
+                ],
+                peak_bandwidth_gb_s: None,
+            },
+        }
+    }
+}
+
+impl Script {
+    /// The usual one with this fault.
+    pub fn with_fault(fault: Fault) -> Self {
+        Self { faults: vec![fault], ..Self::default() }
+    }
+
+    /// The usual one with this clock.
+    pub fn with_clock(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+}
+
+/// What was asked of a [`ScriptedDevice`] so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Allocations tried.
+    pub allocations: u64,
+    /// Buffers not freed yet.
+    pub live_buffers: u64,
+    /// Launches tried.
+    pub launches: u64,
+    /// Cache flushes.
+    pub flushes: u64,
+}
+
+/// Follows a [`Script`].
+pub struct ScriptedDevice {
+    script: Script,
+    state: Rc<RefCell<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counts: Counts,
+    now_ns: f64,
+    marks: Vec<f64>,
+}
+
+/// Memory of the scripted device, which counts how much of it is live.
+struct Memory {
+    bytes: RefCell<Vec<u8>>,
+    state: Rc<RefCell<State>>,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.state.borrow_mut().counts.live_buffers -= 1;
+    }
+}
+
+impl ScriptedDevice {
+    /// At time zero, nothing done yet.
+    pub fn new(mut script: Script) -> Self {
+        script.info.device_type = DeviceType::Simulated;
+        Self { script, state: Rc::default() }
+    }
+
+    /// What was asked of it so far.
+    pub fn counts(&self) -> Counts {
+        self.state.borrow().counts
+    }
+
+    fn has(&self, matches: impl Fn(&Fault) -> bool) -> bool {
+        self.script.faults.iter().any(matches)
+    }
+
+    fn check_present(&self) -> Result<(), DeviceError> {
+        let launches = self.counts().launches;
+        if self.has(|fault| matches!(fault, Fault::DeviceLost { launch } if launches > *launch)) {
+            return Err(broken("device", "it is lost", "reset the device"));
+        }
+        Ok(())
+    }
+
+    fn duration(&self, launch: u64, operation: &Operation) -> f64 {
+        match &self.script.clock {
+            Clock::Constant(ns) => *ns,
+            Clock::List(list) => list.get((launch % list.len().max(1) as u64) as usize).copied().unwrap_or_default(),
+            Clock::Function(function) => function(launch, operation),
+        }
+    }
+}
+
+fn broken(what: &str, why: &str, cure: &str) -> DeviceError {
+    DeviceError::Failed(Reason::new(what, why, cure))
+}
+
+fn memory(buffer: &Buffer) -> Result<&Rc<Memory>, DeviceError> {
+    buffer
+        .storage()
+        .ok_or_else(|| broken("buffer", "it belongs to another device", "use each buffer where it was made"))
+}
+
+/// The bytes of `buffer` from `offset` on, as many as asked for.
+fn range(offset: u64, count: usize) -> std::ops::Range<usize> {
+    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+    offset..offset.saturating_add(count)
+}
+
+fn out_of_range() -> DeviceError {
+    broken("copy", "it does not fit in the buffer", "copy less")
+}
+
+impl Device for ScriptedDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.script.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        self.check_present()?;
+        let allocation = {
+            let counts = &mut self.state.borrow_mut().counts;
+            counts.allocations += 1;
+            counts.allocations - 1
+        };
+        let refused = self.has(|fault| *fault == Fault::OutOfMemory { allocation });
+        if refused || bytes > self.script.info.usable_memory_bytes {
+            return Err(broken("memory", "the device has none left", "choose a smaller size"));
+        }
+        self.state.borrow_mut().counts.live_buffers += 1;
+        let bytes_kept = RefCell::new(vec![0; usize::try_from(bytes).unwrap_or_default()]);
+        Ok(Buffer::new(bytes, Rc::new(Memory { bytes: bytes_kept, state: Rc::clone(&self.state) })))
+    }
+
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.check_present()?;
+        let mut kept = memory(buffer)?.bytes.borrow_mut();
+        kept.get_mut(range(offset, bytes.len())).ok_or_else(out_of_range)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.check_present()?;
+        let kept = memory(buffer)?.bytes.borrow();
+        bytes.copy_from_slice(kept.get(range(offset, bytes.len())).ok_or_else(out_of_range)?);
+        Ok(())
+    }
+
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        _: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        self.check_present()?;
+        let memories = buffers.iter().map(|buffer| memory(buffer).cloned()).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(ScriptedKernel { device: self, operation: operation.clone(), memories, verified: false }))
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
+        self.check_present()?;
+        Ok(Box::new(ScriptedStream { device: self }))
+    }
+
+    fn flush_caches(&self) -> Result<(), DeviceError> {
+        self.check_present()?;
+        self.state.borrow_mut().counts.flushes += 1;
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+        let refused = || Reason::new("cache counters", "the script has none", "give it some");
+        self.script.counters.map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn Counters>).ok_or_else(refused)
+    }
+}
+
+struct ScriptedKernel<'d> {
+    device: &'d ScriptedDevice,
+    operation: Operation,
+    memories: Vec<Rc<Memory>>,
+    /// Whether the result is there already. Inputs never change between launches (C of a product may, but nobody looks
+    /// at it again), so computing it once is enough, and tests stay fast.
+    verified: bool,
+}
+
+impl ScriptedKernel<'_> {
+    fn compute(&mut self) {
+        let mut buffers: Vec<Vec<u8>> = self.memories.iter().map(|memory| memory.bytes.borrow().clone()).collect();
+        execute(&self.operation, &mut buffers);
+        for (memory, bytes) in self.memories.iter().zip(buffers) {
+            *memory.bytes.borrow_mut() = bytes;
+        }
+        self.verified = true;
+    }
+
+    fn spoil(&self, launch: u64) {
+        let Some(output) = self.memories.last() else { return };
+        let mut bytes = output.bytes.borrow_mut();
+        if self.device.has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first)) {
+            // The second highest bit of the last element: far from any rounding, and never NaN.
+            if let Some(last) = bytes.last_mut() {
+                *last ^= 0x40;
+            }
+        }
+        if self.device.has(|fault| matches!(fault, Fault::NotANumber { launch: first } if launch >= *first)) {
+            let size = self.operation.buffers().last().map_or(0, |spec| spec.dtype.bytes(1) as usize);
+            bytes.iter_mut().take(size).for_each(|byte| *byte = 0xff);
+        }
+    }
+}
+
+impl Kernel for ScriptedKernel<'_> {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        let launch = {
+            let mut state = self.device.state.borrow_mut();
+            state.counts.launches += 1;
+            state.counts.launches - 1
+        };
+        self.device.check_present()?;
+        if self.device.has(|fault| *fault == Fault::LaunchFailure { launch }) {
+            return Err(broken("launch", "the device refused it", "look at the driver's log"));
+        }
+        if !self.verified {
+            self.compute();
+            self.spoil(launch);
+        }
+        let duration = self.device.duration(launch, &self.operation);
+        self.device.state.borrow_mut().now_ns += duration;
+        Ok(())
+    }
+
+    fn provider(&self) -> String {
+        "scripted".to_owned()
+    }
+}
+
+struct ScriptedStream<'d> {
+    device: &'d ScriptedDevice,
+}
+
+impl Stream for ScriptedStream<'_> {
+    fn record(&mut self) -> Result<Event, DeviceError> {
+        self.device.check_present()?;
+        let mut state = self.device.state.borrow_mut();
+        let now = state.now_ns;
+        state.marks.push(now);
+        Ok(Event(state.marks.len() as u64 - 1))
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        self.device.check_present()
+    }
+
+    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+        let lie = self.device.script.faults.iter().find_map(|fault| match fault {
+            Fault::LyingClock { elapsed_ns } => Some(*elapsed_ns),
+            _ => None,
+        });
+        if let Some(lie) = lie {
+            return Ok(lie);
+        }
+        let state = self.device.state.borrow();
+        let at = |event: Event| state.marks.get(event.0 as usize).copied();
+        match (at(from), at(to)) {
+            (Some(from), Some(to)) => Ok(to - from),
+            _ => Err(broken("time between two marks", "a mark is not of this stream", "record both on it")),
+        }
+    }
+}
+
+struct ScriptedCounters(CacheCounts);
+
+impl Counters for ScriptedCounters {
+    fn start(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<CacheCounts, DeviceError> {
+        Ok(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The machine that made a result: hardware, software, source and momentary state. Unknown is `None`, never zero.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Everything recorded beside a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Environment {
+    /// Operating system and its version.
+    pub os: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// The processor.
+    pub cpu: Option<Cpu>,
+    /// Memory of the machine (or of the control group, where that is less), in GB.
+    pub memory_gb: Option<f64>,
+    /// Graphics cards, in the order of the bus.
+    pub gpus: Vec<Gpu>,
+    /// Version of ROCm.
+    pub rocm: Option<String>,
+    /// Version of Python.
+    pub python: Option<String>,
+    /// Versions of ML frameworks by package name.
+    pub frameworks: BTreeMap<String, String>,
+    /// The source tree that was measured, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+    /// How the machine was at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<MachineState>,
+}
+
+/// A processor.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Cpu {
+    /// Name by the maker.
+    pub model: Option<String>,
+    /// Instruction set: `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// Threads that this process may run on: affinity and control group counted in.
+    pub usable_cores: u32,
+    /// Threads of the machine.
+    pub logical_cores: Option<u32>,
+    /// Cores of the machine.
+    pub physical_cores: Option<u32>,
+    /// Highest clock in MHz, where the kernel tells.
+    pub max_mhz: Option<f64>,
+    /// Data and unified caches as one thread sees them, smallest level first.
+    pub caches: Vec<Cache>,
+    /// Vector extensions that matter here: `avx2`, `avx512f`, `amx-bf16`, `neon` …
+    pub features: Vec<String>,
+    /// The hypervisor, when there is one.
+    pub hypervisor: Option<String>,
+}
+
+/// A cache as one thread sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// 1 is nearest.
+    pub level: u32,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Threads that share it.
+    pub shared_by: Option<u32>,
+}
+
+/// A graphics card or accelerator.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Gpu {
+    /// Position in this list.
+    pub index: u32,
+    /// Marketing name, from the driver or the PCI-id table.
+    pub name: Option<String>,
+    /// `vendor:device` in hexadecimal: `1002:744c`.
+    pub pci_id: Option<String>,
+    /// Address on the bus: `0000:03:00.0`.
+    pub pci_address: Option<String>,
+    /// Instruction set: `gfx1100`, `sm_90`.
+    pub gfx_target: Option<String>,
+    /// Compute units or streaming multiprocessors.
+    pub compute_units: Option<u32>,
+    /// Memory of the card in GB.
+    pub vram_gb: Option<f64>,
+    /// Highest memory bandwidth, from width and clock, in GB/s.
+    pub memory_bandwidth_gb_s: Option<f64>,
+    /// Kernel driver and its version.
+    pub driver: Option<String>,
+    /// Partition mode: `SPX/NPS1`.
+    pub partition: Option<String>,
+    /// Run times through which it can be reached here.
+    pub backends: Vec<String>,
+}
+
+/// A source tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Git {
+    /// Full hash of the commit.
+    pub commit: String,
+    /// Branch, unless detached.
+    pub branch: Option<String>,
+    /// Whether the tree differs from the commit.
+    pub dirty: bool,
+}
+
+/// How the machine was at one moment. It explains a figure; it does not decide comparability.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MachineState {
+    /// Runnable tasks over the last minute.
+    pub load_average: Option<f64>,
+    /// Frequency governor of the first usable thread.
+    pub governor: Option<String>,
+    /// Clock of the first usable thread in MHz.
+    pub mhz: Option<f64>,
+    /// Share of processor time taken by the hypervisor since boot, or over the interval measured, in percent.
+    pub steal_percent: Option<f64>,
+    /// Times that a thread was throttled by heat.
+    pub throttle_events: Option<u64>,
+    /// Highest temperature sensor in °C.
+    pub temperature_c: Option<f64>,
+    /// What is likely to disturb measurements, a sentence each.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,248 @@
+//! The fields of a result: one table of every name, its unit, its role and its direction.
+//!
+//! A field that is not in the table cannot be emitted: [`Fields::set`] refuses it in debug builds and a test
+//! walks every workload. The glossary is generated from the same table.
+
+use serde_json::Value as Json;
+
+use crate::unit::{Better, Unit};
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldRole {
+    /// Says which point was measured: shapes, sizes, types.
+    Parameter,
+    /// A measured figure that can be compared, and the way it improves.
+    Metric(Better),
+    /// A measured or derived figure that has no better or worse.
+    Fact,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The name in documents.
+    pub name: &'static str,
+    /// What the value counts.
+    pub unit: Unit,
+    /// What it is for.
+    pub role: FieldRole,
+    /// One sentence for people.
+    pub about: &'static str,
+}
+
+impl Field {
+    /// The row called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        FIELDS.iter().find(|field| field.name == name)
+    }
+
+    /// The direction, for a metric.
+    pub fn better(&self) -> Option<Better> {
+        match self.role {
+            FieldRole::Metric(better) => Some(better),
+            FieldRole::Parameter | FieldRole::Fact => None,
+        }
+    }
+}
+
+/// Named values of one result, in the order in which they were set.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct Fields(serde_json::Map<String, Json>);
+
+impl Fields {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets `name`, which must be in [`FIELDS`]. A figure that is not finite is recorded as null: unknown, not zero.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Json>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// As [`Fields::with`], in place.
+    pub fn set(&mut self, name: &'static str, value: impl Into<Json>) {
+        debug_assert!(Field::find(name).is_some(), "`{name}` is not in the table of fields");
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// Takes over every field of `other`.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The value called `name`.
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        self.0.get(name)
+    }
+
+    /// The number called `name`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.0.get(name).and_then(Json::as_f64)
+    }
+
+    /// The text called `name`.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Json::as_str)
+    }
+
+    /// Every name and value.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Every metric with its number and row.
+    pub fn metrics(&self) -> impl Iterator<Item = (&'static Field, f64)> {
+        self.0.iter().filter_map(|(name, value)| {
+            let field = Field::find(name)?;
+            field.better()?;
+            Some((field, value.as_f64()?))
+        })
+    }
+}
+
+use Better::{Higher, Lower};
+use FieldRole::{Fact, Metric, Parameter};
+
+macro_rules! fields {
+    ($($name:ident $unit:ident $role:expr, $about:literal;)*) => {
+        /// Every field that a result may carry.
+        pub const FIELDS: &[Field] = &[$(Field { name: stringify!($name), unit: Unit::$unit, role: $role, about: $about },)*];
+    };
+}
+
+fields! {
+    // Where and what.
+    operation One Parameter, "what was done: copy, triad, relu, sum …";
+    dtype One Parameter, "type of an element: f64 f32 tf32 f16 bf16 fp8 i8 i4";
+    size_bytes Bytes Parameter, "bytes in one buffer";
+    m One Parameter, "rows of the result of a matrix product";
+    n One Parameter, "columns of the result of a matrix product";
+    k One Parameter, "length of the sum in a matrix product";
+    batch_size One Parameter, "items handled together";
+    transpose One Parameter, "for each operand of a matrix product, n as stored or t transposed: nn, tn, nt, tt";
+    alpha One Parameter, "factor of the product in alpha·A·B + beta·C";
+    beta One Parameter, "factor of C in alpha·A·B + beta·C";
+    provider One Parameter, "the library that did the work";
+    threads One Parameter, "processor threads used";
+    cache One Parameter, "hot: inputs were touched just before; cold: caches were flushed before every iteration";
+    stores One Parameter, "temporal: through the caches; non-temporal: around them";
+    init One Parameter, "kind of input: random uniform in [-1, 1), from a fixed seed, unless said otherwise";
+    input_shape One Parameter, "sizes of the input, outermost first";
+    output_shape One Parameter, "sizes of the output, outermost first";
+    weight_shape One Parameter, "sizes of the weights, outermost first";
+    stride One Parameter, "step between output points of a convolution or strided access";
+    padding One Parameter, "zeros assumed around the input of a convolution";
+    dilation One Parameter, "step between the taps of a convolution";
+    groups One Parameter, "independent groups of channels of a convolution";
+    sequence_length One Parameter, "positions in a sequence";
+    num_heads One Parameter, "attention heads";
+    head_dim One Parameter, "length of one attention head";
+    prompt_length One Parameter, "tokens in a prompt";
+    output_length One Parameter, "tokens generated";
+    num_prompts One Parameter, "prompts sent";
+    num_requests One Parameter, "requests sent";
+    max_tokens One Parameter, "most tokens generated for a request";
+    num_gpus One Parameter, "cards used";
+    grid_size One Parameter, "blocks in a launch";
+    block_size One Parameter, "threads in a block";
+    model_size_gb Gigabytes Parameter, "size of the model's weights";
+    // Time.
+    time_ms Milliseconds Metric(Lower), "time of one iteration";
+    time_us Microseconds Metric(Lower), "time of one iteration";
+    latency_us Microseconds Metric(Lower), "time until a result is there";
+    latency_ns Nanoseconds Metric(Lower), "time of one dependent access";
+    latency_p50_ms Milliseconds Metric(Lower), "median latency";
+    latency_p99_ms Milliseconds Metric(Lower), "latency that 99 in 100 stay below";
+    total_latency_ms Milliseconds Metric(Lower), "latency of the whole request";
+    ttft_ms Milliseconds Metric(Lower), "time to the first token";
+    tpot_ms Milliseconds Metric(Lower), "time for each token after the first";
+    itl_ms Milliseconds Metric(Lower), "time between two tokens";
+    compile_time_ms Milliseconds Metric(Lower), "time to compile";
+    // Rate.
+    bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes read and written, over time";
+    throughput_gb_s GigabytesPerSecond Metric(Higher), "bytes of input and output handled, over time";
+    tflops Teraflops Metric(Higher), "operations over time";
+    gflops Gigaflops Metric(Higher), "operations over time";
+    tokens_per_second PerSecond Metric(Higher), "tokens over time";
+    requests_per_second PerSecond Metric(Higher), "requests over time";
+    throughput_samples_per_second PerSecond Metric(Higher), "samples over time";
+    // Against a limit.
+    utilization_percent Percent Metric(Higher), "share of the device that was busy";
+    roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
+    arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
+    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case, with the same data type and threads";
+    peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
+    occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
+    speedup One Metric(Higher), "how many times faster than the reference";
+    efficiency One Metric(Higher), "speed-up over resources";
+    cache_hit_percent Percent Metric(Higher), "reads of the first-level data cache that hit, by hardware counters";
+    cache_references One Fact, "reads of the first-level data cache counted";
+    // Memory.
+    memory_used_mb Megabytes Metric(Lower), "memory held during the work";
+    gpu_memory_peak_mb Megabytes Metric(Lower), "most device memory held";
+    memory_average_mb Megabytes Metric(Lower), "mean memory held";
+    memory_fragmentation_percent Percent Metric(Lower), "memory held from the system but not in use, over memory held";
+    allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time to allocate, write every page and free";
+    memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not freed after them";
+    allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
+    // Truth and spread.
+    accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
+    std_dev One Fact, "standard deviation of the time of an iteration over its mean";
+    num_runs One Fact, "samples taken";
+    warmup_runs One Fact, "iterations done before sampling";
+    // State.
+    gpu_temperature_c Celsius Fact, "temperature of the card";
+    gpu_power_w Watts Fact, "power drawn by the card";
+    gpu_memory_used_mb Megabytes Fact, "memory of the card in use by all";
+    gpu_memory_total_mb Megabytes Fact, "memory of the card";
+    gpu_utilization_percent Percent Fact, "share of time that the card was busy";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for (index, field) in FIELDS.iter().enumerate() {
+            assert!(FIELDS[index + 1..].iter().all(|other| other.name != field.name), "{}", field.name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_ends_in_a_unit_has_that_unit() {
+        for field in FIELDS {
+            let expected = [
+                ("_ms", Unit::Milliseconds),
+                ("_us", Unit::Microseconds),
+                ("_ns", Unit::Nanoseconds),
+                ("_gb_s", Unit::GigabytesPerSecond),
+                ("_mb", Unit::Megabytes),
+                ("_percent", Unit::Percent),
+                ("_bytes", Unit::Bytes),
+                ("gflops", Unit::Gigaflops),
+                ("tflops", Unit::Teraflops),
+            ];
+            for (suffix, unit) in expected {
+                if field.name.ends_with(suffix) {
+                    assert_eq!(field.unit, unit, "{}", field.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_unknown() {
+        assert_eq!(Fields::new().with("time_ms", f64::NAN).get("time_ms"), Some(&Json::Null));
+    }
+}

@@ -1,0 +1,48 @@
+//! The version that every document carries. An old program refuses a newer document instead of misreading it.
+
+use serde_json::Value;
+
+/// The version of every document that this program writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Why a document was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// Written by a later program.
+    #[error(
+        "format version {found} is newer than {FORMAT_VERSION}, the newest that this program reads; update rusty-stack-bench"
+    )]
+    Newer {
+        /// What the document says.
+        found: u64,
+    },
+    /// Not one of our documents.
+    #[error("it has no `format_version`; this is not a document of rusty-stack-bench")]
+    Missing,
+}
+
+/// Accepts `document` when its `format_version` is one that this program reads.
+///
+/// # Errors
+/// When the version is missing or newer.
+pub fn check(document: &Value) -> Result<(), FormatError> {
+    match document.get("format_version").and_then(Value::as_u64) {
+        Some(found) if found <= u64::from(FORMAT_VERSION) => Ok(()),
+        Some(found) => Err(FormatError::Newer { found }),
+        None => Err(FormatError::Missing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_known_versions_are_read() {
+        assert_eq!(check(&json!({"format_version": 1})), Ok(()));
+        assert_eq!(check(&json!({"format_version": 2})), Err(FormatError::Newer { found: 2 }));
+        assert_eq!(check(&json!({})), Err(FormatError::Missing));
+        assert_eq!(check(&json!({"format_version": "1"})), Err(FormatError::Missing));
+    }
+}

@@ -1,0 +1,332 @@
+//! Names of things: backends, devices, data types, cases and runs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Text that does not name what it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct ParseIdError {
+    text: String,
+    expected: &'static str,
+}
+
+impl ParseIdError {
+    pub(crate) fn new(text: &str, expected: &'static str) -> Self {
+        Self { text: text.to_owned(), expected }
+    }
+}
+
+/// Implements `Display` through an `as_str` that the type has.
+macro_rules! display_as_str {
+    ($($name:ty),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    )*};
+}
+
+/// A run time through which a device is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendId {
+    /// AMD GPUs through HIP.
+    Rocm,
+    /// NVIDIA GPUs through the CUDA driver.
+    Cuda,
+    /// Any card with a Vulkan driver.
+    Vulkan,
+    /// Any OpenCL platform.
+    Opencl,
+    /// Intel's OpenCL platform and oneMKL.
+    Oneapi,
+    /// The processor itself.
+    Cpu,
+}
+
+impl BackendId {
+    /// Every backend, native run times first: the order in which `auto` prefers them.
+    pub const ALL: [Self; 6] = [Self::Rocm, Self::Cuda, Self::Vulkan, Self::Opencl, Self::Oneapi, Self::Cpu];
+
+    /// The name used on the command line and in case ids.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rocm => "rocm",
+            Self::Cuda => "cuda",
+            Self::Vulkan => "vulkan",
+            Self::Opencl => "opencl",
+            Self::Oneapi => "oneapi",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+impl FromStr for BackendId {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|backend| backend.as_str() == text)
+            .ok_or_else(|| ParseIdError::new(text, "a backend (rocm, cuda, vulkan, opencl, oneapi or cpu)"))
+    }
+}
+
+/// One unit of a backend, written `rocm:0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceRef {
+    /// How it is reached.
+    pub backend: BackendId,
+    /// Which one, in the backend's own order.
+    pub index: u32,
+}
+
+impl DeviceRef {
+    /// The processor: there is one.
+    pub const CPU: Self = Self { backend: BackendId::Cpu, index: 0 };
+}
+
+impl fmt::Display for DeviceRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.backend, self.index)
+    }
+}
+
+impl FromStr for DeviceRef {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || ParseIdError::new(text, "a device such as `rocm:0`");
+        let (backend, index) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Self { backend: backend.parse()?, index: index.parse().map_err(|_| wrong())? })
+    }
+}
+
+/// What kind of hardware ran a case; results of one kind are never ranked with those of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceType {
+    /// A processor, also when reached through a CPU driver of Vulkan or OpenCL.
+    Cpu,
+    /// A graphics card or accelerator.
+    Gpu,
+    /// A look-alike for tests: its figures mean nothing.
+    Simulated,
+}
+
+impl DeviceType {
+    /// The name used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+/// The kind of benchmark a result belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BenchmarkType {
+    /// What can be measured before a ML stack is installed.
+    PreInstallation,
+    /// A framework or other installed component.
+    ComponentSpecific,
+    /// Native kernels on a GPU.
+    GpuPerformance,
+    /// Native kernels on the processor.
+    CpuPerformance,
+}
+
+impl BenchmarkType {
+    /// Every type.
+    pub const ALL: [Self; 4] =
+        [Self::PreInstallation, Self::ComponentSpecific, Self::GpuPerformance, Self::CpuPerformance];
+
+    /// The name used in ids and documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreInstallation => "pre_installation",
+            Self::ComponentSpecific => "component_specific",
+            Self::GpuPerformance => "gpu_performance",
+            Self::CpuPerformance => "cpu_performance",
+        }
+    }
+}
+
+/// The type of one element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// IEEE 754 binary64.
+    F64,
+    /// IEEE 754 binary32.
+    F32,
+    /// binary32 in memory, 10 bits of mantissa in the multiplier.
+    Tf32,
+    /// IEEE 754 binary16.
+    F16,
+    /// The upper half of a binary32.
+    Bf16,
+    /// 8-bit floating point.
+    Fp8,
+    /// 8-bit integer.
+    I8,
+    /// 4-bit integer.
+    I4,
+}
+
+impl Dtype {
+    /// Every data type, widest first.
+    pub const ALL: [Self; 8] = [Self::F64, Self::F32, Self::Tf32, Self::F16, Self::Bf16, Self::Fp8, Self::I8, Self::I4];
+
+    /// The name used in ids and documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Fp8 => "fp8",
+            Self::I8 => "i8",
+            Self::I4 => "i4",
+        }
+    }
+
+    /// Size of one element in memory, in bits.
+    pub const fn bits(self) -> u64 {
+        match self {
+            Self::F64 => 64,
+            Self::F32 | Self::Tf32 => 32,
+            Self::F16 | Self::Bf16 => 16,
+            Self::Fp8 | Self::I8 => 8,
+            Self::I4 => 4,
+        }
+    }
+
+    /// Bytes that `elements` of this type take in memory.
+    pub const fn bytes(self, elements: u64) -> u64 {
+        (elements * self.bits()).div_ceil(8)
+    }
+}
+
+impl FromStr for Dtype {
+    type Err = ParseIdError;
+
+    /// Accepts the other common spellings too: `float32`, `fp32`, `half`, `int8` …
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.to_ascii_lowercase().as_str() {
+            "f64" | "fp64" | "float64" | "double" => Self::F64,
+            "f32" | "fp32" | "float32" | "float" | "single" => Self::F32,
+            "tf32" | "tensorfloat32" => Self::Tf32,
+            "f16" | "fp16" | "float16" | "half" => Self::F16,
+            "bf16" | "bfloat16" => Self::Bf16,
+            "fp8" | "f8" | "float8" | "f8e4m3" => Self::Fp8,
+            "i8" | "int8" => Self::I8,
+            "i4" | "int4" => Self::I4,
+            _ => return Err(ParseIdError::new(text, "a data type (f64 f32 tf32 f16 bf16 fp8 i8 i4)")),
+        })
+    }
+}
+
+display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
+
+/// Identifies a case across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CaseId(String);
+
+impl CaseId {
+    /// Joins `segments` with slashes. Segments are program-made and never empty.
+    pub fn from_segments<S: AsRef<str>>(segments: &[S]) -> Self {
+        Self(segments.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
+    }
+
+    /// The whole id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The benchmark's name, such as `gemm`, where the id has this project's own form.
+    pub fn benchmark(&self) -> Option<&str> {
+        self.0.split('/').nth(1)
+    }
+}
+
+impl fmt::Display for CaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for CaseId {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err(ParseIdError::new(text, "a case id"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Identifies a run: `20261121T090312Z_1a2b3c4`, also the name of its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_a_round_trip() {
+        for backend in BackendId::ALL {
+            assert_eq!(backend.as_str().parse(), Ok(backend));
+            assert_eq!(serde_json::to_value(backend).unwrap(), backend.as_str());
+        }
+        for dtype in Dtype::ALL {
+            assert_eq!(dtype.as_str().parse(), Ok(dtype));
+            assert_eq!(serde_json::to_value(dtype).unwrap(), dtype.as_str());
+        }
+        for kind in BenchmarkType::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
+
+    #[test]
+    fn common_spellings_of_data_types_are_accepted() {
+        for (text, dtype) in
+            [("float32", Dtype::F32), ("FP32", Dtype::F32), ("bfloat16", Dtype::Bf16), ("int4", Dtype::I4)]
+        {
+            assert_eq!(text.parse(), Ok(dtype));
+        }
+        assert!("f33".parse::<Dtype>().is_err());
+    }
+
+    #[test]
+    fn devices_are_written_backend_colon_index() {
+        let device: DeviceRef = "rocm:3".parse().unwrap();
+        assert_eq!((device.backend, device.index), (BackendId::Rocm, 3));
+        assert_eq!(device.to_string(), "rocm:3");
+        for wrong in ["rocm", "rocm:", "rocm:x", "gpu:0", "rocm:-1"] {
+            assert!(wrong.parse::<DeviceRef>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn four_bit_elements_round_up_to_bytes() {
+        assert_eq!(Dtype::I4.bytes(3), 2);
+        assert_eq!(Dtype::F16.bytes(3), 6);
+    }
+}

@@ -1,0 +1,55 @@
+//! How a case ended. What was not measured says what, why, and what would cure it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It ran, was verified and timed.
+    Measured,
+    /// It could not run here; nothing is wrong with it.
+    Skipped,
+    /// It ran and broke, gave a wrong result or an impossible figure, or took too long.
+    Failed,
+    /// It ran on a look-alike: never gated, never ranked.
+    Simulated,
+}
+
+impl Outcome {
+    /// The word used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why something is not there: a missing library, device or permission, a failure, a refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{what}: {why} ({cure})")]
+pub struct Reason {
+    /// What is missing or broke.
+    pub what: String,
+    /// Why, as far as it is known.
+    pub why: String,
+    /// What the reader can do about it.
+    pub cure: String,
+}
+
+impl Reason {
+    /// A reason in three short sentences.
+    pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), cure: cure.into() }
+    }
+}

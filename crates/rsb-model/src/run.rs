@@ -1,0 +1,95 @@
+//! A run: what one invocation measured, with the machine it was measured on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::format::FORMAT_VERSION;
+use crate::ids::RunId;
+use crate::outcome::Outcome;
+use crate::record::BenchmarkResult;
+
+/// What one invocation measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// See [`crate::format`].
+    pub format_version: u32,
+    /// Unique; also the name of the file.
+    pub run_id: RunId,
+    /// When it began.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub started: jiff::Timestamp,
+    /// When it ended; null while it runs or when it was cut off.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub finished: Option<jiff::Timestamp>,
+    /// What was asked for, such as the suite's name.
+    pub suite: String,
+    /// How thoroughly: `quick`, `standard`, `thorough`, or `criterion` under `cargo bench`.
+    pub profile: String,
+    /// The machine.
+    pub environment: Environment,
+    /// One for each case, in the order in which they ended.
+    pub benchmarks: Vec<BenchmarkResult>,
+    /// What a reader should know: interrupted, noisy …
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// How many cases ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Measured.
+    pub measured: usize,
+    /// Skipped.
+    pub skipped: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Simulated.
+    pub simulated: usize,
+}
+
+impl Run {
+    /// A run that has just begun.
+    pub fn begin(
+        run_id: RunId,
+        started: jiff::Timestamp,
+        suite: &str,
+        profile: &str,
+        environment: Environment,
+    ) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            run_id,
+            started,
+            finished: None,
+            suite: suite.to_owned(),
+            profile: profile.to_owned(),
+            environment,
+            benchmarks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Takes over `result`, in place of what was known of its case before.
+    pub fn keep(&mut self, result: BenchmarkResult) {
+        match self.benchmarks.iter_mut().find(|known| known.benchmark_id == result.benchmark_id) {
+            Some(known) => *known = result,
+            None => self.benchmarks.push(result),
+        }
+    }
+
+    /// How many cases ended how.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for result in &self.benchmarks {
+            match result.outcome {
+                Outcome::Measured => counts.measured += 1,
+                Outcome::Skipped => counts.skipped += 1,
+                Outcome::Failed => counts.failed += 1,
+                Outcome::Simulated => counts.simulated += 1,
+            }
+        }
+        counts
+    }
+}

@@ -1,0 +1,111 @@
+//! What the clock said, before any statistics.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The samples of one replicate: each a number of iterations and the nanoseconds that they took together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    /// Which fresh process took them, from 0.
+    pub replicate: u32,
+    /// Iterations in each sample.
+    pub iters: Vec<u64>,
+    /// Device time of each sample, in nanoseconds, same length as `iters`.
+    pub times_ns: Vec<f64>,
+}
+
+/// Why samples cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SamplesError {
+    /// The two lists differ in length.
+    #[error("{iters} iteration counts but {times} times")]
+    Lengths {
+        /// Length of `iters`.
+        iters: usize,
+        /// Length of `times_ns`.
+        times: usize,
+    },
+    /// A sample that no clock can give.
+    #[error("sample {index} is {time_ns} ns over {iters} iterations; a time must be finite and above zero")]
+    Impossible {
+        /// Position in the list.
+        index: usize,
+        /// Its iterations.
+        iters: u64,
+        /// Its time.
+        time_ns: f64,
+    },
+    /// Nothing at all.
+    #[error("there are no samples")]
+    Empty,
+}
+
+impl Samples {
+    /// An empty set for `replicate`.
+    pub fn new(replicate: u32) -> Self {
+        Self { replicate, ..Self::default() }
+    }
+
+    /// Adds one sample.
+    pub fn push(&mut self, iters: u64, time_ns: f64) {
+        self.iters.push(iters);
+        self.times_ns.push(time_ns);
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.times_ns.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times_ns.is_empty()
+    }
+
+    /// Nanoseconds of one iteration, for each sample.
+    ///
+    /// # Errors
+    /// When there is none, the lists differ in length, or a time is NaN, infinite, zero or negative.
+    pub fn per_iteration(&self) -> Result<Vec<f64>, SamplesError> {
+        if self.iters.len() != self.times_ns.len() {
+            return Err(SamplesError::Lengths { iters: self.iters.len(), times: self.times_ns.len() });
+        }
+        if self.is_empty() {
+            return Err(SamplesError::Empty);
+        }
+        let each = |(index, (&iters, &time_ns)): (usize, (&u64, &f64))| {
+            let time = time_ns / iters as f64;
+            if time.is_finite() && time > 0.0 {
+                Ok(time)
+            } else {
+                Err(SamplesError::Impossible { index, iters, time_ns })
+            }
+        };
+        self.iters.iter().zip(&self.times_ns).enumerate().map(each).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(iters: &[u64], times_ns: &[f64]) -> Samples {
+        Samples { replicate: 0, iters: iters.to_vec(), times_ns: times_ns.to_vec() }
+    }
+
+    #[test]
+    fn time_is_divided_by_iterations() {
+        assert_eq!(samples(&[1, 10], &[5.0, 60.0]).per_iteration(), Ok(vec![5.0, 6.0]));
+    }
+
+    #[test]
+    fn impossible_samples_are_errors() {
+        for (iters, times) in
+            [(vec![1], vec![f64::NAN]), (vec![1], vec![-1.0]), (vec![0], vec![1.0]), (vec![1], vec![0.0])]
+        {
+            assert!(matches!(samples(&iters, &times).per_iteration(), Err(SamplesError::Impossible { .. })));
+        }
+        assert!(matches!(samples(&[1, 2], &[1.0]).per_iteration(), Err(SamplesError::Lengths { .. })));
+        assert_eq!(samples(&[], &[]).per_iteration(), Err(SamplesError::Empty));
+    }
+}

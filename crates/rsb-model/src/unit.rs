@@ -1,0 +1,172 @@
+//! Units as a type, with the direction in which each is better.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which way a metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Throughput, efficiency, speed-up.
+    Higher,
+    /// Time, memory, error.
+    Lower,
+}
+
+/// What a figure counts. GB = 10⁹ bytes, MB = 10⁶ bytes; a multiply-add is two operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Microseconds.
+    #[serde(rename = "µs")]
+    Microseconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// 10⁹ bytes a second.
+    #[serde(rename = "GB/s")]
+    GigabytesPerSecond,
+    /// 10⁹ operations a second.
+    #[serde(rename = "GFLOP/s")]
+    Gigaflops,
+    /// 10¹² operations a second.
+    #[serde(rename = "TFLOP/s")]
+    Teraflops,
+    /// Events a second: tokens, requests, samples.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// 10⁶ bytes.
+    #[serde(rename = "MB")]
+    Megabytes,
+    /// 10⁹ bytes.
+    #[serde(rename = "GB")]
+    Gigabytes,
+    /// Percent.
+    #[serde(rename = "%")]
+    Percent,
+    /// Degrees Celsius.
+    #[serde(rename = "°C")]
+    Celsius,
+    /// Watts.
+    #[serde(rename = "W")]
+    Watts,
+    /// Operations for each byte moved.
+    #[serde(rename = "FLOP/B")]
+    FlopsPerByte,
+    /// A ratio or a count.
+    #[serde(rename = "1")]
+    One,
+}
+
+impl Unit {
+    /// Every unit.
+    pub const ALL: [Self; 16] = [
+        Self::Nanoseconds,
+        Self::Microseconds,
+        Self::Milliseconds,
+        Self::Seconds,
+        Self::GigabytesPerSecond,
+        Self::Gigaflops,
+        Self::Teraflops,
+        Self::PerSecond,
+        Self::Bytes,
+        Self::Megabytes,
+        Self::Gigabytes,
+        Self::Percent,
+        Self::Celsius,
+        Self::Watts,
+        Self::FlopsPerByte,
+        Self::One,
+    ];
+
+    /// The symbol shown to people and written in documents.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::GigabytesPerSecond => "GB/s",
+            Self::Gigaflops => "GFLOP/s",
+            Self::Teraflops => "TFLOP/s",
+            Self::PerSecond => "1/s",
+            Self::Bytes => "B",
+            Self::Megabytes => "MB",
+            Self::Gigabytes => "GB",
+            Self::Percent => "%",
+            Self::Celsius => "°C",
+            Self::Watts => "W",
+            Self::FlopsPerByte => "FLOP/B",
+            Self::One => "1",
+        }
+    }
+
+    /// The direction a foreign series has by its unit text, such as `ns/iter` or `ops/sec`; `None` when it does not say.
+    pub fn direction_of(text: &str) -> Option<Better> {
+        let text = text.trim().to_ascii_lowercase();
+        let rate = ["/s", "/sec", "/second", "per second", "ops", "flops", "flop/s", "hz", "fps", "iter/s", "bps"];
+        let time =
+            ["ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "milliseconds", "nanoseconds", "microseconds"];
+        let size = ["b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes", "allocs"];
+        if rate.iter().any(|end| text.ends_with(end)) {
+            return Some(Better::Higher);
+        }
+        let head = text.split('/').next().unwrap_or_default();
+        (time.contains(&head) || size.contains(&head)).then_some(Better::Lower)
+    }
+}
+
+impl std::fmt::Display for Unit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.symbol())
+    }
+}
+
+/// 10⁹: nanoseconds in a second, bytes in a GB.
+pub const GIGA: f64 = 1e9;
+
+/// GB/s of `bytes` moved in `nanoseconds`.
+pub fn gigabytes_per_second(bytes: f64, nanoseconds: f64) -> f64 {
+    bytes / nanoseconds
+}
+
+/// GFLOP/s of `operations` done in `nanoseconds`.
+pub fn gigaflops(operations: f64, nanoseconds: f64) -> f64 {
+    operations / nanoseconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_carry_the_symbol() {
+        for unit in Unit::ALL {
+            assert_eq!(serde_json::to_value(unit).unwrap(), unit.symbol());
+        }
+    }
+
+    #[test]
+    fn foreign_units_tell_their_direction() {
+        for (text, direction) in [
+            ("ns/iter", Some(Better::Lower)),
+            ("ms", Some(Better::Lower)),
+            ("ops/sec", Some(Better::Higher)),
+            ("GB/s", Some(Better::Higher)),
+            ("iter/sec", Some(Better::Higher)),
+            ("MiB", Some(Better::Lower)),
+            ("widgets", None),
+            ("", None),
+        ] {
+            assert_eq!(Unit::direction_of(text), direction, "{text}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a comparison concludes. Undecided is an answer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The conclusion for one metric of one case, or for a whole comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Verdict {
+    /// Better by at least the threshold.
+    Improved,
+    /// Worse by at least the threshold.
+    Regressed,
+    /// Not worse by the threshold.
+    Unchanged,
+    /// The measurements do not decide.
+    Inconclusive,
+    /// The two sides are not the same thing.
+    NotComparable,
+}
+
+impl Verdict {
+    /// The name used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Improved => "Improved",
+            Self::Regressed => "Regressed",
+            Self::Unchanged => "Unchanged",
+            Self::Inconclusive => "Inconclusive",
+            Self::NotComparable => "NotComparable",
+        }
+    }
+
+    /// Whether it is an answer.
+    pub const fn is_decided(self) -> bool {
+        matches!(self, Self::Improved | Self::Regressed | Self::Unchanged)
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why a verdict is what it is, for programs. The sentence beside it is for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// Worse by the threshold or more, and the interval agrees.
+    AboveThreshold,
+    /// Better by the threshold or more, and the interval agrees.
+    BetterThanThreshold,
+    /// No clear change.
+    WithinNoise,
+    /// A clear change that is below the threshold.
+    BelowThreshold,
+    /// The interval is too wide.
+    TooNoisy,
+    /// Too few samples, replicates or cases to estimate the spread.
+    TooFewSamples,
+    /// Hardware or a software factor differs.
+    UnlikeMachine,
+    /// Another unit than before.
+    UnlikeUnit,
+    /// The baseline has it, the run does not.
+    Missing,
+    /// The case failed.
+    CaseFailed,
+    /// The case was skipped.
+    CaseSkipped,
+    /// The case ran on a look-alike.
+    CaseSimulated,
+    /// Its figures cannot be read.
+    Unreadable,
+    /// A person accepted this regression.
+    Accepted,
+    /// Every case moved with the control set: the machine changed.
+    MachineMoved,
+    /// An absolute target is not met.
+    TargetMissed,
+}
+
+impl ReasonCode {
+    /// The name used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AboveThreshold => "above_threshold",
+            Self::BetterThanThreshold => "better_than_threshold",
+            Self::WithinNoise => "within_noise",
+            Self::BelowThreshold => "below_threshold",
+            Self::TooNoisy => "too_noisy",
+            Self::TooFewSamples => "too_few_samples",
+            Self::UnlikeMachine => "unlike_machine",
+            Self::UnlikeUnit => "unlike_unit",
+            Self::Missing => "missing",
+            Self::CaseFailed => "case_failed",
+            Self::CaseSkipped => "case_skipped",
+            Self::CaseSimulated => "case_simulated",
+            Self::Unreadable => "unreadable",
+            Self::Accepted => "accepted",
+            Self::MachineMoved => "machine_moved",
+            Self::TargetMissed => "target_missed",
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Limits of the control group that this process runs in, versions 1 and 2.
+//!
+//! The limit that counts is the least from the group up to the root that is visible here. (The share of processors is
+//! counted by `std::thread::available_parallelism`; here is what it does not tell.)
+
+use std::path::{Path, PathBuf};
+
+use crate::host::{Host, read_line, read_text};
+
+/// The two layouts of the files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Bytes of memory that may be used, unless there is no limit.
+pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
+    // Version 1 writes "no limit" as a number near 2⁶³.
+    const NO_LIMIT: u64 = 1 << 60;
+    let limits = folders(host, "memory").into_iter().filter_map(|(version, folder)| {
+        let file = if version == Version::Two { "memory.max" } else { "memory.limit_in_bytes" };
+        read_line(&folder.join(file))?.parse::<u64>().ok()
+    });
+    limits.filter(|bytes| (1..NO_LIMIT).contains(bytes)).min()
+}
+
+/// How often the group was held back since it was made because it had used up its share of the processors.
+pub(crate) fn held_back(host: &Host) -> Option<u64> {
+    let counts = folders(host, "cpu").into_iter().filter_map(|(_, folder)| {
+        let text = read_text(&folder.join("cpu.stat"))?;
+        text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse::<u64>().ok()
+    });
+    counts.max()
+}
+
+/// The folders of this process's group for `controller`, from the group up to the mount.
+fn folders(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
+    let (Some(groups), Some(mounts)) = (host.text("/proc/self/cgroup"), host.text("/proc/self/mountinfo")) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for mount in mounts.lines().filter_map(|line| Mount::parse(line, controller)) {
+        let Some(group) = group_of(&groups, mount.version, controller) else { continue };
+        let Some(top) = host.path(mount.point) else { continue };
+        // In a container the group's path may start above what is mounted: then the mount itself is the group.
+        let below = group.strip_prefix(mount.root.trim_end_matches('/')).unwrap_or("").trim_start_matches('/');
+        let stays_inside = !below.split('/').any(|part| part == "..");
+        let group = if stays_inside { top.join(below) } else { top.clone() };
+        found.extend(up_to(&group, &top).map(|folder| (mount.version, folder.to_owned())));
+    }
+    found
+}
+
+fn up_to<'a>(folder: &'a Path, top: &'a Path) -> impl Iterator<Item = &'a Path> {
+    folder.ancestors().take_while(move |parent| parent.starts_with(top))
+}
+
+struct Mount<'a> {
+    version: Version,
+    root: &'a str,
+    point: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// A line of `mountinfo`: `31 23 0:28 ROOT POINT options - TYPE source options`.
+    fn parse(line: &'a str, controller: &str) -> Option<Self> {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let version = match (kind.next()?, kind.nth(1).unwrap_or("")) {
+            ("cgroup2", _) => Version::Two,
+            ("cgroup", options) if options.split(',').any(|option| option == controller) => Version::One,
+            _ => return None,
+        };
+        let mut place = place.split(' ').skip(3);
+        Some(Self { version, root: place.next()?, point: place.next()? })
+    }
+}
+
+/// The path of the group in `/proc/self/cgroup`: `4:memory:/path`, or `0::/path` in version 2.
+fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&'a str> {
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let matches = match version {
+            Version::Two => controllers.is_empty(),
+            Version::One => controllers.split(',').any(|name| name == controller),
+        };
+        matches.then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake::Tree;
+
+    const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
+    const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n";
+
+    fn limit(files: &[(&str, &str)]) -> Option<u64> {
+        memory_limit(&Tree::new(files).host())
+    }
+
+    #[test]
+    fn the_least_limit_on_the_way_up_counts() {
+        let two = [
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "4000\n"),
+            ("sys/fs/cgroup/memory.max", "9000\n"),
+        ];
+        assert_eq!(limit(&two), Some(4000));
+        let one = [
+            ("proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/z\n0::/\n"),
+            ("proc/self/mountinfo", V1),
+            ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "7000\n"),
+        ];
+        assert_eq!(limit(&one), Some(7000));
+    }
+
+    #[test]
+    fn in_a_container_the_mount_is_the_group() {
+        let mount = "31 23 0:28 /docker/x /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        for group in ["0::/docker/x\n", "0::/../../elsewhere\n", "0::/\n"] {
+            let files =
+                [("proc/self/cgroup", group), ("proc/self/mountinfo", mount), ("sys/fs/cgroup/memory.max", "5000\n")];
+            assert_eq!(limit(&files), Some(5000), "{group}");
+        }
+    }
+
+    #[test]
+    fn no_limit_and_nonsense_are_none() {
+        for content in ["max\n", "0\n", "-1\n", "", "many"] {
+            let files =
+                [("proc/self/cgroup", "0::/\n"), ("proc/self/mountinfo", V2), ("sys/fs/cgroup/memory.max", content)];
+            assert_eq!(limit(&files), None, "{content:?}");
+        }
+        assert_eq!(limit(&[("proc/self/cgroup", "0::/\n"), ("proc/self/mountinfo", "x - cgroup2")]), None);
+        assert_eq!(limit(&[]), None);
+    }
+
+    #[test]
+    fn a_share_used_up_is_counted() {
+        let files = [
+            ("proc/self/cgroup", "0::/a\n"),
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 3\nthrottled_usec 1\n"),
+        ];
+        assert_eq!(held_back(&Tree::new(&files).host()), Some(3));
+    }
+}

@@ -1,0 +1,116 @@
+//! The source tree that is measured: commit and branch from the files of `.git`, whether it is changed from `git`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rsb_model::environment::Git;
+
+use crate::child::{self, Ended};
+use crate::host::{read_line, read_text};
+
+/// A large tree on a slow disk; one that takes longer counts as changed.
+const STATUS_LIMIT: Duration = Duration::from_secs(5);
+
+/// The folder of results under the tree: what a run writes there does not make the source another.
+const RESULTS: &str = "benchmark_results";
+
+/// The commit that `folder` is a checkout of.
+///
+/// `None` where there is no repository, no commit yet, or where git refuses (a tree of another owner: see
+/// `safe.directory`). Where git is not installed or does not answer in time the tree counts as dirty: it is not known
+/// to be clean. Files that git does not know count, those under `benchmark_results` do not.
+pub fn git(folder: &Path) -> Option<Git> {
+    git_with(folder, "git", STATUS_LIMIT)
+}
+
+fn git_with(folder: &Path, program: &str, limit: Duration) -> Option<Git> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let (top, files) = folder.ancestors().find_map(|top| Some((top, Files::of(top)?)))?;
+    let (read, branch) = files.head();
+    let status = status(top, program, limit);
+    let (told, dirty) = match &status {
+        Ended::Well(text) => (Some(text.as_str()), is_dirty(text)),
+        Ended::Badly => return None,
+        Ended::Late | Ended::Missing => (None, true),
+    };
+    let commit = read.or_else(|| hash(header(told?, "branch.oid")?))?;
+    let branch =
+        branch.or_else(|| header(told?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned));
+    Some(Git { commit, branch, dirty })
+}
+
+/// The folders that hold the references: two differ in an added worktree.
+struct Files {
+    own: PathBuf,
+    common: PathBuf,
+}
+
+impl Files {
+    fn of(top: &Path) -> Option<Self> {
+        let entry = top.join(".git");
+        let own = if entry.is_dir() {
+            entry
+        } else {
+            // A worktree or a submodule: a file that names the folder.
+            top.join(read_line(&entry)?.strip_prefix("gitdir:")?.trim())
+        };
+        let common = read_line(&own.join("commondir")).map_or_else(|| own.clone(), |common| own.join(common));
+        own.join("HEAD").is_file().then_some(Self { own, common })
+    }
+
+    /// Commit and branch. No commit: there is none yet, or it is kept in a way that only git reads.
+    fn head(&self) -> (Option<String>, Option<String>) {
+        let Some(head) = read_line(&self.own.join("HEAD")) else { return (None, None) };
+        match head.strip_prefix("ref:").map(str::trim) {
+            // What a repository with reftables writes here, for old programs to fail.
+            Some("refs/heads/.invalid") => (None, None),
+            Some(name) => (self.resolve(name), Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())),
+            None => (hash(&head), None),
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<String> {
+        let loose = [&self.own, &self.common].into_iter().find_map(|folder| hash(&read_line(&folder.join(name))?));
+        loose.or_else(|| {
+            let packed = read_text(&self.common.join("packed-refs"))?;
+            packed
+                .lines()
+                .find_map(|line| line.split_once(' ').filter(|(_, packed)| *packed == name))
+                .and_then(|row| hash(row.0))
+        })
+    }
+}
+
+/// A whole hash, SHA-1 or SHA-256.
+fn hash(text: &str) -> Option<String> {
+    let text = text.trim();
+    (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| text.to_owned())
+}
+
+fn status(top: &Path, program: &str, limit: Duration) -> Ended {
+    let mut command = Command::new(program);
+    // No hook of the repository is run, no lock is taken, nothing is asked.
+    command.args(["-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch"]).current_dir(top);
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        // Set while a hook of git runs; they would speak of another tree.
+        command.env_remove(name);
+    }
+    child::run(command, limit)
+}
+
+/// A header of the status: `# branch.head main`.
+fn header<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(' '))
+}
+
+fn is_dirty(status: &str) -> bool {
+    status.lines().any(|line| match line.strip_prefix("? ") {
+        Some(unknown) => !unknown.trim_matches('"').split('/').any(|part| part == RESULTS),
+        None => !line.is_empty() && !line.starts_with('#'),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+
+const LONG: Duration = Duration::from_mins(1);
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+const OTHER: &str = "fedcba9876543210fedcba9876543210fedcba98";
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (path, content) in files {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+/// As read from files alone, without a program to ask.
+fn by_files(folder: &Path) -> Option<(String, Option<String>, bool)> {
+    git_with(folder, "/no/such/git", LONG).map(|git| (git.commit, git.branch, git.dirty))
+}
+
+fn check(files: &[(&str, &str)], below: &str, expected: Option<(&str, Option<&str>)>) {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), files);
+    let found = by_files(&folder.path().join(below));
+    let expected = expected.map(|(commit, branch)| (commit.to_owned(), branch.map(str::to_owned), true));
+    assert_eq!(found, expected, "{files:?}; without git a tree is not known to be clean");
+}
+
+#[test]
+fn commit_and_branch_are_read_from_files() {
+    let head = (".git/HEAD", "ref: refs/heads/topic/one\n");
+    check(&[head, (".git/refs/heads/topic/one", COMMIT), ("a/b/c", "")], "a/b", Some((COMMIT, Some("topic/one"))));
+    let packed =
+        format!("# pack-refs with: peeled\n{OTHER} refs/heads/topic\n{COMMIT} refs/heads/topic/one\n^{OTHER}\n");
+    check(&[head, (".git/packed-refs", &packed)], "", Some((COMMIT, Some("topic/one"))));
+    check(&[(".git/HEAD", COMMIT)], "", Some((COMMIT, None)));
+    check(
+        &[
+            ("tree/.git", "gitdir: ../main/.git/worktrees/tree\n"),
+            ("main/.git/worktrees/tree/HEAD", "ref: refs/heads/side\n"),
+            ("main/.git/worktrees/tree/commondir", "../..\n"),
+            ("main/.git/refs/heads/side", COMMIT),
+        ],
+        "tree",
+        Some((COMMIT, Some("side"))),
+    );
+}
+
+#[test]
+fn what_is_no_checkout_is_none() {
+    check(&[("a", "")], "", None);
+    check(&[("a", "")], "missing", None);
+    check(&[(".git", "nonsense")], "", None);
+    check(&[(".git/HEAD", "ref: refs/heads/unborn\n")], "", None);
+    check(&[(".git/HEAD", "0123")], "", None);
+    check(&[(".git/HEAD", "ref: refs/heads/x"), (".git/refs/heads/x", "not a hash")], "", None);
+}
+
+#[test]
+fn every_change_but_results_makes_a_tree_dirty() {
+    let header = format!("# branch.oid {COMMIT}\n# branch.head main\n");
+    for (line, dirty) in [
+        ("", false),
+        ("? benchmark_results/\n", false),
+        ("? crates/a/benchmark_results/runs/x.json\n", false),
+        ("? \"benchmark_results/\\303\\244\"\n", false),
+        ("? src/new.rs\n", true),
+        ("1 .M N... 100644 100644 100644 a b src/lib.rs\n", true),
+        ("1 .M N... 100644 100644 100644 a b benchmark_results/kept.json\n", true),
+        ("u UU N... 1 2 3 4 a b c d e\n", true),
+    ] {
+        assert_eq!(is_dirty(&(header.clone() + line)), dirty, "{line}");
+    }
+    assert_eq!((super::header(&header, "branch.oid"), super::header(&header, "branch")), (Some(COMMIT), None));
+}
+
+fn run_git(folder: &Path, arguments: &[&str]) -> bool {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+    command.args(arguments).env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_real_repository_is_followed_from_clean_to_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path();
+    if !run_git(tree, &["init", "--quiet", "--initial-branch=trunk"]) {
+        eprintln!("skipped: git is not installed, or too old for --initial-branch");
+        return;
+    }
+    assert_eq!(git(tree), None, "no commit yet");
+    write(tree, &[("a", "1"), ("below/b", "1")]);
+    assert!(run_git(tree, &["add", "."]) && run_git(tree, &["commit", "--quiet", "-m", "first"]));
+    let clean = git(&tree.join("below")).unwrap();
+    assert_eq!((clean.branch.as_deref(), clean.dirty, clean.commit.len()), (Some("trunk"), false, 40));
+    assert!(run_git(tree, &["pack-refs", "--all"]));
+    assert_eq!(git(tree).as_ref(), Some(&clean));
+    write(tree, &[("a", "2")]);
+    assert_eq!(git(tree), Some(Git { dirty: true, ..clean }));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_git_that_refuses_or_hangs_is_told_apart() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let script = |name: &str, body: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    write(folder.path(), &[(".git/HEAD", COMMIT)]);
+    assert_eq!(git_with(folder.path(), &script("refuses", "exit 128"), LONG), None);
+    let slow = git_with(folder.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
+    assert_eq!(slow, Some(Git { commit: COMMIT.to_owned(), branch: None, dirty: true }));
+    let reftable = format!("echo '# branch.oid {OTHER}'; echo '# branch.head side'");
+    write(folder.path(), &[(".git/HEAD", "ref: refs/heads/.invalid")]);
+    let told = git_with(folder.path(), &script("tells", &reftable), LONG);
+    assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), dirty: false }));
+}

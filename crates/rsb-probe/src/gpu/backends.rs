@@ -1,0 +1,98 @@
+//! Through which run times a card can be reached here, by the files that are installed. Nothing is loaded: a library
+//! that is there may still fail, which the device layer finds out.
+
+use std::path::PathBuf;
+
+use super::card::Card;
+use crate::host::{Host, entries};
+use crate::rocm::{self, LIBRARY_FOLDERS};
+
+/// The run times installed here.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runtimes {
+    hip: bool,
+    cuda: bool,
+    /// Names of the drivers that Vulkan's loader would load; none without the loader.
+    vulkan: Vec<String>,
+    /// The same for OpenCL.
+    opencl: Vec<String>,
+}
+
+impl Runtimes {
+    pub(crate) fn find(host: &Host) -> Self {
+        if !host.is_whole() {
+            return Self::default();
+        }
+        let folders = library_folders(host);
+        let has = |names: &[&str]| folders.iter().any(|folder| names.iter().any(|name| folder.join(name).exists()));
+        let drivers = |loader: &str, places: &[&str]| {
+            if has(&[loader]) { places.iter().flat_map(|place| host.entries(place)).collect() } else { Vec::new() }
+        };
+        Self {
+            hip: has(&["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"]),
+            cuda: has(&["libcuda.so.1", "libcuda.so"]),
+            vulkan: drivers("libvulkan.so.1", &["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"]),
+            opencl: drivers("libOpenCL.so.1", &["/etc/OpenCL/vendors"]),
+        }
+    }
+
+    /// Those that reach `card`; `in_kfd` says whether AMD's compute driver lists it.
+    pub(crate) fn reaching(&self, card: &Card, in_kfd: bool) -> Vec<String> {
+        let (vulkan, opencl): (&[&str], &[&str]) = if card.is_amd() {
+            (&["radeon", "amd"], &["amdocl", "rusticl", "mesa"])
+        } else if card.is_nvidia() {
+            (&["nvidia", "nouveau"], &["nvidia"])
+        } else {
+            (&["intel"], &["intel"])
+        };
+        let any = |drivers: &[String], marks: &[&str]| {
+            drivers.iter().any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
+        };
+        let is_bound = card.driver_name().is_some_and(|driver| driver != "vfio-pci");
+        let reached = [
+            ("rocm", self.hip && in_kfd && card.is_amd()),
+            ("cuda", self.cuda && card.driver_name() == Some("nvidia")),
+            ("vulkan", is_bound && card.is_in_drm && any(&self.vulkan, vulkan)),
+            ("opencl", is_bound && any(&self.opencl, opencl)),
+        ];
+        reached.into_iter().filter(|(_, here)| *here).map(|(name, _)| name.to_owned()).collect()
+    }
+}
+
+fn library_folders(host: &Host) -> Vec<PathBuf> {
+    let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
+    let rocm = rocm::roots(host).into_iter().flat_map(|root| [root.join("lib"), root.join("lib64")]);
+    let standard = LIBRARY_FOLDERS.into_iter().filter_map(|folder| host.path(folder));
+    let folders = named.into_iter().flatten().chain(rocm).chain(standard);
+    folders.filter(|folder| !entries(folder).is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake::Tree;
+
+    fn card(vendor: u32, driver: &str) -> Card {
+        Card { vendor: Some(vendor), driver: Some(driver.to_owned()), is_in_drm: true, ..Card::default() }
+    }
+
+    #[test]
+    fn a_run_time_needs_its_library_and_the_cards_driver() {
+        let tree = Tree::new(&[
+            ("opt/rocm/lib/libamdhip64.so.7", ""),
+            ("usr/lib64/libcuda.so.1", ""),
+            ("usr/lib64/libvulkan.so.1", ""),
+            ("usr/share/vulkan/icd.d/radeon_icd.x86_64.json", "{}"),
+            ("etc/OpenCL/vendors/amdocl64.icd", ""),
+        ]);
+        let found = Runtimes::find(&tree.host());
+        let amd = card(0x1002, "amdgpu 6.8.0");
+        assert_eq!(found.reaching(&amd, true), ["rocm", "vulkan"], "the loader of OpenCL is missing");
+        assert_eq!(found.reaching(&amd, false), ["vulkan"]);
+        assert_eq!(found.reaching(&card(0x1002, "vfio-pci"), false), Vec::<String>::new());
+        assert_eq!(found.reaching(&card(0x10de, "nvidia 570.1"), false), ["cuda"]);
+        assert_eq!(found.reaching(&card(0x10de, "nouveau"), false), Vec::<String>::new());
+        assert_eq!(Runtimes::find(&Tree::new(&[]).host()), Runtimes::default());
+        assert_eq!(Runtimes::find(&Host::sysfs_only(tree.path("sys"))), Runtimes::default());
+    }
+}

@@ -1,0 +1,161 @@
+//! A card as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::kfd::Node;
+use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text};
+
+/// Makers of cards that compute. Displays of servers' management chips and of hypervisors are no such card.
+const AMD: u32 = 0x1002;
+const NVIDIA: u32 = 0x10de;
+const INTEL: u32 = 0x8086;
+
+/// Numbers of maker and model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PciId {
+    pub(crate) vendor: u32,
+    pub(crate) device: u32,
+}
+
+impl fmt::Display for PciId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:04x}:{:04x}", self.vendor, self.device)
+    }
+}
+
+/// What is known of a card.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Card {
+    pub(crate) vendor: Option<u32>,
+    pub(crate) id: Option<PciId>,
+    pub(crate) revision: Option<u32>,
+    pub(crate) address: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) vram_bytes: Option<u64>,
+    pub(crate) driver: Option<String>,
+    pub(crate) partition: Option<String>,
+    /// Whether the DRM shows it: Vulkan needs that.
+    pub(crate) is_in_drm: bool,
+}
+
+/// The folders of all cards: those of the DRM, and those that the bus alone shows (NVIDIA without its DRM driver, cards
+/// without a driver).
+pub(crate) fn folders(host: &Host) -> Vec<PathBuf> {
+    let drm = host.path("/sys/class/drm");
+    let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_card(name));
+    let mut found: Vec<PathBuf> =
+        drm.into_iter().flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device"))).collect();
+    let known: Vec<PathBuf> = found.iter().filter_map(|folder| std::fs::canonicalize(folder).ok()).collect();
+    if let Some(bus) = host.path("/sys/bus/pci/devices") {
+        let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|folder| computes(folder));
+        let new = |folder: &PathBuf| std::fs::canonicalize(folder).is_ok_and(|real| !known.contains(&real));
+        found.extend(on_bus.filter(new));
+    }
+    found
+}
+
+/// `card0`, not its connector `card0-DP-1`.
+fn is_card(name: &str) -> bool {
+    name.strip_prefix("card").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and NVIDIA).
+fn computes(function: &Path) -> bool {
+    let class = read_line(&function.join("class")).as_deref().and_then(hexadecimal).map(|class| class >> 16);
+    let vendor = read_line(&function.join("vendor")).as_deref().and_then(hexadecimal);
+    match class {
+        Some(0x03) => true,
+        Some(0x12) => matches!(vendor, Some(AMD | NVIDIA)),
+        _ => false,
+    }
+}
+
+/// Reads one card: first who it is, then the rest.
+pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Card)) {
+    let Some(mut card) = identity(host, folder) else { return };
+    report(card.clone());
+    let line = |name: &str| read_line(&folder.join(name));
+    card.revision = line("revision").as_deref().and_then(hexadecimal);
+    card.name = line("product_name").or_else(|| nvidia_name(host, card.address.as_deref()?));
+    // AMD's file, then that of Intel's xe.
+    card.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"]
+        .into_iter()
+        .find_map(|name| read_number(&folder.join(name)).filter(|bytes| *bytes > 0));
+    card.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
+        (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
+        (compute, memory) => compute.or(memory),
+    };
+    report(card);
+}
+
+/// Who the card is, from files that never touch it.
+fn identity(host: &Host, folder: &Path) -> Option<Card> {
+    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+    let told = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim);
+    let number = |name: &str| read_line(&folder.join(name)).as_deref().and_then(hexadecimal);
+    let id = told("PCI_ID")
+        .and_then(|id| id.split_once(':'))
+        .and_then(|(vendor, device)| Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? }));
+    let id = id.or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
+    let vendor = id.map(|id| id.vendor).or_else(|| number("vendor"))?;
+    if !matches!(vendor, AMD | NVIDIA | INTEL) {
+        return None;
+    }
+    let link = |path: PathBuf| Some(std::fs::canonicalize(path).ok()?.file_name()?.to_str()?.to_owned());
+    let address =
+        told("PCI_SLOT_NAME").map(str::to_owned).or_else(|| link(folder.to_owned()).filter(|name| is_address(name)));
+    let driver = told("DRIVER").map(str::to_owned).or_else(|| link(folder.join("driver")));
+    Some(Card {
+        vendor: Some(vendor),
+        id,
+        address,
+        driver: driver.map(|driver| with_version(host, driver)),
+        is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),
+        ..Card::default()
+    })
+}
+
+/// `0000:03:00.0`.
+fn is_address(name: &str) -> bool {
+    name.len() >= 12
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
+        && name.contains(':')
+}
+
+/// A driver from outside of the kernel says its version; one of the kernel's own has the kernel's.
+fn with_version(host: &Host, driver: String) -> String {
+    let own = host.line(&format!("/sys/module/{driver}/version"));
+    match own.or_else(|| crate::os::kernel(host)) {
+        Some(version) => format!("{driver} {version}"),
+        None => driver,
+    }
+}
+
+/// NVIDIA's driver names its cards in `/proc`.
+fn nvidia_name(host: &Host, address: &str) -> Option<String> {
+    let text = host.text(&format!("/proc/driver/nvidia/gpus/{address}/information"))?;
+    let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?.trim();
+    (!model.is_empty() && model != "Unknown").then(|| model.to_owned())
+}
+
+impl Card {
+    /// The card of a node that no other tree shows.
+    pub(crate) fn of_node(node: &Node) -> Self {
+        let id = node.id;
+        Self { vendor: id.map(|id| id.vendor), id, address: node.address.clone(), ..Self::default() }
+    }
+
+    pub(crate) fn is_amd(&self) -> bool {
+        self.vendor == Some(AMD)
+    }
+
+    pub(crate) fn is_nvidia(&self) -> bool {
+        self.vendor == Some(NVIDIA)
+    }
+
+    /// Name of the driver without its version.
+    pub(crate) fn driver_name(&self) -> Option<&str> {
+        self.driver.as_deref()?.split(' ').next()
+    }
+}

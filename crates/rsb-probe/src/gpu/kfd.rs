@@ -1,0 +1,135 @@
+//! The compute devices as AMD's kernel driver lists them: `class/kfd/kfd/topology/nodes/N`.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::card::{Card, PciId};
+use super::memory::Memory;
+use crate::host::{Host, entries, read_line, read_text};
+
+/// A node that computes; nodes of processors are left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Node {
+    number: u32,
+    pub(crate) id: Option<PciId>,
+    pub(crate) address: Option<String>,
+    /// `gfx90a`.
+    pub(crate) target: Option<String>,
+    pub(crate) compute_units: Option<u32>,
+    pub(crate) vram_bytes: Option<u64>,
+    pub(crate) memory: Option<Memory>,
+    /// The chip's name inside of the driver: `aldebaran`.
+    pub(crate) code_name: Option<String>,
+}
+
+impl Node {
+    /// Whether it is `card` or a part of it.
+    pub(crate) fn is_of(&self, card: &Card) -> bool {
+        match (&self.address, &card.address) {
+            (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
+            // A tree that lacks the place on the bus: the model must do.
+            _ => self.id.is_some() && self.id == card.id,
+        }
+    }
+
+    pub(crate) fn order(&self) -> u32 {
+        self.number
+    }
+}
+
+/// Reads the nodes; what was read so far is reported after each.
+pub(crate) fn read(host: &Host, report: &dyn Fn(Vec<Node>)) {
+    let Some(folder) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return };
+    let mut numbers: Vec<u32> = entries(&folder).iter().filter_map(|name| name.parse().ok()).collect();
+    numbers.sort_unstable();
+    let mut found = Vec::new();
+    for number in numbers {
+        if let Some(node) = node(&folder.join(number.to_string()), number) {
+            found.push(node);
+            report(found.clone());
+        }
+    }
+}
+
+/// Lines of `name value`.
+struct Properties(HashMap<String, u64>);
+
+impl Properties {
+    fn read(folder: &Path) -> Option<Self> {
+        let text = read_text(&folder.join("properties"))?;
+        let pairs = text.lines().filter_map(|line| {
+            let (name, value) = line.split_once(' ')?;
+            Some((name.to_owned(), value.trim_matches(['\0', ' ']).parse().ok()?))
+        });
+        Some(Self(pairs.collect()))
+    }
+
+    /// A value; the driver writes 0 for what it does not know.
+    fn known(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied().filter(|value| *value > 0)
+    }
+
+    fn small(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.known(name)?).ok()
+    }
+}
+
+fn node(folder: &Path, number: u32) -> Option<Node> {
+    let properties = Properties::read(folder)?;
+    let units = properties.small("simd_count")?;
+    let id = properties.small("vendor_id").zip(properties.small("device_id"));
+    let place = properties.small("location_id");
+    let banks = banks(folder);
+    Some(Node {
+        number,
+        id: id.map(|(vendor, device)| PciId { vendor, device }),
+        address: place.map(|place| address(properties.small("domain").unwrap_or(0), place)),
+        target: properties.small("gfx_target_version").map(target),
+        compute_units: properties.small("simd_per_cu").and_then(|each| units.checked_div(each)),
+        vram_bytes: banks.iter().map(|bank| bank.0).reduce(u64::saturating_add).filter(|bytes| *bytes > 0),
+        memory: banks.iter().find_map(|bank| bank.1),
+        // The chips of the last years share the name of the way they are found.
+        code_name: read_line(&folder.join("name")).filter(|name| name != "ip discovery"),
+    })
+}
+
+/// Size and speed of each bank of the card's own memory.
+fn banks(folder: &Path) -> Vec<(u64, Option<Memory>)> {
+    const OWN_VISIBLE: u64 = 1;
+    const OWN_HIDDEN: u64 = 2;
+    let folder = folder.join("mem_banks");
+    let all = entries(&folder).into_iter().filter_map(|name| Properties::read(&folder.join(name)));
+    all.filter(|bank| matches!(bank.known("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
+        .map(|bank| {
+            let memory = bank.small("width").zip(bank.small("mem_clk_max"));
+            let memory = memory.map(|(width_bits, clock_mhz)| Memory { width_bits, clock_mhz });
+            (bank.known("size_in_bytes").unwrap_or(0), memory)
+        })
+        .collect()
+}
+
+/// `90010` is `gfx90a`: the last two parts are written in hexadecimal.
+fn target(version: u32) -> String {
+    format!("gfx{}{:x}{:x}", version / 10_000, version / 100 % 100, version % 100)
+}
+
+/// `0000:63:00.0`. The highest four bits of a place are the partition.
+fn address(domain: u32, place: u32) -> String {
+    format!("{domain:04x}:{:02x}:{:02x}.{:x}", place >> 8 & 0xff, place >> 3 & 0x1f, place & 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_and_places_are_decoded() {
+        for (version, name) in
+            [(90_402, "gfx942"), (90_010, "gfx90a"), (110_500, "gfx1150"), (120_001, "gfx1201"), (90_006, "gfx906")]
+        {
+            assert_eq!(target(version), name);
+        }
+        assert_eq!(address(0, 25_344), "0000:63:00.0");
+        assert_eq!(address(0x10, 0x3000_c10b), "0010:c1:01.3");
+    }
+}

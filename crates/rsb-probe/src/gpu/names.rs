@@ -1,0 +1,82 @@
+//! Names and targets of common cards by their PCI ids, for where the driver tells none.
+
+use super::card::PciId;
+use crate::host::hexadecimal;
+
+/// A line is `vendor device revision target name`; `*` stands for any revision, `-` for no target.
+const TABLE: &str = include_str!("cards.txt");
+
+/// What the table knows of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    /// `gfx1100`, `sm_90`.
+    pub(crate) target: Option<&'static str>,
+}
+
+struct Row {
+    id: PciId,
+    revision: Option<u32>,
+    known: Known,
+}
+
+/// The row of a card: that of its revision, else that of the model.
+pub(crate) fn find(id: PciId, revision: Option<u32>) -> Option<Known> {
+    let own = |row: &Row| row.id == id;
+    let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
+    exact.or_else(|| rows().filter(own).find(|row| row.revision.is_none())).map(|row| row.known)
+}
+
+fn rows() -> impl Iterator<Item = Row> {
+    TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(parse)
+}
+
+fn parse(line: &'static str) -> Option<Row> {
+    let mut parts = line.splitn(5, ' ');
+    let id = PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? };
+    let revision = match parts.next()? {
+        "*" => None,
+        number => Some(hexadecimal(number)?),
+    };
+    let target = Some(parts.next()?).filter(|target| *target != "-");
+    Some(Row { id, revision, known: Known { name: parts.next()?, target } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_row_and_no_two_speak_of_the_same_card() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
+        let all: Vec<Row> = rows().collect();
+        assert_eq!(all.len(), lines, "a line does not parse");
+        let mut keys: Vec<_> = all.iter().map(|row| (row.id.vendor, row.id.device, row.revision)).collect();
+        assert!(keys.is_sorted(), "kept in order, so that two of a card are seen");
+        keys.dedup();
+        assert_eq!(keys.len(), lines);
+        for row in all {
+            let maker = match row.id.vendor {
+                0x1002 => "gfx",
+                0x10de => "sm_",
+                _ => "",
+            };
+            assert!(
+                row.known.target.is_none_or(|target| !maker.is_empty() && target.starts_with(maker)),
+                "{}",
+                row.known.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_revision_is_told_apart_where_it_is_known() {
+        let navi31 = PciId { vendor: 0x1002, device: 0x744c };
+        let name = |revision| find(navi31, revision).map(|known| known.name);
+        assert_eq!(name(Some(0xc8)), Some("AMD Radeon RX 7900 XTX"));
+        assert_eq!(name(Some(0xcc)), Some("AMD Radeon RX 7900 XT"));
+        assert_eq!(name(None), Some("AMD Radeon RX 7900 series"));
+        assert_eq!(find(navi31, None).and_then(|known| known.target), Some("gfx1100"));
+        assert_eq!(find(PciId { vendor: 0x1002, device: 0xffff }, None), None);
+    }
+}

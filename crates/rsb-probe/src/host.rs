@@ -1,0 +1,214 @@
+//! Where files are read from: this machine, a tree made by a test, or a tree that stands for `/sys` alone.
+//!
+//! Reads are bounded in size and never fail loudly: a file that is missing, unreadable or malformed is unknown.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Larger than any file of `/proc` or `/sys` that is read here.
+const WHOLE: u64 = 1 << 20;
+
+/// One machine as seen through its files and variables.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Stands for `/`; none when only `/sys` may be read.
+    root: Option<PathBuf>,
+    sys: PathBuf,
+    variables: HashMap<OsString, OsString>,
+    folder: PathBuf,
+}
+
+impl Host {
+    pub(crate) fn here() -> Self {
+        Self {
+            root: Some(PathBuf::from("/")),
+            sys: PathBuf::from("/sys"),
+            variables: std::env::vars_os().collect(),
+            folder: std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// A tree that stands for `/sys`; nothing else of a host.
+    pub(crate) fn sysfs_only(sys: PathBuf) -> Self {
+        Self { root: None, sys, variables: HashMap::new(), folder: PathBuf::new() }
+    }
+
+    /// Whether more than `/sys` may be read.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.root.is_some()
+    }
+
+    /// Whether it is the machine that this process runs on, so that the standard library speaks of it too.
+    pub(crate) fn is_here(&self) -> bool {
+        self.root.as_deref() == Some(Path::new("/"))
+    }
+
+    /// Where the file or folder `absolute` is, or nothing when it lies outside of what may be read.
+    pub(crate) fn path(&self, absolute: &str) -> Option<PathBuf> {
+        match absolute.strip_prefix("/sys/") {
+            Some(below) => Some(self.sys.join(below)),
+            None => Some(self.root.as_ref()?.join(absolute.trim_start_matches('/'))),
+        }
+    }
+
+    pub(crate) fn text(&self, absolute: &str) -> Option<String> {
+        read_text(&self.path(absolute)?)
+    }
+
+    pub(crate) fn line(&self, absolute: &str) -> Option<String> {
+        read_line(&self.path(absolute)?)
+    }
+
+    pub(crate) fn number<T: FromStr>(&self, absolute: &str) -> Option<T> {
+        self.line(absolute)?.parse().ok()
+    }
+
+    pub(crate) fn entries(&self, absolute: &str) -> Vec<String> {
+        self.path(absolute).map_or_else(Vec::new, |path| entries(&path))
+    }
+
+    /// An environment variable, unless it is unset or empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The folder that the process was started in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// The first 1 MiB of a file as text.
+pub(crate) fn read_text(path: &Path) -> Option<String> {
+    read_start(path, WHOLE)
+}
+
+/// At most `bytes` of the beginning of a file.
+pub(crate) fn read_start(path: &Path, bytes: u64) -> Option<String> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(bytes).read_to_end(&mut content).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// A file that holds one value: trimmed, also of the zero bytes that some captures are padded with.
+pub(crate) fn read_line(path: &Path) -> Option<String> {
+    let text = read_text(path)?;
+    let line = text.lines().next()?.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+pub(crate) fn read_number<T: FromStr>(path: &Path) -> Option<T> {
+    read_line(path)?.parse().ok()
+}
+
+/// A number in hexadecimal, with or without `0x`.
+pub(crate) fn hexadecimal(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
+}
+
+/// The names in a folder, sorted; none when it cannot be read.
+pub(crate) fn entries(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// How many threads a kernel list such as `0-3,8` names.
+pub(crate) fn count_list(list: &str) -> Option<u32> {
+    let mut count = 0_u32;
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    Some(count)
+}
+
+/// Trees made by tests.
+#[cfg(test)]
+pub(crate) mod fake {
+    use super::{HashMap, Host, OsString, PathBuf};
+
+    /// A machine under a temporary folder.
+    pub(crate) struct Tree {
+        pub(crate) folder: tempfile::TempDir,
+        variables: HashMap<OsString, OsString>,
+    }
+
+    impl Tree {
+        pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+            let tree = Self { folder: tempfile::tempdir().unwrap(), variables: HashMap::new() };
+            for (path, content) in files {
+                tree.write(path, content);
+            }
+            tree
+        }
+
+        pub(crate) fn path(&self, path: &str) -> PathBuf {
+            self.folder.path().join(path.trim_start_matches('/'))
+        }
+
+        pub(crate) fn write(&self, path: &str, content: &str) {
+            let path = self.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+
+        pub(crate) fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
+            self.variables.insert(name.into(), value.into());
+            self
+        }
+
+        pub(crate) fn host(&self) -> Host {
+            Host {
+                root: Some(self.folder.path().to_owned()),
+                sys: self.folder.path().join("sys"),
+                variables: self.variables.clone(),
+                folder: self.folder.path().join("work"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_counted_and_malformed_ones_are_unknown() {
+        for (list, count) in
+            [("0", Some(1)), ("0-3,8\n", Some(5)), ("", None), ("3-0", None), ("a", None), ("0-4294967295", None)]
+        {
+            assert_eq!(count_list(list), count, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_trimmed_and_what_is_unreadable_is_unknown() {
+        let tree = fake::Tree::new(&[("sys/a", " 12 \n\0\0\0"), ("sys/empty", "\n"), ("etc/b", "x")]);
+        assert_eq!(tree.host().number::<u32>("/sys/a"), Some(12));
+        assert_eq!(tree.host().line("/sys/empty"), None);
+        assert_eq!(tree.host().line("/sys/none"), None);
+        assert_eq!(tree.host().line("/etc"), None, "a folder");
+        assert_eq!(tree.host().line("/etc/b").as_deref(), Some("x"));
+        let only = Host::sysfs_only(tree.path("sys"));
+        assert_eq!(only.line("/etc/b"), None, "outside of the tree given");
+        assert_eq!(only.number::<u32>("/sys/a"), Some(12));
+        assert_eq!(hexadecimal("0x1002\n"), Some(0x1002));
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_cut_off() {
+        if cfg!(target_os = "linux") {
+            assert_eq!(read_text(Path::new("/dev/zero")).map(|text| text.len() as u64), Some(WHOLE));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is here: processors, memory, graphics cards, drivers, Python and frameworks, and how busy the machine is.
+//!
+//! Everything is read from files; a process is started only for `git status`, and for Python where no file tells its
+//! version. What cannot be read is unknown (`None`), never zero. Every part runs in a thread of its own and is left
+//! behind when it hangs, so that a sick card or a lost network folder costs one field and not the run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rsb_model::Environment;
+
+mod cgroup;
+mod child;
+mod cpu;
+mod git;
+mod gpu;
+mod host;
+mod hypervisor;
+mod limit;
+mod os;
+mod python;
+mod rocm;
+mod state;
+
+pub use git::git;
+pub use state::{StateSample, sample, state, state_between};
+
+use host::Host;
+use limit::Pending;
+
+/// How long a part may hang before it is left out. A healthy machine needs a hundredth of it; it is this long because
+/// a card that wakes from sleep answers late, and a field that comes and goes would make runs not comparable.
+const HANG_LIMIT: Duration = Duration::from_secs(3);
+
+/// What to probe.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProbeOptions {
+    /// A folder that stands for `/sys`. The rest of the host is then left out.
+    pub sysfs_root: Option<PathBuf>,
+}
+
+/// Why a probe makes no sense as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// The folder given for `/sys` is no such tree.
+    #[error(
+        "{} holds neither class/drm nor class/kfd nor bus/pci; give the folder that stands for /sys, not one below it",
+        .0.display()
+    )]
+    NotSysfs(PathBuf),
+}
+
+impl ProbeOptions {
+    /// Makes sure that the folder given for `/sys`, if any, looks like one.
+    ///
+    /// # Errors
+    /// When it does not exist or holds nothing that would be read.
+    pub fn check(&self) -> Result<(), ProbeError> {
+        match &self.sysfs_root {
+            Some(root) if !["class/drm", "class/kfd", "bus/pci"].iter().any(|folder| root.join(folder).is_dir()) => {
+                Err(ProbeError::NotSysfs(root.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads what this machine is. `git` and `state` are left empty: see [`git()`] and [`state()`].
+pub fn environment(options: &ProbeOptions) -> Environment {
+    let host = match &options.sysfs_root {
+        Some(root) => Host::sysfs_only(root.clone()),
+        None => Host::here(),
+    };
+    environment_of(&Arc::new(host), HANG_LIMIT)
+}
+
+fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
+    let deadline = Instant::now() + limit;
+    let gpus = gpu::start(host, deadline);
+    let mut found = Environment::default();
+    if host.is_whole() {
+        let system = start(host, |host| (os::name(host), os::kernel(host), os::memory_gb(host)));
+        let processor = start(host, cpu::read);
+        let rocm = start(host, rocm::version);
+        let python = start(host, python::read);
+        (found.os, found.kernel, found.memory_gb) = system.latest(deadline).unwrap_or_default();
+        found.cpu = processor.latest(deadline);
+        found.rocm = rocm.latest(deadline).flatten();
+        (found.python, found.frameworks) = python.latest(deadline).unwrap_or_default();
+    }
+    found.gpus = gpus.finish(deadline);
+    found
+}
+
+/// Runs `read` on `host` in a thread of its own.
+fn start<T: Send + 'static>(host: &Arc<Host>, read: fn(&Host) -> T) -> Pending<T> {
+    let host = Arc::clone(host);
+    Pending::start(move |report| report(read(&host)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_processor_and_a_name() {
+        let here = environment(&ProbeOptions::default());
+        let cpu = here.cpu.expect("a processor");
+        assert!(cpu.usable_cores >= 1);
+        assert_eq!(cpu.architecture, std::env::consts::ARCH);
+        assert!(here.os.is_some());
+        if cfg!(target_os = "linux") {
+            assert!(here.kernel.is_some());
+            assert!(here.memory_gb.is_some_and(|gb| gb > 0.01), "{:?}", here.memory_gb);
+        }
+        assert_eq!((here.git, here.state), (None, None));
+    }
+
+    #[test]
+    fn a_folder_for_sysfs_leaves_out_the_host() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("class/drm")).unwrap();
+        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
+        assert_eq!(options.check(), Ok(()));
+        assert_eq!(environment(&options), Environment::default());
+    }
+
+    #[test]
+    fn a_folder_that_is_no_sysfs_is_refused_with_the_cure() {
+        let folder = tempfile::tempdir().unwrap();
+        for root in [folder.path().to_owned(), folder.path().join("missing")] {
+            let refused = ProbeOptions { sysfs_root: Some(root.clone()) }.check().unwrap_err().to_string();
+            assert!(
+                refused.starts_with(&root.display().to_string()) && refused.contains("stands for /sys"),
+                "{refused}"
+            );
+        }
+        assert_eq!(ProbeOptions::default().check(), Ok(()));
+    }
+}

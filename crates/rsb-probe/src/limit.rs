@@ -1,0 +1,64 @@
+//! Work with a time limit: it runs in a thread of its own, reports as it goes, and is left behind when it is late.
+//!
+//! A read of `/sys` can hang in the kernel (a card that fell off the bus, a driver that waits), and no call of the
+//! operating system takes it back. The thread stays behind then, asleep; the program goes on.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
+
+/// Work under way.
+pub(crate) struct Pending<T> {
+    reports: Receiver<T>,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    /// Starts `job`, which may report more than once: what it reported last counts.
+    pub(crate) fn start(job: impl FnOnce(&dyn Fn(T)) + Send + 'static) -> Self {
+        let (sender, reports) = channel();
+        let work = move || job(&|report| drop(sender.send(report)));
+        // A machine that grants no more threads has nothing to report: the channel closes.
+        drop(std::thread::Builder::new().name("probe".to_owned()).spawn(work));
+        Self { reports }
+    }
+
+    /// The last report, once the work has ended or `deadline` is reached.
+    pub(crate) fn latest(self, deadline: Instant) -> Option<T> {
+        let mut last = None;
+        while let Ok(report) = self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            last = Some(report);
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_last_report_counts() {
+        let far = Instant::now() + Duration::from_mins(1);
+        let twice = Pending::start(|report| {
+            report(1);
+            report(2);
+        });
+        assert_eq!(twice.latest(far), Some(2));
+        assert_eq!(Pending::<u8>::start(|_| ()).latest(far), None);
+    }
+
+    #[test]
+    fn work_that_hangs_is_left_behind_with_what_it_reported() {
+        let (reported, ready) = channel();
+        let (release, blocked) = channel::<()>();
+        let hung = Pending::start(move |report| {
+            report(1);
+            let _ = reported.send(());
+            let _ = blocked.recv();
+            report(2);
+        });
+        ready.recv().unwrap();
+        assert_eq!(hung.latest(Instant::now()), Some(1));
+        drop(release);
+    }
+}

@@ -1,0 +1,116 @@
+//! Which Python counts: the one that the framework workloads would start.
+//!
+//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda, and `PATH`. The shims
+//! of pyenv are shell scripts that take a tenth of a second: what they would start is looked up in their files.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::host::{Host, entries, read_start, read_text};
+
+/// What stands for Python.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// An interpreter whose surroundings tell what it is.
+    Program(PathBuf),
+    /// A script or a version manager that starts one, by rules of its own.
+    Launcher(PathBuf),
+}
+
+/// The interpreter, if there is one. A variable that names none is not passed over: the user asked for that one.
+pub(crate) fn interpreter(host: &Host) -> Option<Found> {
+    for name in ["MLSTACK_BENCHMARK_PYTHON", "MLSTACK_PYTHON_BIN"] {
+        if let Some(value) = host.variable(name) {
+            let path = Path::new(value);
+            return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
+        }
+    }
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().find_map(|name| {
+        let bin = Path::new(host.variable(name)?).join("bin");
+        NAMES.iter().find_map(|name| resolve(host, &bin.join(name), OsStr::new(name)))
+    });
+    active.or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+}
+
+const NAMES: [&str; 2] = ["python3", "python"];
+
+fn on_path(host: &Host, name: &OsStr) -> Option<Found> {
+    std::env::split_paths(host.variable("PATH")?).find_map(|folder| resolve(host, &folder.join(name), name))
+}
+
+/// What `path` really starts when it is called `name`.
+fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<Found> {
+    if !is_program(path) {
+        return None;
+    }
+    let Some(script) = script(path) else {
+        // Version managers in Rust or Go are one program under many names.
+        let real = std::fs::canonicalize(path).ok()?;
+        let is_python = real.file_name()?.to_str()?.starts_with("py");
+        return Some(if is_python { Found::Program(path.to_owned()) } else { Found::Launcher(path.to_owned()) });
+    };
+    if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
+        let versions = Pyenv::of(host, path)?;
+        // "system", or a version without such a program: the shim goes on along PATH, and so does the search.
+        return versions.program(name).map(Found::Program);
+    }
+    Some(Found::Launcher(path.to_owned()))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// The beginning of a script; nothing when the file is a program of the machine.
+fn script(path: &Path) -> Option<String> {
+    read_start(path, 4096).filter(|text| text.starts_with("#!"))
+}
+
+/// The versions that pyenv has selected here.
+struct Pyenv {
+    root: PathBuf,
+    selected: Vec<String>,
+}
+
+impl Pyenv {
+    /// By `PYENV_VERSION`, the nearest `.python-version`, or the global choice.
+    fn of(host: &Host, shim: &Path) -> Option<Self> {
+        let root = match host.variable("PYENV_ROOT") {
+            Some(root) => PathBuf::from(root),
+            None => shim.parent()?.parent()?.to_owned(),
+        };
+        let by_variable = host.variable("PYENV_VERSION").map(|value| value.to_string_lossy().replace(':', "\n"));
+        let chosen = by_variable
+            .or_else(|| host.folder().ancestors().find_map(|folder| read_text(&folder.join(".python-version"))))
+            .or_else(|| read_text(&root.join("version")))
+            .unwrap_or_default();
+        let words = chosen.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
+        let selected = words.map(str::to_owned).collect();
+        Some(Self { root, selected })
+    }
+
+    fn program(&self, name: &OsStr) -> Option<PathBuf> {
+        self.selected.iter().find_map(|version| {
+            let program = self.root.join("versions").join(self.installed(version)?).join("bin").join(name);
+            is_program(&program).then_some(program)
+        })
+    }
+
+    /// The folder of a version. A choice of `3.11` means the newest 3.11 that is installed.
+    fn installed(&self, version: &str) -> Option<String> {
+        let version = version.strip_prefix("python-").unwrap_or(version);
+        let all = entries(&self.root.join("versions"));
+        if all.iter().any(|name| name == version) {
+            return Some(version.to_owned());
+        }
+        let patch = |name: &str| name.strip_prefix(version)?.strip_prefix('.')?.parse::<u32>().ok();
+        all.into_iter().filter(|name| patch(name).is_some()).max_by_key(|name| patch(name))
+    }
+}

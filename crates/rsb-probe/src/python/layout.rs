@@ -1,0 +1,146 @@
+//! What the files around an interpreter tell: its version and where its packages are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::child::{self, Ended};
+use crate::host::{Host, entries, read_text};
+
+/// An interpreter and its surroundings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// `3.11.7`.
+    pub(crate) version: String,
+    /// The folder that it is installed in, or the virtual environment.
+    prefix: PathBuf,
+    /// The installation that a virtual environment was made of.
+    base: PathBuf,
+    /// Whether packages outside of the virtual environment are seen too.
+    sees_system: bool,
+}
+
+impl Layout {
+    pub(crate) fn of(program: &Path, limit: Duration) -> Option<Self> {
+        // A virtual environment is told by the path that was called, an installation by where the links lead.
+        let prefix = program.parent()?.parent()?;
+        if let Some(config) = read_text(&prefix.join("pyvenv.cfg")) {
+            return Self::of_environment(prefix, program, &config, limit);
+        }
+        let real = std::fs::canonicalize(program).ok()?;
+        let prefix = real.parent()?.parent()?.to_owned();
+        let version = by_files(&prefix, &real).or_else(|| by_option(program, limit))?;
+        Some(Self { version, base: prefix.clone(), prefix, sees_system: true })
+    }
+
+    /// `pyvenv.cfg` is written by venv (`version`), virtualenv and uv (`version_info`).
+    fn of_environment(prefix: &Path, program: &Path, config: &str, limit: Duration) -> Option<Self> {
+        let value = |name: &str| {
+            let line = config.lines().find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
+            line.map(|row| row.1.trim())
+        };
+        let told = ["version", "version_info"].into_iter().find_map(|name| whole(value(name)?));
+        let version = told.or_else(|| by_option(program, limit))?;
+        let base = value("home").and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
+        let sees_system = value("include-system-site-packages").is_some_and(|yes| yes.eq_ignore_ascii_case("true"));
+        Some(Self { version, prefix: prefix.to_owned(), base, sees_system })
+    }
+
+    /// Starts a program whose files tell nothing.
+    pub(crate) fn by_asking(program: &Path, limit: Duration) -> Option<Self> {
+        const SCRIPT: &str = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3]); print(sys.executable)";
+        let mut command = Command::new(program);
+        command.args(["-I", "-S", "-c", SCRIPT]);
+        let Ended::Well(answer) = child::run(command, limit) else { return None };
+        let mut lines = answer.lines();
+        let version = whole(lines.next()?)?;
+        let found = Self::of(Path::new(lines.next()?), limit)?;
+        Some(Self { version, ..found })
+    }
+
+    /// Where packages are looked for, in the order of Python.
+    pub(crate) fn search_path(&self, host: &Host) -> Vec<PathBuf> {
+        let short = self.version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        let mut folders: Vec<PathBuf> =
+            host.variable("PYTHONPATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+        let site =
+            |prefix: &Path, library: &str| prefix.join(library).join(format!("python{short}")).join("site-packages");
+        let is_environment = self.prefix != self.base;
+        if is_environment {
+            folders.extend(["lib", "lib64"].map(|library| site(&self.prefix, library)));
+        }
+        if !self.sees_system {
+            return folders;
+        }
+        if host.variable("PYTHONNOUSERSITE").is_none()
+            && let Some(home) = host.variable("HOME")
+        {
+            folders.push(site(&Path::new(home).join(".local"), "lib"));
+        }
+        // Debian's own layout: packages of pip in /usr/local, those of the distribution without a minor version.
+        let debian = self.base == Path::new("/usr");
+        if debian {
+            folders.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
+        }
+        folders.extend(["lib", "lib64"].map(|library| site(&self.base, library)));
+        if debian {
+            folders.push(self.base.join("lib/python3/dist-packages"));
+        }
+        folders
+    }
+}
+
+/// The version that the files of an installation tell: C headers, conda's records, or the name of its folder (pyenv).
+fn by_files(prefix: &Path, program: &Path) -> Option<String> {
+    let short = program.file_name()?.to_str()?.strip_prefix("python")?;
+    let header = read_text(&prefix.join(format!("include/python{short}/patchlevel.h")));
+    let by_header = header.as_deref().and_then(|text| {
+        let define = text.lines().find_map(|line| line.trim().strip_prefix("#define PY_VERSION "))?;
+        whole(define.trim().trim_matches('"'))
+    });
+    let of_this = |version: String| version.starts_with(&format!("{short}.")).then_some(version);
+    by_header.or_else(|| by_conda(prefix)).or_else(|| whole(prefix.file_name()?.to_str()?)).and_then(of_this)
+}
+
+fn by_conda(prefix: &Path) -> Option<String> {
+    entries(&prefix.join("conda-meta")).iter().find_map(|name| whole(name.strip_prefix("python-")?.split('-').next()?))
+}
+
+/// `python3 -V`: a few milliseconds, and it imports nothing.
+fn by_option(program: &Path, limit: Duration) -> Option<String> {
+    let mut command = Command::new(program);
+    command.arg("-V");
+    let Ended::Well(answer) = child::run(command, limit) else { return None };
+    whole(answer.trim().strip_prefix("Python ")?)
+}
+
+/// The three numbers of a version: `3.11.7` of `3.11.7.final.0`, `3.14.0rc1` or `3.11.7+`.
+fn whole(text: &str) -> Option<String> {
+    let mut parts = text.trim().splitn(3, '.');
+    let (major, minor) = (parts.next()?, parts.next()?);
+    let patch = parts.next()?;
+    let digits = patch.find(|c: char| !c.is_ascii_digit()).map_or(patch, |end| &patch[..end]);
+    let numbers = [major, minor, digits];
+    numbers.iter().all(|number| number.parse::<u32>().is_ok()).then(|| numbers.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_three_numbers() {
+        for (text, expected) in [
+            ("3.11.7", Some("3.11.7")),
+            ("3.11.7.final.0", Some("3.11.7")),
+            ("3.14.0rc1", Some("3.14.0")),
+            ("3.12.1+", Some("3.12.1")),
+            ("3.11", None),
+            ("pypy3.10", None),
+            ("3.x.1", None),
+            ("", None),
+        ] {
+            assert_eq!(whole(text).as_deref(), expected, "{text}");
+        }
+    }
+}

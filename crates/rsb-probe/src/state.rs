@@ -1,0 +1,85 @@
+//! How busy, hot and held back the machine is: at a moment, or between two.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rsb_model::MachineState;
+
+use crate::cpu;
+use crate::host::Host;
+use crate::limit::Pending;
+
+mod counters;
+mod heat;
+mod warnings;
+
+use counters::Counters;
+use warnings::Seen;
+
+/// How long a sensor may take. Those of disks and cards answer within milliseconds or hang.
+const SENSOR_LIMIT: Duration = Duration::from_millis(500);
+
+/// The machine at one moment, to be given to [`state_between`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateSample {
+    /// Clocks, load and heat as they were; steal and throttling since boot.
+    moment: MachineState,
+    counters: Counters,
+    seen: Seen,
+}
+
+/// Reads the machine as it is now.
+pub fn sample() -> StateSample {
+    sample_of(&Arc::new(Host::here()), SENSOR_LIMIT)
+}
+
+/// How the machine is now; steal and throttling are those since boot.
+///
+/// A load that this process makes itself counts too: ask before measuring.
+pub fn state() -> MachineState {
+    let sample = sample();
+    MachineState { warnings: warnings::now(&sample.moment, &sample.seen), ..sample.moment }
+}
+
+/// How the machine was between two samples: clocks, load and heat at the end, steal and throttling of the interval.
+pub fn state_between(before: &StateSample, after: &StateSample) -> MachineState {
+    let passed = after.counters.since(&before.counters);
+    let moment = MachineState {
+        steal_percent: passed.steal_percent(),
+        throttle_events: passed.throttled,
+        temperature_c: hotter(before.moment.temperature_c, after.moment.temperature_c),
+        ..after.moment.clone()
+    };
+    MachineState { warnings: warnings::between(&moment, &passed, &after.seen), ..moment }
+}
+
+fn hotter(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    [one, other].into_iter().flatten().reduce(f64::max)
+}
+
+fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
+    let own = Arc::clone(host);
+    let heat = Pending::start(move |report| heat::read(&own, report));
+    let counters = Counters::read(host);
+    let first = cpu::first_usable(host);
+    let clock = |file: &str| format!("/sys/devices/system/cpu/cpu{first}/cpufreq/{file}");
+    let khz: Option<f64> = host.number(&clock("scaling_cur_freq"));
+    let moment = MachineState {
+        load_average: load_average(host),
+        governor: host.line(&clock("scaling_governor")),
+        mhz: khz.filter(|khz| *khz > 0.0).map(|khz| khz / 1e3).or_else(|| cpu::mhz_in_cpuinfo(host)),
+        steal_percent: counters.steal_percent(),
+        throttle_events: counters.throttled,
+        temperature_c: heat.latest(Instant::now() + limit),
+        warnings: Vec::new(),
+    };
+    StateSample { moment, counters, seen: Seen::read(host) }
+}
+
+fn load_average(host: &Host) -> Option<f64> {
+    let load: f64 = host.line("/proc/loadavg")?.split(' ').next()?.parse().ok()?;
+    (load.is_finite() && load >= 0.0).then_some(load)
+}
+
+#[cfg(test)]
+mod tests;

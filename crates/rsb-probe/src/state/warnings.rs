@@ -1,0 +1,119 @@
+//! What is likely to disturb measurements: a sentence each, with the cure.
+
+use rsb_model::MachineState;
+
+use super::counters::Counters;
+use crate::host::{Host, count_list, read_line};
+
+/// From here on most processors slow down, or are about to.
+const HOT_C: f64 = 90.0;
+/// More stolen time than this moves a median visibly.
+const STEAL_PERCENT: f64 = 1.0;
+
+/// What a sample holds for the warnings alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Threads of the machine, which its load average is of.
+    pub(super) threads: u32,
+    pub(super) on_battery: bool,
+}
+
+impl Seen {
+    pub(super) fn read(host: &Host) -> Self {
+        let online = host.line("/sys/devices/system/cpu/online").as_deref().and_then(count_list);
+        let usable = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = online.unwrap_or_else(|| u32::try_from(usable()).unwrap_or(u32::MAX));
+        Self { threads, on_battery: on_battery(host) }
+    }
+}
+
+/// Whether there is a plug and no current from it.
+fn on_battery(host: &Host) -> bool {
+    let Some(supplies) = host.path("/sys/class/power_supply") else { return false };
+    let plugs: Vec<bool> = host
+        .entries("/sys/class/power_supply")
+        .into_iter()
+        .map(|name| supplies.join(name))
+        .filter(|supply| read_line(&supply.join("type")).is_some_and(|kind| kind == "Mains"))
+        .filter_map(|supply| Some(read_line(&supply.join("online"))? == "1"))
+        .collect();
+    !plugs.is_empty() && plugs.iter().all(|has_current| !has_current)
+}
+
+/// Of a machine that is about to measure: nothing should run.
+pub(super) fn now(moment: &MachineState, seen: &Seen) -> Vec<String> {
+    let threads = f64::from(seen.threads.max(1));
+    let mut found = Vec::new();
+    if let Some(load) = moment.load_average.filter(|load| *load > 0.5 * threads) {
+        found.push(format!(
+            "the load average is {load:.1} on {}: other work runs or has just ended, and results will be noisy; stop \
+             it, or wait a minute",
+            count(u64::from(seen.threads), "thread", "threads")
+        ));
+    }
+    found.extend(steal(moment, "since boot"));
+    found.extend(standing(moment, seen));
+    found
+}
+
+/// Of a machine that has measured: its own work counts in the load.
+pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &Seen) -> Vec<String> {
+    let threads = f64::from(seen.threads.max(1));
+    let mut found = Vec::new();
+    if let Some(load) = moment.load_average.filter(|load| *load > 1.25 * threads + 1.0) {
+        found.push(format!(
+            "the load average reached {load:.1} on {}, more than the benchmark makes: other work ran, and results are \
+             noisy; stop it and measure again",
+            count(u64::from(seen.threads), "thread", "threads")
+        ));
+    }
+    found.extend(steal(moment, "while this was measured"));
+    if let Some(events) = moment.throttle_events.filter(|events| *events > 0) {
+        found.push(format!(
+            "heat throttled the processor {} while this was measured; improve the cooling or let it cool down, and \
+             measure again",
+            count(events, "time", "times")
+        ));
+    }
+    if let Some(events) = passed.held_back.filter(|events| *events > 0) {
+        found.push(format!(
+            "the control group used up its share of the processors {} and was held back; raise its limit (cpu.max), or \
+             measure with fewer threads",
+            count(events, "time", "times")
+        ));
+    }
+    found.extend(standing(moment, seen));
+    found
+}
+
+fn steal(moment: &MachineState, when: &str) -> Option<String> {
+    let percent = moment.steal_percent.filter(|percent| *percent > STEAL_PERCENT)?;
+    Some(format!(
+        "the hypervisor gave {percent:.1} % of the processor time to other guests {when}: results are noisy; use a \
+         machine of your own, or more replicates"
+    ))
+}
+
+/// What does not depend on when it was read.
+fn standing(moment: &MachineState, seen: &Seen) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(governor) = moment.governor.as_deref().filter(|name| !matches!(*name, "performance" | "userspace")) {
+        found.push(format!(
+            "the frequency governor is {governor}: the clock moves with the load; `cpupower frequency-set -g \
+             performance` holds it high"
+        ));
+    }
+    if let Some(celsius) = moment.temperature_c.filter(|celsius| *celsius >= HOT_C) {
+        found.push(format!(
+            "the hottest sensor reads {celsius:.0} °C: the machine may slow itself down; let it cool, or improve the cooling"
+        ));
+    }
+    if seen.on_battery {
+        found.push("the machine runs on its battery, which lowers its clocks; plug it in".to_owned());
+    }
+    found
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

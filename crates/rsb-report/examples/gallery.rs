@@ -1,0 +1,29 @@
+//! Writes every chart and a Markdown report made from the sample data into a folder, to look at them:
+//! `cargo run -p rsb-report --example gallery -- FOLDER`.
+
+#[path = "../src/sample.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "written for tests, and this is one for the eye")]
+mod sample;
+
+use std::path::Path;
+
+use rsb_report::{ChartLink, Report, charts, report};
+
+fn main() -> std::io::Result<()> {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
+    let folder = Path::new(&folder);
+    std::fs::create_dir_all(folder.join("charts"))?;
+    let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
+    let report = Report::new(&run).with_comparison(&comparison);
+    let mut all = charts::all(&report);
+    all.extend(trends.series.iter().filter_map(charts::trend_chart));
+    let mut one = run.benchmarks[0].clone();
+    one.samples.truncate(1);
+    one.benchmark_id = "parser/one replicate".parse().map_err(std::io::Error::other)?;
+    all.extend(charts::distribution(&one));
+    for chart in &all {
+        std::fs::write(folder.join("charts").join(chart.file_name()), &chart.svg)?;
+    }
+    let links: Vec<ChartLink> = all.iter().map(|chart| chart.link("charts")).collect();
+    std::fs::write(folder.join("report.md"), report::markdown(&report, &links))
+}

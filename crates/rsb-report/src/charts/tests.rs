@@ -1,0 +1,218 @@
+//! Checks of every chart: nothing leaves the sheet, nothing is drawn from nothing, and the marks are where they should be.
+
+use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
+
+use super::{Chart, all, bars, comparison, distribution, slug, throughput_by_size, trend_chart};
+use crate::report::Report;
+use crate::sample;
+
+/// The values of the attribute `name` in `svg`, in order.
+fn attributes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+    svg.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+fn numbers(svg: &str, names: &[&str]) -> Vec<f64> {
+    names.iter().flat_map(|name| attributes(svg, name)).map(|text| text.parse().unwrap()).collect()
+}
+
+/// Every text with its anchor, place and size.
+fn texts(svg: &str) -> Vec<(&str, &str, f64, f64)> {
+    let parse = |part: &'static str, text: &str| attributes(text, part)[0].parse().unwrap();
+    svg.split("<text")
+        .skip(1)
+        .map(|text| {
+            let body = text.split(">\n").nth(1).unwrap().split("\n</text").next().unwrap();
+            (body, attributes(text, "text-anchor")[0], parse("x", text), parse("font-size", text))
+        })
+        .collect()
+}
+
+/// Asserts that every shape and every upright text of `chart` is inside its sheet.
+fn check_inside(chart: &Chart) {
+    let svg = &chart.svg;
+    let (width, height) = (numbers(svg, &["width"])[0], numbers(svg, &["height"])[0]);
+    let inside = |values: Vec<f64>, limit: f64| values.iter().all(|value| (0.0..=limit).contains(value));
+    assert!(inside(numbers(svg, &["x", "x1", "x2", "cx"]), width), "{svg}");
+    assert!(inside(numbers(svg, &["y", "y1", "y2", "cy"]), height), "{svg}");
+    for points in attributes(svg, "points") {
+        for point in points.split_whitespace() {
+            let (x, y) = point.split_once(',').unwrap();
+            assert!(inside(vec![x.parse().unwrap()], width) && inside(vec![y.parse().unwrap()], height), "{svg}");
+        }
+    }
+    assert!(svg.find("NaN").is_none() && svg.trim_end().ends_with("</svg>"), "{svg}");
+    for (text, anchor, x, size) in texts(&svg.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) {
+        // A common sans-serif takes about 0.56 of its size for a character.
+        let wide = text.chars().count() as f64 * size * 0.56;
+        let (left, right) = match anchor {
+            "start" => (x, x + wide),
+            "end" => (x - wide, x),
+            _ => (x - wide / 2.0, x + wide / 2.0),
+        };
+        let upwards = svg.contains(&format!("{text}\n</text")) && x <= 20.0 && anchor == "middle";
+        assert!(upwards || (left >= -2.0 && right <= width + 2.0), "`{text}` from {left} to {right} of {width}");
+    }
+}
+
+fn only(mut run: Run, benchmark: &str) -> Run {
+    run.benchmarks
+        .retain(|result| result.outcome == Outcome::Measured && result.category.as_deref() == Some(benchmark));
+    run
+}
+
+#[test]
+fn everything_stays_on_the_sheet() {
+    let (run, result) = (sample::run(), sample::comparison());
+    let mut charts = all(&Report::new(&run).with_comparison(&result));
+    charts.extend(sample::trends().series.iter().filter_map(trend_chart));
+    assert_eq!(charts.len(), 9);
+    charts.iter().for_each(check_inside);
+    let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), charts.len(), "names are unique");
+}
+
+#[test]
+fn extremes_stay_on_the_sheet_too() {
+    let mut run = only(sample::run(), "gemm");
+    for (index, result) in run.benchmarks.iter_mut().enumerate() {
+        result.benchmark_id = format!("cpu_performance/gemm/cpu:0/{}", "<&long/".repeat(40 + index)).parse().unwrap();
+        let value = [1e-300, 1e300, 0.0, f64::MAX, 1.0, 5e9][index];
+        result.results = vec![Fields::new().with("gflops", value).with("size_bytes", 1).with("throughput_gb_s", value)];
+    }
+    let mut result = sample::comparison();
+    for (index, each) in result.comparisons.iter_mut().enumerate() {
+        each.difference_percent = [Some(1e12), Some(f64::NAN), Some(-100.0), Some(0.0), None][index % 5];
+        each.confidence_interval = [Some([-1e300, 1e300]), None, Some([f64::NAN, 1.0])][index % 3];
+    }
+    let mut charts = bars(&run);
+    charts.extend(throughput_by_size(&run));
+    charts.extend(comparison(&result));
+    charts.extend(run.benchmarks.iter().filter_map(distribution));
+    let mut series = sample::trends().series.remove(0);
+    for values in [vec![0.0, 0.0], vec![-1e300, 1e300, f64::NAN], vec![1e-300; 400], vec![5.0, f64::INFINITY, 5.0]] {
+        series.change_points[0].index = values.len() - 1;
+        series.values = values;
+        charts.extend(trend_chart(&series));
+    }
+    assert!(charts.len() > 8, "{}", charts.len());
+    charts.iter().for_each(check_inside);
+    assert!(charts.iter().all(|chart| !chart.svg.contains("<&") && chart.name.len() < 130));
+}
+
+#[test]
+fn nothing_is_drawn_from_nothing() {
+    let mut run = sample::run();
+    for result in &mut run.benchmarks {
+        result.outcome = Outcome::Simulated;
+    }
+    assert!(bars(&run).is_empty() && throughput_by_size(&run).is_empty(), "what is simulated is never ranked");
+    let mut result = sample::comparison();
+    result.comparisons.retain(|each| each.verdict == Verdict::NotComparable);
+    assert_eq!(comparison(&result), None);
+    let mut series = sample::trends().series.remove(0);
+    series.values.truncate(1);
+    assert_eq!(trend_chart(&series), None);
+}
+
+#[test]
+fn unreadable_samples_have_no_distribution() {
+    let mut result = sample::run().benchmarks.remove(0);
+    assert!(distribution(&result).is_some());
+    for samples in [vec![], vec![Samples { replicate: 0, iters: vec![1; 9], times_ns: vec![f64::NAN; 9] }]] {
+        result.samples = samples;
+        assert_eq!(distribution(&result), None);
+    }
+    result.samples = vec![Samples { replicate: 0, iters: vec![1; 9], times_ns: vec![5.0; 9] }];
+    check_inside(&distribution(&result).unwrap());
+}
+
+#[test]
+fn every_sample_is_a_dot_and_every_replicate_has_its_median() {
+    let mut result = sample::run().benchmarks.remove(0);
+    for samples in &mut result.samples {
+        samples.times_ns.iter_mut().enumerate().for_each(|(index, time)| *time = 100.0 + index as f64);
+    }
+    let svg = distribution(&result).unwrap().svg;
+    assert_eq!(svg.matches("<circle").count(), 90);
+    assert_eq!(svg.matches("replicate ").count(), 3);
+    result.samples[0].times_ns[0] = 1e6;
+    let svg = distribution(&result).unwrap().svg;
+    assert_eq!(svg.matches("<circle").count(), 89);
+    assert!(svg.contains("1 beyond the right edge, up to 250 µs"), "{svg}");
+}
+
+#[test]
+fn a_chart_has_at_most_eight_lines() {
+    let mut run = only(sample::run(), "memory-bandwidth");
+    assert_eq!(throughput_by_size(&run).len(), 1);
+    let more = run.benchmarks.clone().into_iter().map(|mut result| {
+        let fields = std::mem::take(&mut result.results).remove(0);
+        result.results = vec![fields.with("threads", 2)];
+        result
+    });
+    run.benchmarks.extend(more.collect::<Vec<_>>());
+    let charts = throughput_by_size(&run);
+    assert_eq!(charts.len(), 2);
+    let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+    assert!(titles.iter().any(|title| title.ends_with("2 threads")) && titles[0] != titles[1], "{titles:?}");
+    for chart in &charts {
+        assert!(chart.svg.matches("<polyline").count() <= 8);
+        check_inside(chart);
+    }
+}
+
+#[test]
+fn one_size_is_no_line_and_kinds_of_device_are_never_mixed() {
+    let mut run = only(sample::run(), "tensor-ops");
+    assert!(throughput_by_size(&run).is_empty());
+    assert_eq!(bars(&run).len(), 1);
+    run.benchmarks.iter_mut().take(3).for_each(|result| result.device_type = Some(DeviceType::Gpu));
+    let names: Vec<String> = bars(&run).into_iter().map(|chart| chart.name).collect();
+    assert_eq!(names, ["bars-tensor-ops-throughput-gb-s-gpu", "bars-tensor-ops-throughput-gb-s-cpu"]);
+    run.benchmarks.truncate(1);
+    assert!(bars(&run).is_empty(), "one bar without a peak says nothing");
+}
+
+#[test]
+fn bars_mark_the_peak_and_stop_at_forty() {
+    let mut run = only(sample::run(), "gemm");
+    let chart = &bars(&run)[0];
+    assert_eq!(chart.svg.matches("stroke-width=\"3\"").count(), 6 + 1, "a mark for each bar and one in the key");
+    let one = run.benchmarks[0].clone();
+    run.benchmarks.extend(std::iter::repeat_n(one, 60));
+    let chart = &bars(&run)[0];
+    assert!(chart.svg.contains("26 cases are in the table only"), "{}", chart.svg);
+    check_inside(chart);
+}
+
+#[test]
+fn worse_is_right_whichever_way_is_better() {
+    let mut result = sample::comparison();
+    result.comparisons.retain(|each| each.verdict.is_decided());
+    let centers = |result: &rsb_model::ComparisonResult| {
+        let svg = comparison(result).unwrap().svg;
+        // The last four dots are the key.
+        let x: Vec<f64> = numbers(&svg, &["cx"]);
+        x[..x.len() - 4].to_vec()
+    };
+    let before = centers(&result);
+    for each in &mut result.comparisons {
+        each.better = match each.better {
+            rsb_model::Better::Lower => rsb_model::Better::Higher,
+            rsb_model::Better::Higher => rsb_model::Better::Lower,
+        };
+    }
+    let after = centers(&result);
+    let axis = f64::midpoint(before[0], after[0]);
+    assert!(before[0] > axis && before.iter().zip(&after).all(|(a, b)| (f64::midpoint(*a, *b) - axis).abs() <= 1.0));
+}
+
+#[test]
+fn names_fit_files_and_links() {
+    assert_eq!(slug("bars-gemm-a/b c__d-f32."), "bars-gemm-a-b-c-d-f32");
+    assert_eq!(slug("/Grüße/"), "gr-e");
+    let chart = Chart { name: "a".into(), title: "t".into(), place: super::Place::Other, svg: String::new() };
+    assert_eq!((chart.link("x/").path, chart.link("").path), ("x/a.svg".to_owned(), "a.svg".to_owned()));
+}

@@ -1,0 +1,317 @@
+//! A comparison: one line a case, the worst first, and the verdict in words.
+
+use std::collections::{HashMap, HashSet};
+
+use rsb_model::record::{ChangeStatus, Comparison};
+use rsb_model::{Better, CaseId, ComparisonResult, ReasonCode, Verdict};
+
+use crate::document::{ReportError, csv, csv_number};
+use crate::label::Shortener;
+use crate::markdown::escape;
+use crate::number::{format_count, format_interval, format_percent, format_quantity, format_threshold};
+use crate::run::better_word;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::targets;
+use crate::trend::short;
+
+/// How much to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What is Unchanged is counted, and cases without a verdict for one common reason are counted together.
+    Brief,
+    /// Every case.
+    Full,
+}
+
+/// Cases without a verdict that share a reason are folded from this many on.
+const FOLD: usize = 4;
+
+/// How `verdict` looks.
+pub const fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Improved => Tone::Good,
+        Verdict::Regressed => Tone::Bad,
+        Verdict::Unchanged => Tone::Plain,
+        Verdict::Inconclusive | Verdict::NotComparable => Tone::Caution,
+    }
+}
+
+/// The difference in the bad direction in percent: positive is worse.
+pub fn worsening(comparison: &Comparison) -> Option<f64> {
+    comparison.difference_percent.map(|percent| match comparison.better {
+        Better::Lower => percent,
+        Better::Higher => -percent,
+    })
+}
+
+/// Every comparison, the worst first: Regressed, undecided, Improved, Unchanged; the largest change first within each.
+pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
+    let rank = |verdict| match verdict {
+        Verdict::Regressed => 0,
+        Verdict::Inconclusive => 1,
+        Verdict::NotComparable => 2,
+        Verdict::Improved => 3,
+        Verdict::Unchanged => 4,
+    };
+    let size = |comparison: &Comparison| comparison.difference_percent.map_or(0.0, f64::abs);
+    let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
+    sorted.sort_by(|a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
+    sorted
+}
+
+/// What is said one by one, and what is only counted.
+#[derive(Default)]
+struct Listing<'a> {
+    shown: Vec<&'a Comparison>,
+    folded: Vec<(Verdict, &'a str, usize)>,
+    unchanged: usize,
+}
+
+fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
+    let mut listing = Listing::default();
+    let key = |comparison: &&'_ Comparison| (comparison.verdict.as_str(), comparison.reason.clone());
+    let sorted = by_importance(result);
+    let mut alike: HashMap<(&str, String), usize> = HashMap::new();
+    for comparison in &sorted {
+        *alike.entry(key(comparison)).or_default() += 1;
+    }
+    alike.retain(|_, count| *count >= FOLD);
+    let common: HashSet<_> = alike.keys().cloned().collect();
+    for comparison in sorted {
+        let brief = detail == Detail::Brief;
+        if brief && comparison.verdict == Verdict::Unchanged {
+            listing.unchanged += 1;
+        } else if brief && !comparison.verdict.is_decided() && common.contains(&key(&comparison)) {
+            // The first of a group speaks for all of it.
+            if let Some(count) = alike.remove(&key(&comparison)) {
+                listing.folded.push((comparison.verdict, &comparison.reason, count));
+            }
+        } else {
+            listing.shown.push(comparison);
+        }
+    }
+    listing
+}
+
+fn table(shown: &[&Comparison]) -> Table {
+    let names = Shortener::of(shown.iter().map(|comparison| &comparison.id));
+    let mut table = Table::new([
+        Column::left("verdict"),
+        Column::elided("case"),
+        Column::left("metric"),
+        Column::right("baseline").optional(),
+        Column::right("current").optional(),
+        Column::right("change"),
+        Column::right("95 % interval").optional(),
+    ]);
+    for comparison in shown {
+        let tone = tone(comparison.verdict);
+        let quantity = |value: Option<f64>| value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit));
+        table.push([
+            Cell::toned(comparison.verdict.as_str(), tone),
+            Cell::from(names.full(&comparison.id)),
+            Cell::from(&comparison.metric),
+            Cell::from(quantity(comparison.baseline_value)),
+            Cell::from(quantity(comparison.current_value)),
+            Cell::toned(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
+            Cell::toned(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+        ]);
+        // `no clear change` in each row of what is Unchanged would say nothing; a small clear change is worth a line.
+        if comparison.verdict != Verdict::Unchanged || comparison.reason_code == ReasonCode::BelowThreshold {
+            table.note(&comparison.reason);
+        }
+    }
+    table
+}
+
+/// `30 cases: the processors differ`, for each folded group, and the count of what is Unchanged.
+fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
+    let group = |(verdict, reason, count): &(Verdict, &str, usize)| {
+        (tone(*verdict), format!("{verdict}: {}: {reason}", format_count(*count, "case", "cases")))
+    };
+    let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
+    if listing.unchanged > 0 {
+        lines.push((Tone::Dim, format!("Unchanged: {}", format_count(listing.unchanged, "case", "cases"))));
+    }
+    lines
+}
+
+/// What only one side has: `(title, ids)`, without empty ones.
+fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
+    [
+        ("Missing from the current run", Tone::Caution, &result.missing),
+        ("New, without a baseline", Tone::Dim, &result.new),
+    ]
+    .into_iter()
+    .filter(|(_, _, list)| !list.is_empty())
+    .map(|(title, tone, list)| (title, tone, list.iter().map(CaseId::as_str).collect()))
+    .collect()
+}
+
+/// The verdict in a sentence, and how it looks.
+pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
+    let count = |wanted: &[Verdict]| result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count();
+    let all = format_count(result.comparisons.len(), "comparison", "comparisons");
+    let sentence = match result.verdict {
+        Verdict::Regressed => format!("REGRESSED: {}.", regressed(result, count(&[Verdict::Regressed]), &all)),
+        Verdict::Inconclusive | Verdict::NotComparable => {
+            let undecided = count(&[Verdict::Inconclusive, Verdict::NotComparable]);
+            format!("NO VERDICT: {}.", undecided_parts(result, undecided, &all))
+        }
+        Verdict::Improved => format!("PASS: none of {all} regressed, {} improved.", count(&[Verdict::Improved])),
+        Verdict::Unchanged => format!("PASS: none of {all} regressed."),
+    };
+    (tone(result.verdict), sentence)
+}
+
+fn regressed(result: &ComparisonResult, count: usize, all: &str) -> String {
+    let mut parts = Vec::new();
+    if count > 0 {
+        parts.push(format!("{count} of {all} {} worse by the threshold", is_are(count)));
+        let worst = by_importance(result).into_iter().find_map(|each| Some((each, each.difference_percent?)));
+        parts.extend(worst.map(|(each, percent)| {
+            format!("the worst is {} {} ({})", short(each.id.as_str()), each.metric, format_percent(percent))
+        }));
+    }
+    let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
+    if missed > 0 {
+        parts.push(format!("{} missed", format_count(missed, "target is", "targets are")));
+    }
+    parts.extend(missing(result));
+    parts.join("; ")
+}
+
+fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> String {
+    let mut parts = Vec::new();
+    if undecided > 0 {
+        parts.push(format!("{undecided} of {all} {} undecided", is_are(undecided)));
+    }
+    parts.extend(missing(result));
+    if parts.is_empty() {
+        parts.push("there is nothing to compare".to_owned());
+    }
+    parts.join("; ")
+}
+
+fn missing(result: &ComparisonResult) -> Option<String> {
+    let count = result.missing.len();
+    (count > 0).then(|| format!("{} missing from the current run", format_count(count, "case is", "cases are")))
+}
+
+const fn is_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+fn head(result: &ComparisonResult) -> String {
+    format!(
+        "{} against {}, threshold {}",
+        result.current_run_id,
+        result.baseline_run_id,
+        format_threshold(result.threshold_percent)
+    )
+}
+
+/// For a terminal; the last line is the verdict.
+pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
+    let listing = listing(result, detail);
+    let mut out = format!("{} {}\n\n", style.paint(Tone::Strong, "Comparison"), head(result));
+    let table = table(&listing.shown);
+    if !table.is_empty() {
+        out.push_str(&table.text(style));
+        out.push('\n');
+    }
+    for (tone, line) in folded_lines(&listing) {
+        out.push_str(&style.paint(tone, style.wrap(&line, 0).trim_end()));
+        out.push('\n');
+    }
+    for (title, tone, ids) in one_sided(result) {
+        out.push_str(&style.paint(tone, &format!("{title}: {}", ids.len())));
+        out.push('\n');
+        out.extend(ids.iter().map(|id| format!("  {}\n", crate::style::clean(id))));
+    }
+    if !result.threshold_checks.is_empty() {
+        out.push('\n');
+        out.push_str(targets::text(&result.threshold_checks, style).trim_end());
+        out.push('\n');
+    }
+    let (tone, sentence) = verdict_sentence(result);
+    out.push_str(&format!("\n{}\n", style.paint(tone, &sentence)));
+    out
+}
+
+/// In Markdown, the verdict first; the targets are not in it.
+pub fn markdown(result: &ComparisonResult, detail: Detail) -> String {
+    format!("**{}**\n\n{}", escape(&verdict_sentence(result).1), markdown_body(result, detail))
+}
+
+/// [`markdown`] without the verdict, for a document that begins with it.
+pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String {
+    let listing = listing(result, detail);
+    let mut out = format!("{}\n\n", escape(&head(result)));
+    let table = table(&listing.shown);
+    if !table.is_empty() {
+        out.push_str(&table.markdown());
+        out.push('\n');
+    }
+    let lines: String = folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
+    out.push_str(&lines);
+    for (title, _, ids) in one_sided(result) {
+        out.push_str(&format!("- {title}:\n"));
+        out.extend(ids.iter().map(|id| format!("  - {}\n", escape(id))));
+    }
+    out
+}
+
+const COLUMNS: [&str; 14] = [
+    "id",
+    "metric",
+    "unit",
+    "better",
+    "baseline_value",
+    "current_value",
+    "difference_percent",
+    "interval_low_percent",
+    "interval_high_percent",
+    "change_status",
+    "verdict",
+    "reason_code",
+    "reason",
+    "threshold_percent",
+];
+
+/// A row for each metric of each case, in the order of the comparison.
+///
+/// # Errors
+/// Never for data that the model can hold.
+pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
+    csv(&COLUMNS, result.comparisons.iter().map(csv_row))
+}
+
+fn csv_row(comparison: &Comparison) -> Vec<String> {
+    let bound = |index: usize| csv_number(comparison.confidence_interval.and_then(|i| i.get(index).copied()));
+    vec![
+        comparison.id.to_string(),
+        comparison.metric.clone(),
+        comparison.unit.clone(),
+        better_word(comparison.better).to_owned(),
+        csv_number(comparison.baseline_value),
+        csv_number(comparison.current_value),
+        csv_number(comparison.difference_percent),
+        bound(0),
+        bound(1),
+        comparison.change_status.map_or("", change_word).to_owned(),
+        comparison.verdict.to_string(),
+        comparison.reason_code.as_str().to_owned(),
+        comparison.reason.clone(),
+        csv_number(Some(comparison.threshold_percent)),
+    ]
+}
+
+const fn change_word(status: ChangeStatus) -> &'static str {
+    match status {
+        ChangeStatus::Improved => "improved",
+        ChangeStatus::Degraded => "degraded",
+        ChangeStatus::Unchanged => "unchanged",
+    }
+}

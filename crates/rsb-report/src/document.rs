@@ -1,0 +1,80 @@
+//! Documents for programs: JSON and CSV.
+
+use rsb_model::format::FORMAT_VERSION;
+use serde::Serialize;
+
+/// A document that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The data has no form in JSON.
+    #[error("the document cannot be written as JSON ({0}); please report this as a bug")]
+    Json(#[from] serde_json::Error),
+    /// The data has no form in CSV.
+    #[error("the table cannot be written as CSV ({0}); please report this as a bug")]
+    Csv(#[from] csv::Error),
+}
+
+/// `value` as indented JSON with a line end: what `--json` writes for every type that carries its own
+/// `format_version` (a run, a comparison, a trend).
+///
+/// # Errors
+/// When `value` has no form in JSON.
+pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// `{format_version, <name>: value}`, for lists and other values that carry no version themselves.
+///
+/// # Errors
+/// When `value` has no form in JSON.
+pub fn document<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<String, ReportError> {
+    let mut map = serde_json::Map::new();
+    map.insert("format_version".to_owned(), FORMAT_VERSION.into());
+    map.insert(name.to_owned(), serde_json::to_value(value)?);
+    json(&map)
+}
+
+/// Rows under `header` as CSV. Every row must be as long as the header.
+pub(crate) fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, ReportError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header)?;
+    for row in rows {
+        writer.write_record(&row)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A number in CSV: every digit, or nothing when it is unknown.
+pub(crate) fn csv_number(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_carry_the_version() {
+        assert_eq!(
+            document("cases", &["a"]).unwrap(),
+            "{\n  \"format_version\": 1,\n  \"cases\": [\n    \"a\"\n  ]\n}\n"
+        );
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it_and_refuses_ragged_rows() {
+        let text = csv(&["a", "b"], [vec!["x, y".to_owned(), "say \"no\"".to_owned()]]).unwrap();
+        assert_eq!(text, "a,b\n\"x, y\",\"say \"\"no\"\"\"\n");
+        assert!(matches!(csv(&["a", "b"], [vec![String::new()]]), Err(ReportError::Csv(_))));
+    }
+
+    #[test]
+    fn an_unknown_number_is_nothing_not_zero() {
+        assert_eq!(csv_number(None), "");
+        assert_eq!(csv_number(Some(f64::NAN)), "");
+        assert_eq!(csv_number(Some(0.1)), "0.1");
+    }
+}

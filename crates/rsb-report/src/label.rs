@@ -1,0 +1,177 @@
+//! What a result is called in a table, and its one figure that says most.
+
+use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Field, Outcome, Run};
+
+use crate::number::{format_quantity, format_time};
+
+/// The benchmark's name and what is left of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`).
+/// An id of another form is all case, without a benchmark.
+pub fn split_id(id: &CaseId) -> (&str, &str) {
+    let text = id.as_str();
+    let ours = BenchmarkType::ALL.iter().find_map(|kind| text.strip_prefix(kind.as_str())?.strip_prefix('/'));
+    ours.and_then(|rest| rest.split_once('/')).unwrap_or(("", text))
+}
+
+/// The benchmark of a result: its category, or what its id says.
+pub fn benchmark_of(result: &BenchmarkResult) -> &str {
+    result.category.as_deref().unwrap_or_else(|| split_id(&result.benchmark_id).0)
+}
+
+/// The device in an id of this project's form, such as `cpu:0`.
+pub fn device_of(id: &CaseId) -> Option<&str> {
+    let (benchmark, rest) = split_id(id);
+    let device = rest.split('/').next()?;
+    (!benchmark.is_empty() && device.contains(':')).then_some(device)
+}
+
+/// Shortens ids: what all of them share need not be said in each row.
+#[derive(Debug, Clone, Default)]
+pub struct Shortener {
+    device: Option<String>,
+}
+
+impl Shortener {
+    /// For these ids. When all are on one device, its name is left out.
+    pub fn of<'a>(ids: impl IntoIterator<Item = &'a CaseId>) -> Self {
+        let mut device: Option<&str> = None;
+        for id in ids {
+            match (device, device_of(id)) {
+                (_, None) => return Self::default(),
+                (None, found) => device = found,
+                (Some(known), Some(found)) if known != found => return Self::default(),
+                _ => {}
+            }
+        }
+        Self { device: device.map(str::to_owned) }
+    }
+
+    /// For the cases of `run`.
+    pub fn of_run(run: &Run) -> Self {
+        Self::of(run.benchmarks.iter().map(|result| &result.benchmark_id))
+    }
+
+    /// The device that all share.
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
+    }
+
+    /// The case alone: `f32/1024x1024x1024`.
+    pub fn case<'a>(&self, id: &'a CaseId) -> &'a str {
+        let (_, rest) = split_id(id);
+        self.device.as_deref().and_then(|device| rest.strip_prefix(device)?.strip_prefix('/')).unwrap_or(rest)
+    }
+
+    /// Benchmark and case: `gemm f32/1024x1024x1024`.
+    pub fn full(&self, id: &CaseId) -> String {
+        format!("{} {}", split_id(id).0, self.case(id)).trim_start().to_owned()
+    }
+}
+
+/// Fields that can stand for a whole result, the most telling first.
+const HEADLINES: [&str; 17] = [
+    "tokens_per_second",
+    "requests_per_second",
+    "throughput_samples_per_second",
+    "gflops",
+    "tflops",
+    "bandwidth_gb_s",
+    "throughput_gb_s",
+    "latency_ns",
+    "latency_us",
+    "ttft_ms",
+    "cache_hit_percent",
+    "memory_fragmentation_percent",
+    "allocation_overhead_percent",
+    "occupancy_percent",
+    "compile_time_ms",
+    "speedup",
+    "utilization_percent",
+];
+
+/// The figure that says most about `result`, with its field.
+pub fn headline(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
+    let fields = result.fields()?;
+    let value = |name: &&str| Some((Field::find(name)?, fields.number(name)?));
+    HEADLINES.iter().find_map(value)
+}
+
+/// [`headline`] for people: `118 GFLOP/s`.
+pub fn headline_text(result: &BenchmarkResult) -> String {
+    headline(result).map_or_else(String::new, |(field, value)| format_quantity(value, field.unit.symbol()))
+}
+
+/// Nanoseconds of one iteration: the estimate where there is one, else the median of the samples.
+pub fn time_ns(result: &BenchmarkResult) -> Option<f64> {
+    let field = |name: &str, factor: f64| Some(result.fields()?.number(name)? * factor);
+    let median = || result.statistics.as_ref().map(|statistics| statistics.percentiles.p50 * 1e6);
+    field("time_ms", 1e6).or_else(|| field("time_us", 1e3)).or_else(median)
+}
+
+/// [`time_ns`] for people.
+pub fn time_text(result: &BenchmarkResult) -> String {
+    time_ns(result).map_or_else(String::new, format_time)
+}
+
+/// Standard deviation of the samples over their mean, in percent.
+pub fn spread_percent(result: &BenchmarkResult) -> Option<f64> {
+    let statistics = result.statistics.as_ref()?;
+    let percent = 100.0 * statistics.std_dev / statistics.mean;
+    percent.is_finite().then_some(percent)
+}
+
+/// [`spread_percent`] for people: `±1.2 %`.
+pub fn spread_text(result: &BenchmarkResult) -> String {
+    spread_percent(result).map_or_else(String::new, |percent| match percent {
+        _ if percent < 0.05 => "<0.1 %".to_owned(),
+        _ if percent < 99.95 => format!("±{percent:.1} %"),
+        _ => format!("±{percent:.0} %"),
+    })
+}
+
+/// Share of the roofline for people.
+pub fn roofline_text(result: &BenchmarkResult) -> String {
+    let percent = result.fields().and_then(|fields| fields.number("roofline_percent"));
+    percent.map_or_else(String::new, |percent| format_quantity(percent, "%"))
+}
+
+/// The results that have figures which may be compared with one another.
+pub(crate) fn measured(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
+    run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
+}
+
+/// The benchmarks of `run`, in the order of their first case.
+pub(crate) fn benchmarks(run: &Run) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in run.benchmarks.iter().map(benchmark_of) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> CaseId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn ids_of_this_project_are_taken_apart_and_others_kept() {
+        assert_eq!(split_id(&id("cpu_performance/gemm/cpu:0/f32/8x8x8")), ("gemm", "cpu:0/f32/8x8x8"));
+        assert_eq!(split_id(&id("parser/large/10")), ("", "parser/large/10"));
+        assert_eq!(split_id(&id("cpu_performance")), ("", "cpu_performance"));
+        assert_eq!(device_of(&id("cpu_performance/gemm/cpu:0/f32")), Some("cpu:0"));
+        assert_eq!(device_of(&id("a/b:c/d")), None);
+    }
+
+    #[test]
+    fn only_a_shared_device_is_left_out() {
+        let (first, second) = (id("cpu_performance/gemm/cpu:0/f32"), id("gpu_performance/gemm/rocm:0/f32"));
+        assert_eq!(Shortener::of([&first]).full(&first), "gemm f32");
+        assert_eq!(Shortener::of([&first, &second]).full(&first), "gemm cpu:0/f32");
+        assert_eq!(Shortener::of([]).full(&first), "gemm cpu:0/f32");
+    }
+}

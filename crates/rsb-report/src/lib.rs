@@ -1,0 +1,45 @@
+//! Reports as Markdown, text, CSV, JSON and SVG. Returns strings, touches no files.
+//!
+//! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
+//! sense; [`json`] and [`document()`] write any of them for programs.
+//!
+//! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same bytes.
+
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "reports are small; the shape of a line is easier to see in `format!` than in `write!`"
+)]
+
+pub mod charts;
+pub mod comparison;
+pub mod document;
+pub mod environment;
+pub mod gate;
+pub mod label;
+pub mod list;
+pub mod markdown;
+pub mod number;
+pub mod report;
+pub mod run;
+pub mod spark;
+pub mod style;
+pub mod table;
+pub mod targets;
+pub mod trend;
+pub mod unmeasured;
+
+pub use charts::{Chart, ChartLink};
+pub use comparison::Detail;
+pub use document::{ReportError, document, json};
+pub use gate::GateFormat;
+pub use list::{BaselineRow, CaseRow, ComparisonRow, HistoryRow, RunRow};
+pub use number::{format_percent, format_quantity, format_time};
+pub use report::Report;
+pub use style::{Color, Style, Tone};
+pub use table::{Align, Cell, Column, Table};
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod snapshots;

@@ -1,0 +1,312 @@
+//! Lists of what is stored and of what can be run. The caller fills the rows; they are plain data.
+
+use rsb_model::{Outcome, Reason, Timestamp, Verdict};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::comparison::tone;
+use crate::document::{ReportError, csv, csv_number};
+use crate::number::{format_count, format_moment, format_quantity};
+use crate::run::outcome_cell;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::trend::short;
+
+/// One metric of one case in one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HistoryRow {
+    /// The run.
+    pub run_id: String,
+    /// When the case ended.
+    pub timestamp: Timestamp,
+    /// The source that was measured.
+    pub commit: Option<String>,
+    /// The case.
+    pub id: String,
+    /// The metric; none when the case has no figure.
+    pub metric: Option<String>,
+    /// The metric's unit.
+    pub unit: Option<String>,
+    /// The figure.
+    pub value: Option<f64>,
+    /// How the case ended.
+    pub outcome: Outcome,
+}
+
+/// A stored run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its name.
+    pub run_id: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// The suite.
+    pub suite: String,
+    /// The profile.
+    pub profile: String,
+    /// The source that was measured.
+    pub commit: Option<String>,
+    /// The machine in a few words, or its slug.
+    pub machine: String,
+    /// Cases measured.
+    pub measured: usize,
+    /// Cases skipped.
+    pub skipped: usize,
+    /// Cases that failed.
+    pub failed: usize,
+}
+
+/// A saved baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BaselineRow {
+    /// Its name.
+    pub name: String,
+    /// When it was saved.
+    pub created: Timestamp,
+    /// The source that was measured.
+    pub commit: Option<String>,
+    /// The slug of the machine's fingerprint.
+    pub machine: String,
+    /// Cases in it.
+    pub cases: usize,
+    /// Replicates of the case with the fewest.
+    pub replicates: usize,
+}
+
+/// A stored comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparisonRow {
+    /// Its name.
+    pub comparison_id: String,
+    /// When.
+    pub timestamp: Timestamp,
+    /// What was compared with.
+    pub baseline: String,
+    /// What was compared.
+    pub current: String,
+    /// The conclusion.
+    pub verdict: Verdict,
+}
+
+/// A family of cases on one backend: a benchmark, and whether it can run here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseRow {
+    /// The benchmark.
+    pub benchmark: String,
+    /// What it measures, in a line.
+    pub about: String,
+    /// The backend.
+    pub backend: String,
+    /// Cases at the breadth asked for.
+    pub cases: usize,
+    /// Why it cannot run here; none when it can.
+    pub missing: Option<Reason>,
+}
+
+impl Serialize for CaseRow {
+    /// Writes `runnable`, and `what`, `why`, `cure` beside it when it cannot run.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_struct("CaseRow", 8)?;
+        row.serialize_field("benchmark", &self.benchmark)?;
+        row.serialize_field("about", &self.about)?;
+        row.serialize_field("backend", &self.backend)?;
+        row.serialize_field("cases", &self.cases)?;
+        row.serialize_field("runnable", &self.missing.is_none())?;
+        if let Some(Reason { what, why, cure }) = &self.missing {
+            row.serialize_field("what", what)?;
+            row.serialize_field("why", why)?;
+            row.serialize_field("cure", cure)?;
+        }
+        row.end()
+    }
+}
+
+const SHORT_COMMIT: usize = 9;
+
+fn commit(commit: Option<&str>) -> Cell {
+    Cell::toned(commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(), Tone::Dim)
+}
+
+fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
+    if table.is_empty() { format!("{nothing}\n") } else { table.text(style) }
+}
+
+/// Metrics over time, for a terminal.
+pub fn history(rows: &[HistoryRow], style: Style) -> String {
+    or_nothing(&history_table(rows), style, "No results are stored that match.")
+}
+
+/// As [`history`], in Markdown.
+pub fn history_markdown(rows: &[HistoryRow]) -> String {
+    history_table(rows).markdown()
+}
+
+fn history_table(rows: &[HistoryRow]) -> Table {
+    let mut table = Table::new([
+        Column::left("time"),
+        Column::left("commit"),
+        Column::elided("case"),
+        Column::left("metric"),
+        Column::right("value"),
+        Column::left("outcome"),
+    ]);
+    for row in rows {
+        let unit = row.unit.as_deref().unwrap_or_default();
+        table.push([
+            Cell::from(format_moment(row.timestamp)),
+            commit(row.commit.as_deref()),
+            Cell::from(short(&row.id)),
+            Cell::from(row.metric.as_deref().unwrap_or_default()),
+            Cell::from(row.value.map_or_else(String::new, |value| format_quantity(value, unit))),
+            outcome_cell(row.outcome),
+        ]);
+    }
+    table
+}
+
+/// Metrics over time with every digit.
+///
+/// # Errors
+/// Never for data that the rows can hold.
+pub fn history_csv(rows: &[HistoryRow]) -> Result<String, ReportError> {
+    let header = ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
+    let cells = |row: &HistoryRow| {
+        vec![
+            row.run_id.clone(),
+            row.timestamp.to_string(),
+            row.commit.clone().unwrap_or_default(),
+            row.id.clone(),
+            row.outcome.to_string(),
+            row.metric.clone().unwrap_or_default(),
+            row.unit.clone().unwrap_or_default(),
+            csv_number(row.value),
+        ]
+    };
+    csv(&header, rows.iter().map(cells))
+}
+
+/// Stored runs, for a terminal.
+pub fn runs(rows: &[RunRow], style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("run"),
+        Column::left("began"),
+        Column::left("suite"),
+        Column::left("profile").optional(),
+        Column::right("measured"),
+        Column::right("skipped"),
+        Column::right("failed"),
+        Column::elided("machine"),
+    ]);
+    let toned = |count: usize, tone| Cell::toned(count.to_string(), if count > 0 { tone } else { Tone::Dim });
+    for row in rows {
+        table.push([
+            Cell::from(&row.run_id),
+            Cell::from(format_moment(row.started)),
+            Cell::from(&row.suite),
+            Cell::from(&row.profile),
+            toned(row.measured, Tone::Plain),
+            toned(row.skipped, Tone::Caution),
+            toned(row.failed, Tone::Bad),
+            Cell::toned(&row.machine, Tone::Dim),
+        ]);
+    }
+    or_nothing(&table, style, "No runs are stored yet. `rusty-stack-bench run` makes the first.")
+}
+
+/// Saved baselines, for a terminal.
+pub fn baselines(rows: &[BaselineRow], style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("baseline"),
+        Column::left("saved"),
+        Column::left("commit"),
+        Column::right("cases"),
+        Column::right("replicates"),
+        Column::elided("machine"),
+    ]);
+    for row in rows {
+        table.push([
+            Cell::from(&row.name),
+            Cell::from(format_moment(row.created)),
+            commit(row.commit.as_deref()),
+            Cell::from(row.cases.to_string()),
+            Cell::from(row.replicates.to_string()),
+            Cell::toned(&row.machine, Tone::Dim),
+        ]);
+    }
+    or_nothing(
+        &table,
+        style,
+        "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.",
+    )
+}
+
+/// Stored comparisons, for a terminal.
+pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("time"),
+        Column::left("verdict"),
+        Column::elided("baseline"),
+        Column::elided("current"),
+    ]);
+    for row in rows {
+        table.push([
+            Cell::from(format_moment(row.timestamp)),
+            Cell::toned(row.verdict.as_str(), tone(row.verdict)),
+            Cell::from(&row.baseline),
+            Cell::from(&row.current),
+        ]);
+    }
+    or_nothing(&table, style, "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.")
+}
+
+/// What can run here and what cannot, for a terminal.
+pub fn cases(rows: &[CaseRow], style: Style) -> String {
+    let mut table = Table::new([
+        Column::left("benchmark"),
+        Column::left("backend"),
+        Column::right("cases"),
+        Column::left("here"),
+        Column::elided("measures"),
+    ]);
+    for row in rows {
+        let here = match row.missing {
+            None => Cell::toned("yes", Tone::Good),
+            Some(_) => Cell::toned("no", Tone::Caution),
+        };
+        let count = if row.missing.is_none() { row.cases.to_string() } else { String::new() };
+        table.push([
+            Cell::from(&row.benchmark),
+            Cell::from(&row.backend),
+            Cell::from(count),
+            here,
+            Cell::from(&row.about),
+        ]);
+    }
+    if table.is_empty() {
+        return "No benchmark matches.\n".to_owned();
+    }
+    table.text(style) + &missing(rows, style)
+}
+
+/// Why what cannot run cannot, each reason once.
+fn missing(rows: &[CaseRow], style: Style) -> String {
+    let mut groups: Vec<(&Reason, Vec<&CaseRow>)> = Vec::new();
+    for row in rows {
+        let Some(reason) = &row.missing else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, members)) => members.push(row),
+            None => groups.push((reason, vec![row])),
+        }
+    }
+    let mut out = String::new();
+    for (reason, members) in groups {
+        let mut backends: Vec<&str> = members.iter().map(|row| row.backend.as_str()).collect();
+        backends.dedup();
+        let count = format_count(members.len(), "benchmark", "benchmarks");
+        let head = format!("{} ({count}): {}: {}", backends.join(", "), reason.what, reason.why);
+        out.push('\n');
+        out.push_str(&style.wrap(&head, 0));
+        out.push_str(&style.wrap(&format!("cure: {}", reason.cure), 2));
+    }
+    out
+}

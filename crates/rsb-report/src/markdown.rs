@@ -1,0 +1,53 @@
+//! Markdown that shows exactly what the data says, whatever it holds.
+
+use crate::style::clean;
+
+/// `text` as it stands: no markup, no HTML, no cell border, no line end, no mention of a person.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // A mark in the middle of a number or a word, as in `cpu_model`, is harmless but for these.
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '~' | '#' | '$' => out.extend(['\\', c]),
+            '@' => out.push_str("&#64;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// `text` inside XML.
+pub(crate) fn escape_xml(text: &str) -> String {
+    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A picture at `path`, relative to the document.
+pub fn image(title: &str, path: &str) -> String {
+    format!("![{}]({})", escape(title), escape_path(path))
+}
+
+fn escape_path(path: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./~".contains(&byte);
+    path.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_shown_and_not_obeyed() {
+        assert_eq!(
+            escape("a|b `c` <script> *d* e_f [g](h)\n# i @j"),
+            "a\\|b \\`c\\` &lt;script&gt; \\*d\\* e\\_f \\[g\\](h) \\# i &#64;j"
+        );
+    }
+
+    #[test]
+    fn paths_cannot_leave_their_link() {
+        assert_eq!(image("a]b", "charts/a b)(c.svg"), "![a\\]b](charts/a%20b%29%28c.svg)");
+    }
+}

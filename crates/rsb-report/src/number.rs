@@ -1,0 +1,193 @@
+//! Numbers for people: three significant digits, a prefix that fits, and never `0.00` for what is not zero.
+
+use rsb_model::Timestamp;
+
+/// What stands where a figure is unknown.
+pub const UNKNOWN: &str = "n/a";
+
+const TIMES: [(f64, &str); 6] = [(3.6e12, "h"), (6e10, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+const PREFIXES: [(f64, &str); 6] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+
+/// A duration given in nanoseconds: `5.12 ms`.
+pub fn format_time(nanoseconds: f64) -> String {
+    if !nanoseconds.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let rounded = rounded(nanoseconds);
+    // Minutes begin where seconds would need a fourth digit: 999 s, then 16.7 min.
+    let fits = |&&(factor, name): &&(f64, &str)| match name {
+        "min" => rounded.abs() >= 1e12,
+        _ => rounded.abs() >= factor,
+    };
+    let (factor, name) = TIMES.iter().find(fits).unwrap_or(&(1.0, "ns"));
+    format!("{} {name}", plain(nanoseconds / factor))
+}
+
+/// `value` in `unit` (a symbol of [`rsb_model::Unit`] or any text), with a prefix that fits: `26.2 GB/s`, `1.07 TFLOP/s`.
+pub fn format_quantity(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    match unit {
+        "ns" | "µs" | "us" | "ms" | "s" => format_time(value * nanoseconds_in(unit)),
+        "GB/s" => prefixed(value * 1e9, "B/s"),
+        "GFLOP/s" => prefixed(value * 1e9, "FLOP/s"),
+        "TFLOP/s" => prefixed(value * 1e12, "FLOP/s"),
+        "B" => prefixed(value, "B"),
+        "MB" => prefixed(value * 1e6, "B"),
+        "GB" => prefixed(value * 1e9, "B"),
+        "1/s" => prefixed(value, "/s"),
+        "1" | "" if value.abs() >= 1e4 => prefixed(value, "").trim_end().to_owned(),
+        "1" | "" => plain(value),
+        _ => format!("{} {unit}", plain(value)),
+    }
+}
+
+/// A change in percent with its sign: `+15.9 %`, `-0.4 %`.
+pub fn format_percent(percent: f64) -> String {
+    let size = percent.abs();
+    match percent {
+        _ if !percent.is_finite() => UNKNOWN.to_owned(),
+        _ if size < 0.05 => "0.0 %".to_owned(),
+        _ if size < 99.95 => format!("{percent:+.1} %"),
+        _ if size < 1e4 => format!("{percent:+.0} %"),
+        _ => format!("{percent:+.1e} %"),
+    }
+}
+
+/// An interval in percent: `[+10.1, +14.6] %`.
+pub fn format_interval([low, high]: [f64; 2]) -> String {
+    let bound = |value: f64| {
+        let text = format_percent(value);
+        text.strip_suffix(" %").map(str::to_owned).unwrap_or(text)
+    };
+    format!("[{}, {}] %", bound(low), bound(high))
+}
+
+/// A setting in percent as it was written: `10 %`, `2.5 %`.
+pub fn format_threshold(percent: f64) -> String {
+    format!("{percent} %")
+}
+
+/// A moment to the minute: `2026-11-21 09:03 UTC`.
+pub fn format_moment(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// `1 case`, `3 cases`.
+pub fn format_count(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Nanoseconds in one of `unit`, which is a unit of time; else 1.
+pub(crate) fn nanoseconds_in(unit: &str) -> f64 {
+    match unit {
+        "µs" | "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => 1.0,
+    }
+}
+
+fn prefixed(value: f64, unit: &str) -> String {
+    let rounded = rounded(value).abs();
+    let (factor, prefix) = PREFIXES.iter().find(|(factor, _)| rounded >= *factor).unwrap_or(&(1.0, ""));
+    format!("{} {prefix}{unit}", plain(value / factor))
+}
+
+/// Three significant digits without a unit; powers of ten only where plain digits would be unreadable.
+fn plain(value: f64) -> String {
+    let size = rounded(value).abs();
+    match size {
+        0.0 => "0".to_owned(),
+        _ if !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
+        _ => {
+            let decimals = (2 - size.log10().floor() as i32).max(0) as usize;
+            format!("{:.decimals$}", rounded(value))
+        }
+    }
+}
+
+/// `value` at three significant digits. It decides the prefix, so that 999.9 µs becomes 1.00 ms and not 1000 µs.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_take_the_unit_that_fits() {
+        for (nanoseconds, text) in [
+            (0.0, "0 ns"),
+            (0.25, "0.250 ns"),
+            (4.2e-7, "4.20e-7 ns"),
+            (1.0, "1.00 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (5_123_000.0, "5.12 ms"),
+            (999e9, "999 s"),
+            (1000e9, "16.7 min"),
+            (7.2e12, "2.00 h"),
+            (f64::NAN, "n/a"),
+            (f64::INFINITY, "n/a"),
+            (-1500.0, "-1.50 µs"),
+        ] {
+            assert_eq!(format_time(nanoseconds), text, "{nanoseconds}");
+        }
+    }
+
+    #[test]
+    fn quantities_keep_three_digits() {
+        for (value, unit, text) in [
+            (26.234, "GB/s", "26.2 GB/s"),
+            (0.0123, "GB/s", "12.3 MB/s"),
+            (999.96, "GFLOP/s", "1.00 TFLOP/s"),
+            (0.0, "GB/s", "0 B/s"),
+            (1.5, "MB", "1.50 MB"),
+            (2048.0, "B", "2.05 kB"),
+            (12_345.0, "1/s", "12.3 k/s"),
+            (0.001_234, "%", "0.00123 %"),
+            (0.000_012, "%", "1.20e-5 %"),
+            (97.25, "%", "97.2 %"),
+            (1.2e-7, "1", "1.20e-7"),
+            (3.0, "1", "3.00"),
+            (1.5e9, "1", "1.50 G"),
+            (1_234_567.0, "ns/iter", "1230000 ns/iter"),
+            (21.3, "FLOP/B", "21.3 FLOP/B"),
+            (1500.0, "µs", "1.50 ms"),
+            (f64::NEG_INFINITY, "W", "n/a"),
+        ] {
+            assert_eq!(format_quantity(value, unit), text, "{value} {unit}");
+        }
+    }
+
+    #[test]
+    fn changes_carry_their_sign() {
+        for (percent, text) in [
+            (15.94, "+15.9 %"),
+            (-0.42, "-0.4 %"),
+            (0.01, "0.0 %"),
+            (-0.0, "0.0 %"),
+            (250.4, "+250 %"),
+            (99.97, "+100 %"),
+            (1e9, "+1.0e9 %"),
+            (f64::NAN, "n/a"),
+        ] {
+            assert_eq!(format_percent(percent), text, "{percent}");
+        }
+        assert_eq!(format_interval([10.06, -0.01]), "[+10.1, 0.0] %");
+        assert_eq!((format_threshold(10.0), format_threshold(2.5)), ("10 %".to_owned(), "2.5 %".to_owned()));
+    }
+
+    #[test]
+    fn no_figure_but_zero_reads_as_zero() {
+        for exponent in -300..300 {
+            for unit in ["ns", "GB/s", "%", "1", "MB", "1/s", "W"] {
+                let text = format_quantity(1.234 * 10_f64.powi(exponent), unit);
+                assert!(text.chars().any(|c| ('1'..='9').contains(&c)), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One run: what was measured, what was not, and the counts.
+
+use rsb_model::{BenchmarkResult, Better, Fields, Outcome, Run};
+
+use crate::document::{ReportError, csv, csv_number};
+use crate::environment;
+use crate::label::{Shortener, benchmark_of, headline_text, roofline_text, spread_text, time_text};
+use crate::number::format_time;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::unmeasured;
+
+/// For a terminal: the run, the machine, a row for each case with a figure, what was not measured, the counts.
+pub fn text(run: &Run, style: Style) -> String {
+    let mut out = head(run, style);
+    let table = table(run);
+    if !table.is_empty() {
+        out.push_str(&table.text(style));
+        out.push('\n');
+    }
+    out.push_str(&unmeasured::text(run, style));
+    for note in &run.notes {
+        out.push_str(&style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()));
+        out.push('\n');
+    }
+    out.push_str(&counts_text(run, style));
+    out
+}
+
+fn head(run: &Run, style: Style) -> String {
+    let mut parts = vec![format!("suite {}", run.suite), format!("profile {}", run.profile)];
+    parts.extend(device_note(run));
+    parts.extend(duration(run));
+    let title = style.paint(Tone::Strong, &format!("Run {}", run.run_id));
+    format!("{title} · {}\n{}\n", parts.join(" · "), style.wrap(&environment::line(&run.environment), 0))
+}
+
+fn device_note(run: &Run) -> Option<String> {
+    Shortener::of_run(run).device().map(|device| format!("device {device}"))
+}
+
+/// How long the run took; nothing while it runs or when it was cut off.
+pub(crate) fn duration(run: &Run) -> Option<String> {
+    let seconds = run.finished?.duration_since(run.started).as_secs_f64();
+    (seconds >= 0.0).then(|| format_time(seconds * 1e9))
+}
+
+/// Every case that ran, or broke. Failures stand among the others so that nobody misses them.
+fn table(run: &Run) -> Table {
+    let names = Shortener::of_run(run);
+    let mut table = Table::new([
+        Column::left("benchmark"),
+        Column::elided("case"),
+        Column::right("time"),
+        Column::right("figure"),
+        Column::right("spread"),
+        Column::right("roofline").optional(),
+        Column::left("outcome"),
+    ]);
+    let mut last = "";
+    for result in run.benchmarks.iter().filter(|result| result.outcome != Outcome::Skipped) {
+        let benchmark = benchmark_of(result);
+        let said = if benchmark == last { "" } else { benchmark };
+        last = benchmark;
+        let mut cells = vec![Cell::from(said), Cell::from(names.case(&result.benchmark_id))];
+        cells.extend(figures(result));
+        table.push(cells);
+    }
+    table
+}
+
+/// The cells of a result after its name: time, figure, spread, roofline, outcome (blank when measured).
+pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
+    [
+        Cell::from(time_text(result)),
+        Cell::from(headline_text(result)),
+        Cell::toned(spread_text(result), Tone::Dim),
+        Cell::from(roofline_text(result)),
+        outcome_cell(result.outcome),
+    ]
+}
+
+pub(crate) fn outcome_cell(outcome: Outcome) -> Cell {
+    match outcome {
+        Outcome::Measured => Cell::default(),
+        Outcome::Failed => Cell::toned("failed", Tone::Bad),
+        Outcome::Skipped => Cell::toned("skipped", Tone::Caution),
+        Outcome::Simulated => Cell::toned("simulated", Tone::Caution),
+    }
+}
+
+/// `28 measured · 3 skipped · 1 failed`, each with the tone it has on a terminal.
+fn counts(run: &Run) -> Vec<(String, Tone)> {
+    let counts = run.counts();
+    let all = [
+        (counts.measured, "measured", Tone::Good),
+        (counts.simulated, "simulated", Tone::Caution),
+        (counts.skipped, "skipped", Tone::Caution),
+        (counts.failed, "failed", Tone::Bad),
+    ];
+    all.into_iter().filter(|(count, ..)| *count > 0).map(|(n, word, tone)| (format!("{n} {word}"), tone)).collect()
+}
+
+fn counts_text(run: &Run, style: Style) -> String {
+    let counts = counts(run);
+    if counts.is_empty() {
+        return "No cases.\n".to_owned();
+    }
+    let painted: Vec<String> = counts.iter().map(|(text, tone)| style.paint(*tone, text)).collect();
+    painted.join(" · ") + "\n"
+}
+
+/// The counts in one line of plain text.
+pub fn counts_line(run: &Run) -> String {
+    counts_text(run, Style::PLAIN).trim_end().to_owned()
+}
+
+const COLUMNS: [&str; 11] = [
+    "run_id",
+    "timestamp",
+    "commit",
+    "benchmark_id",
+    "benchmark_type",
+    "outcome",
+    "device_type",
+    "metric",
+    "unit",
+    "better",
+    "value",
+];
+
+/// A row for each metric of each case; a case without metrics has one row without a value.
+///
+/// # Errors
+/// Never for data that the model can hold.
+pub fn csv_rows(run: &Run) -> Result<String, ReportError> {
+    let commit = run.environment.git.as_ref().map_or("", |git| git.commit.as_str());
+    let rows = run.benchmarks.iter().flat_map(|result| {
+        let head = vec![
+            run.run_id.0.clone(),
+            result.timestamp.to_string(),
+            commit.to_owned(),
+            result.benchmark_id.to_string(),
+            result.benchmark_type.to_string(),
+            result.outcome.to_string(),
+            result.device_type.map_or_else(String::new, |kind| kind.to_string()),
+        ];
+        metric_cells(result).into_iter().map(move |tail| [head.clone(), tail.to_vec()].concat())
+    });
+    csv(&COLUMNS, rows)
+}
+
+fn metric_cells(result: &BenchmarkResult) -> Vec<[String; 4]> {
+    let metrics = result.results.iter().flat_map(Fields::metrics);
+    let mut cells: Vec<[String; 4]> = metrics
+        .map(|(field, value)| {
+            let better = field.better().map_or("", better_word);
+            [field.name.to_owned(), field.unit.to_string(), better.to_owned(), csv_number(Some(value))]
+        })
+        .collect();
+    if cells.is_empty() {
+        cells.push(<[String; 4]>::default());
+    }
+    cells
+}
+
+pub(crate) const fn better_word(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    }
+}

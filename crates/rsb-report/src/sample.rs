@@ -1,0 +1,447 @@
+//! Sample data for the tests and the gallery: a machine, a run with everything in it, a comparison, trends.
+
+use rsb_model::environment::{Cache, Cpu, Git};
+use rsb_model::record::{
+    Alert, ChangePoint, ChangeStatus, Comparison, ComparisonSummary, Direction, EnvironmentSummary, Forecast,
+    Percentiles, SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument,
+};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields, MachineState,
+    Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Verdict,
+};
+use serde_json::json;
+
+/// The moment at which everything in the samples happened.
+pub(crate) fn moment() -> Timestamp {
+    Timestamp::from_second(1_795_251_792).unwrap()
+}
+
+/// A small server without a card.
+pub(crate) fn environment() -> Environment {
+    let cache = |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by };
+    Environment {
+        os: Some("Debian GNU/Linux 12 (bookworm)".into()),
+        kernel: Some("6.1.0-18-amd64".into()),
+        cpu: Some(Cpu {
+            model: Some("AMD EPYC 7763 64-Core Processor".into()),
+            architecture: "x86_64".into(),
+            usable_cores: 2,
+            logical_cores: Some(128),
+            physical_cores: Some(64),
+            max_mhz: Some(3529.0),
+            caches: vec![cache(1, 32 << 10, Some(1)), cache(2, 512 << 10, Some(1)), cache(3, 32 << 20, Some(16))],
+            features: vec!["avx2".into(), "fma".into(), "f16c".into()],
+            hypervisor: Some("KVM".into()),
+        }),
+        memory_gb: Some(8.15),
+        python: Some("3.11.7".into()),
+        frameworks: [("torch", "2.9.1"), ("numpy", "2.3.0")].map(|(n, v)| (n.to_owned(), v.to_owned())).into(),
+        git: Some(Git {
+            commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".into(),
+            branch: Some("main".into()),
+            dirty: true,
+        }),
+        state: Some(MachineState {
+            load_average: Some(3.1),
+            governor: Some("performance".into()),
+            mhz: Some(3480.0),
+            steal_percent: Some(0.2),
+            throttle_events: Some(0),
+            temperature_c: None,
+            warnings: vec![
+                "the load average is 3.1 on 2 threads: other work runs and the figures will be noisy".into(),
+            ],
+        }),
+        ..Environment::default()
+    }
+}
+
+/// Numbers in [0, 1) that are the same on every machine.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A measured case whose iteration takes `time_ns`, with three replicates of samples around it.
+pub(crate) fn measured(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResult {
+    let id: CaseId = id.parse().unwrap();
+    let mut noise = Noise(id.as_str().bytes().map(u64::from).sum());
+    let wide = 0.004 + 0.03 * noise.next().powi(3);
+    let mut samples = Vec::new();
+    for replicate in 0..3 {
+        let mut one = Samples::new(replicate);
+        let shift = 1.0 + wide * noise.next();
+        for _ in 0..30 {
+            // Noise of timings is one-sided, now and then far off.
+            let spike = if noise.next() > 0.97 { 0.2 * noise.next() } else { 0.0 };
+            one.push(4, 4.0 * time_ns * (shift + wide * noise.next().powi(2) + spike));
+        }
+        samples.push(one);
+    }
+    let statistics = statistics(&samples);
+    let mut all = Fields::new().with("time_ms", time_ns / 1e6);
+    all.extend(fields.clone());
+    BenchmarkResult {
+        category: id.benchmark().map(str::to_owned),
+        benchmark_id: id,
+        timestamp: moment(),
+        benchmark_type: BenchmarkType::CpuPerformance,
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: Some(DeviceType::Cpu),
+        environment: EnvironmentSummary::of(&environment()),
+        results: vec![all],
+        statistics: Some(statistics),
+        samples,
+        metadata: json!({"estimator": "median of the faster half of each replicate's samples"})
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+    }
+}
+
+fn statistics(samples: &[Samples]) -> Statistics {
+    let mut times: Vec<f64> = samples.iter().flat_map(|one| one.per_iteration().unwrap()).map(|ns| ns / 1e6).collect();
+    times.sort_by(f64::total_cmp);
+    let n = times.len() as f64;
+    let mean = times.iter().sum::<f64>() / n;
+    let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let at = |share: f64| times[(share * (n - 1.0)) as usize];
+    Statistics {
+        unit: "ms".into(),
+        mean,
+        std_dev: variance.sqrt(),
+        min: at(0.0),
+        max: at(1.0),
+        percentiles: Percentiles { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) },
+    }
+}
+
+/// A case without a figure.
+pub(crate) fn unmeasured(id: &str, outcome: Outcome, reason: Reason) -> BenchmarkResult {
+    let id: CaseId = id.parse().unwrap();
+    BenchmarkResult {
+        outcome,
+        reason: Some(reason),
+        results: Vec::new(),
+        statistics: None,
+        samples: Vec::new(),
+        metadata: serde_json::Map::new(),
+        ..measured(id.as_str(), 1.0, &Fields::new())
+    }
+}
+
+fn bandwidth_case(operation: &str, size: u64, stores: &str) -> BenchmarkResult {
+    let base = match operation {
+        "read" => 1.15,
+        "copy" => 1.0,
+        _ => 0.93,
+    };
+    let around = stores == "non-temporal";
+    let rate = match size {
+        _ if around && size < 32 << 20 => 17.0,
+        s if s <= 32 << 10 => 131.0,
+        s if s <= 512 << 10 => 78.0,
+        s if s <= 16 << 20 => 39.0,
+        _ if around => 22.4,
+        _ => 15.8,
+    } * base;
+    let named = if around { "/stores=non-temporal" } else { "" };
+    let text = rsb_model::shape::format_bytes(size);
+    let fields = Fields::new()
+        .with("operation", operation)
+        .with("dtype", "f32")
+        .with("size_bytes", size)
+        .with("stores", stores)
+        .with("threads", 1)
+        .with("cache", "hot")
+        .with("bandwidth_gb_s", rate)
+        .with("accuracy_error", 0.0);
+    measured(
+        &format!("cpu_performance/memory-bandwidth/cpu:0/{operation}/f32/{text}{named}"),
+        2.0 * size as f64 / rate,
+        &fields,
+    )
+}
+
+fn gemm(dtype: &str, shape: [u64; 3], gflops: f64, peak: f64) -> BenchmarkResult {
+    let [m, n, k] = shape;
+    let time_ns = 2.0 * (m * n * k) as f64 / gflops;
+    let fields = Fields::new()
+        .with("dtype", dtype)
+        .with("m", m)
+        .with("n", n)
+        .with("k", k)
+        .with("gflops", gflops)
+        .with("tflops", gflops / 1e3)
+        .with("peak_gflops", peak)
+        .with("roofline_percent", 100.0 * gflops / peak)
+        .with("accuracy_error", 3.1e-7);
+    measured(&format!("cpu_performance/gemm/cpu:0/{dtype}/{m}x{n}x{k}"), time_ns, &fields)
+}
+
+fn tensor(operation: &str, throughput: f64) -> BenchmarkResult {
+    let fields = Fields::new()
+        .with("operation", operation)
+        .with("dtype", "f32")
+        .with("throughput_gb_s", throughput)
+        .with("accuracy_error", 1.2e-7);
+    let id = format!("cpu_performance/tensor-ops/cpu:0/{operation}/f32/64MiB");
+    measured(&id, 134_217_728.0 / throughput, &fields)
+}
+
+/// A run on the CPU with everything that a run can hold.
+pub(crate) fn run() -> Run {
+    let id = RunId("20261121T090312Z_1a2b3c4".into());
+    let mut run = Run::begin(id, moment(), "quick", "quick", environment());
+    run.finished = Timestamp::from_second(moment().as_second() + 94).ok();
+    for operation in ["read", "copy", "triad"] {
+        for power in [14, 16, 18, 20, 22, 24, 26, 28] {
+            run.benchmarks.push(bandwidth_case(operation, 1 << power, "temporal"));
+            if operation != "read" && power > 16 {
+                run.benchmarks.push(bandwidth_case(operation, 1 << power, "non-temporal"));
+            }
+        }
+    }
+    let gemms = [
+        ("f32", [1024, 1024, 1024], 104.2, 112.8),
+        ("f32", [512, 512, 512], 98.7, 112.8),
+        ("f32", [32, 768, 768], 61.3, 112.8),
+        ("f32", [128, 768, 3072], 88.9, 112.8),
+        ("f64", [512, 512, 512], 49.5, 56.4),
+        ("f16", [256, 256, 256], 34.1, 112.8),
+    ];
+    run.benchmarks.extend(gemms.map(|(dtype, shape, rate, peak)| gemm(dtype, shape, rate, peak)));
+    let tensors = [("add", 14.9), ("relu", 16.2), ("gelu", 11.8), ("sum", 13.7), ("softmax", 6.4), ("layer_norm", 7.7)];
+    run.benchmarks.extend(tensors.map(|(operation, rate)| tensor(operation, rate)));
+    let overhead = Fields::new().with("allocation_overhead_percent", 0.31).with("size_bytes", 16 << 20);
+    run.benchmarks.push(measured("cpu_performance/memory-allocation/cpu:0/touch/16MiB", 5.2e6, &overhead));
+    run.benchmarks.extend(not_measured());
+    run.notes.push("measured while other work ran: the load average was 3.1 on 2 threads".into());
+    run
+}
+
+fn not_measured() -> Vec<BenchmarkResult> {
+    let counters = || {
+        Reason::new(
+            "hardware counters",
+            "the kernel refuses them to this user (perf_event_paranoid is 4)",
+            "run `sudo sysctl kernel.perf_event_paranoid=1`, then measure again",
+        )
+    };
+    let broken = Reason::new(
+        "wrong result",
+        "accuracy_error is 0.31, and 0.001 is the most that f16 allows",
+        "please report this with the output of `rusty-stack-bench probe --json`",
+    );
+    let skipped =
+        |id: &str| unmeasured(&format!("cpu_performance/cache-hit-rate/cpu:0/{id}"), Outcome::Skipped, counters());
+    let mut all: Vec<BenchmarkResult> = ["32KiB", "512KiB", "8MiB", "64MiB"].into_iter().map(skipped).collect();
+    let memory = Reason::new("memory", "16 GiB are needed and 4.1 GB can be had", "use a smaller `--axis size=…`");
+    all.push(unmeasured("cpu_performance/memory-bandwidth/cpu:0/copy/f32/8GiB", Outcome::Skipped, memory));
+    all.push(unmeasured("cpu_performance/convolution/cpu:0/f16/1x64x56x56", Outcome::Failed, broken));
+    all
+}
+
+/// Targets met, missed and without a figure.
+pub(crate) fn checks() -> Vec<ThresholdCheck> {
+    let check = |name: &str, expected: &str, actual: &str, passed| ThresholdCheck {
+        name: name.into(),
+        expected: expected.into(),
+        actual: actual.into(),
+        passed,
+    };
+    vec![
+        check("GEMM f32 1024x1024x1024", "> 100 GFLOP/s", "104 GFLOP/s", Some(true)),
+        check("element-wise operations", "> 10 GB/s", "11.8 GB/s", Some(true)),
+        check("reductions", "> 5 GB/s", "4.61 GB/s", Some(false)),
+        check("hits of the L1 cache", "> 90 %", "skipped: hardware counters", None),
+    ]
+}
+
+struct Change {
+    id: &'static str,
+    metric: &'static str,
+    percent: f64,
+    interval: [f64; 2],
+    verdict: Verdict,
+    reason: &'static str,
+}
+
+fn comparison_of(change: &Change, baseline: f64) -> Comparison {
+    let better = if change.metric == "time_ms" { Better::Lower } else { Better::Higher };
+    let worse = if better == Better::Lower { change.percent } else { -change.percent };
+    let (status, code) = match change.verdict {
+        Verdict::Regressed => (ChangeStatus::Degraded, ReasonCode::AboveThreshold),
+        Verdict::Improved => (ChangeStatus::Improved, ReasonCode::BetterThanThreshold),
+        _ if worse > 5.0 => (ChangeStatus::Degraded, ReasonCode::BelowThreshold),
+        _ => (ChangeStatus::Unchanged, ReasonCode::WithinNoise),
+    };
+    Comparison {
+        id: change.id.parse().unwrap(),
+        metric: change.metric.into(),
+        unit: rsb_model::record::unit_symbol(change.metric).into(),
+        better,
+        baseline_value: Some(baseline),
+        current_value: Some(baseline * (1.0 + change.percent / 100.0)),
+        difference_percent: Some(change.percent),
+        confidence_interval: Some(change.interval),
+        change_status: change.verdict.is_decided().then_some(status),
+        verdict: change.verdict,
+        reason: change.reason.into(),
+        reason_code: if change.verdict.is_decided() { code } else { ReasonCode::TooNoisy },
+        threshold_percent: 10.0,
+    }
+}
+
+/// A comparison with every verdict.
+pub(crate) fn comparison() -> ComparisonResult {
+    let change =
+        |id, metric, percent, interval, (verdict, reason)| Change { id, metric, percent, interval, verdict, reason };
+    let unchanged = (Verdict::Unchanged, "no clear change");
+    let changes = [
+        change("cpu_performance/tensor-ops/cpu:0/add/f32/64MiB", "time_ms", 0.4, [-1.1, 1.9], unchanged),
+        change(
+            "cpu_performance/tensor-ops/cpu:0/gelu/f32/64MiB",
+            "time_ms",
+            -21.4,
+            [-23.9, -18.6],
+            (Verdict::Improved, "21.4 % faster (95 % interval 18.6 to 23.9 %)"),
+        ),
+        change(
+            "cpu_performance/gemm/cpu:0/f32/1024x1024x1024",
+            "time_ms",
+            15.9,
+            [12.1, 19.8],
+            (Verdict::Regressed, "15.9 % slower (95 % interval 12.1 to 19.8 %), above the threshold of 10 %"),
+        ),
+        change(
+            "cpu_performance/gemm/cpu:0/f32/512x512x512",
+            "time_ms",
+            6.2,
+            [4.9, 7.4],
+            (Verdict::Unchanged, "6.2 % slower, clearly, but below the threshold of 10 %"),
+        ),
+        change("cpu_performance/cache-hit-rate/cpu:0/32KiB", "cache_hit_percent", -2.1, [-2.6, -1.4], unchanged),
+        change(
+            "cpu_performance/memory-bandwidth/cpu:0/copy/f32/64MiB",
+            "time_ms",
+            9.8,
+            [-14.0, 61.0],
+            (Verdict::Inconclusive, "9.8 % slower, but the 95 % interval is -14.0 to 61.0 %; run more replicates"),
+        ),
+    ];
+    let mut comparisons: Vec<Comparison> =
+        changes.iter().zip([9.01, 11.4, 20.6, 2.72, 97.3, 8.49]).map(|(c, v)| comparison_of(c, v)).collect();
+    let unlike = |id: &str| Comparison {
+        id: id.parse().unwrap(),
+        difference_percent: None,
+        confidence_interval: None,
+        current_value: None,
+        change_status: None,
+        verdict: Verdict::NotComparable,
+        reason: "the case was skipped in the current run: hardware counters".into(),
+        reason_code: ReasonCode::CaseSkipped,
+        ..comparison_of(&change("x", "cache_hit_percent", 0.0, [0.0, 0.0], unchanged), 97.0)
+    };
+    comparisons.extend(
+        ["512KiB", "1MiB", "8MiB", "64MiB"].map(|size| unlike(&format!("cpu_performance/cache-hit-rate/cpu:0/{size}"))),
+    );
+    ComparisonResult {
+        format_version: 1,
+        comparison_id: "20261121T090312Z_1a2b3c4-vs-main-1795251800".into(),
+        baseline_run_id: "main".into(),
+        current_run_id: "20261121T090312Z_1a2b3c4".into(),
+        timestamp: moment(),
+        verdict: Verdict::Regressed,
+        threshold_percent: 10.0,
+        comparisons,
+        missing: vec!["cpu_performance/tensor-ops/cpu:0/argmax/f32/64MiB".parse().unwrap()],
+        new: vec!["cpu_performance/tensor-ops/cpu:0/sigmoid/f32/64MiB".parse().unwrap()],
+        threshold_checks: checks(),
+        summary: ComparisonSummary {
+            total_improved: 1,
+            total_degraded: 1,
+            total_unchanged: 3,
+            total_no_verdict: 5,
+            ..ComparisonSummary::default()
+        },
+    }
+}
+
+/// A series that got slower, a stable one, and one that is too short to say anything.
+pub(crate) fn trends() -> TrendDocument {
+    let mut noise = Noise(7);
+    let slower: Vec<f64> =
+        (0..48).map(|i| (if i < 31 { 18.1 } else { 20.4 }) * (1.0 + 0.02 * noise.next().powi(2))).collect();
+    let stable: Vec<f64> = (0..48).map(|_| 26.2 * (1.0 + 0.02 * (noise.next() - 0.5))).collect();
+    let base = SeriesTrend {
+        id: "cpu_performance/gemm/cpu:0/f32/1024x1024x1024".into(),
+        metric: "time_ms".into(),
+        unit: "ms".into(),
+        n: 48,
+        first: slower[0],
+        last: slower[47],
+        last_change_percent: Some(0.8),
+        slope_per_day: Some(0.0612),
+        intercept: Some(17.6),
+        r_squared: Some(0.74),
+        p_value: Some(3.1e-9),
+        direction: Direction::Increasing,
+        change_points: vec![ChangePoint {
+            index: 31,
+            timestamp: moment(),
+            before: 18.2,
+            after: 20.5,
+            change_percent: 12.6,
+            p_value: 0.001,
+        }],
+        forecast: Some(Forecast { days: 7.0, value: 21.0 }),
+        alerts: vec![Alert {
+            metric: "time_ms".into(),
+            direction: "worse".into(),
+            change_percent: 12.6,
+            severity: Severity::Warning,
+            description: "time_ms is 12.6 % slower since 2026-11-21".into(),
+            recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
+        }],
+        values: slower,
+    };
+    let second = SeriesTrend {
+        id: "cpu_performance/memory-bandwidth/cpu:0/copy/f32/64MiB/stores=non-temporal".into(),
+        metric: "bandwidth_gb_s".into(),
+        unit: "GB/s".into(),
+        first: stable[0],
+        last: stable[47],
+        last_change_percent: Some(-0.3),
+        slope_per_day: Some(-0.000_12),
+        r_squared: Some(0.01),
+        p_value: Some(0.61),
+        direction: Direction::Stable,
+        change_points: Vec::new(),
+        forecast: None,
+        alerts: Vec::new(),
+        values: stable,
+        ..base.clone()
+    };
+    let short = SeriesTrend {
+        id: "nightly build".into(),
+        metric: "value".into(),
+        unit: "widgets".into(),
+        n: 1,
+        last: 12.0,
+        last_change_percent: None,
+        slope_per_day: None,
+        r_squared: None,
+        values: vec![12.0],
+        ..second.clone()
+    };
+    TrendDocument { format_version: 1, series: vec![base, second, short] }
+}

@@ -1,0 +1,317 @@
+//! What people see, in full, from fixed sample data. Colour is lost in these, so it is asserted apart.
+
+use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
+
+use crate::charts::{self, ChartLink, Place};
+use crate::comparison::{self, Detail};
+use crate::gate::{self, GateFormat};
+use crate::list::{BaselineRow, CaseRow, ComparisonRow, HistoryRow, RunRow};
+use crate::sample;
+use crate::{Color, Report, Style, document, environment, json, list, report, run, trend};
+
+const NARROW: Style = Style { color: Color::Never, width: 80 };
+const COLORED: Style = Style { color: Color::Always, width: 100 };
+
+/// The sample run with its first few results only.
+fn short_run() -> Run {
+    let mut run = sample::run();
+    let kept = |result: &rsb_model::BenchmarkResult| {
+        let id = result.benchmark_id.as_str();
+        result.outcome != Outcome::Measured || id.contains("64MiB") || id.contains("gemm/cpu:0/f32")
+    };
+    run.benchmarks.retain(kept);
+    run
+}
+
+fn empty_run() -> Run {
+    let run = sample::run();
+    Run { benchmarks: Vec::new(), notes: Vec::new(), finished: None, environment: Environment::default(), ..run }
+}
+
+fn only_skips() -> Run {
+    let mut run = sample::run();
+    run.benchmarks.retain(|result| result.outcome == Outcome::Skipped);
+    run
+}
+
+#[test]
+fn a_run_on_a_terminal() {
+    insta::assert_snapshot!(run::text(&short_run(), Style::PLAIN));
+}
+
+#[test]
+fn a_run_on_a_narrow_terminal_stays_inside() {
+    let text = run::text(&short_run(), NARROW);
+    // The first line holds the id of the run, which is not cut: people copy it.
+    for line in text.lines().skip(1) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_run_that_measured_nothing() {
+    insta::assert_snapshot!("empty_run", run::text(&empty_run(), Style::PLAIN));
+    insta::assert_snapshot!("only_skips", run::text(&only_skips(), Style::PLAIN));
+    let (empty, skips) = (empty_run(), only_skips());
+    for run in [&empty, &skips] {
+        let report = Report::new(run);
+        assert_eq!(charts::all(&report), []);
+        let markdown = report::markdown(&report, &[]);
+        assert!(!markdown.contains("## Key figures") && markdown.contains("## How it was measured"), "{markdown}");
+    }
+    assert_eq!(run::csv_rows(&empty).unwrap().lines().count(), 1);
+    assert_eq!(run::csv_rows(&skips).unwrap().lines().count(), 1 + skips.benchmarks.len());
+}
+
+#[test]
+fn a_simulated_case_is_called_so_and_never_ranked() {
+    let mut run = short_run();
+    run.benchmarks.truncate(3);
+    for result in &mut run.benchmarks {
+        result.outcome = Outcome::Simulated;
+    }
+    let text = run::text(&run, Style::PLAIN);
+    assert_eq!(text.matches("simulated").count(), 4, "three rows and the counts: {text}");
+    let report = Report::new(&run);
+    assert!(charts::all(&report).is_empty() && !report::markdown(&report, &[]).contains("Key figures"));
+}
+
+#[test]
+fn a_whole_report() {
+    let (run, comparison) = (short_run(), sample::comparison());
+    let report = Report::new(&run).with_comparison(&comparison);
+    let links = [
+        ChartLink {
+            title: "by size".into(),
+            path: "charts/by size.svg".into(),
+            place: Place::Benchmark("memory-bandwidth".into()),
+        },
+        ChartLink { title: "changes".into(), path: "charts/comparison.svg".into(), place: Place::Comparison },
+        ChartLink { title: "more".into(), path: "charts/more.svg".into(), place: Place::Other },
+    ];
+    insta::assert_snapshot!("report_markdown", report::markdown(&report, &links));
+    let text = report::text(&report, Style::PLAIN);
+    assert_eq!(text.matches("Targets").count(), 1);
+    assert!(text.trim_end().lines().last().is_some_and(|line| line.starts_with("REGRESSED")), "{text}");
+    let value: serde_json::Value = serde_json::from_str(&report::json(&report).unwrap()).unwrap();
+    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&1.into(), &"Regressed".into()));
+}
+
+#[test]
+fn targets_are_shown_without_a_comparison_too() {
+    let (run, checks) = (short_run(), sample::checks());
+    let text = report::text(&Report::new(&run).with_checks(&checks), Style::PLAIN);
+    assert_eq!(text.matches("missed").count(), 2, "{text}");
+    assert!(report::markdown(&Report::new(&run).with_checks(&checks), &[]).contains("No baseline was compared with"));
+}
+
+#[test]
+fn a_comparison_brief_and_full() {
+    let result = sample::comparison();
+    insta::assert_snapshot!("comparison_brief", comparison::text(&result, Style::PLAIN, Detail::Brief));
+    insta::assert_snapshot!("comparison_full", comparison::text(&result, Style::PLAIN, Detail::Full));
+    insta::assert_snapshot!("comparison_csv", comparison::csv_rows(&result).unwrap());
+    let markdown = gate::write(&result, GateFormat::Markdown, Style::PLAIN, Detail::Brief).unwrap();
+    insta::assert_snapshot!("gate_markdown", markdown);
+    let value: serde_json::Value =
+        serde_json::from_str(&gate::write(&result, GateFormat::Json, Style::PLAIN, Detail::Brief).unwrap()).unwrap();
+    assert_eq!(
+        value["comparisons"].as_array().map(Vec::len),
+        Some(result.comparisons.len()),
+        "JSON leaves nothing out"
+    );
+}
+
+#[test]
+fn the_verdict_is_the_last_line_and_in_words() {
+    let mut result = sample::comparison();
+    result.threshold_checks.retain(|check| check.passed != Some(false));
+    let mut check = |verdict, missing: bool, comparisons: usize, expected: &str| {
+        result.verdict = verdict;
+        if !missing {
+            result.missing.clear();
+        }
+        result.comparisons.truncate(comparisons);
+        let text = comparison::text(&result, Style::PLAIN, Detail::Brief);
+        assert_eq!(text.trim_end().lines().last(), Some(expected));
+    };
+    check(
+        Verdict::Inconclusive,
+        true,
+        10,
+        "NO VERDICT: 5 of 10 comparisons are undecided; 1 case is missing from the current run.",
+    );
+    check(Verdict::Improved, false, 10, "PASS: none of 10 comparisons regressed, 1 improved.");
+    check(Verdict::Unchanged, false, 1, "PASS: none of 1 comparison regressed.");
+    check(Verdict::Inconclusive, false, 0, "NO VERDICT: there is nothing to compare.");
+}
+
+#[test]
+fn verdicts_have_their_colours() {
+    let text = comparison::text(&sample::comparison(), COLORED, Detail::Full);
+    for (word, code) in [("Regressed", "1;31"), ("Improved", "32"), ("Inconclusive", "33"), ("NotComparable", "33")] {
+        assert!(text.contains(&format!("\x1b[{code}m{word}\x1b[0m")), "{word}");
+    }
+    assert!(text.trim_end().lines().last().is_some_and(|line| line.starts_with("\x1b[1;31mREGRESSED")), "{text}");
+    let text = run::text(&short_run(), COLORED);
+    assert!(text.contains("\x1b[1;31mfailed\x1b[0m") && text.contains("\x1b[32m15 measured\x1b[0m"), "{text}");
+    for text in [
+        run::text(&short_run(), Style::PLAIN),
+        comparison::text(&sample::comparison(), Style::PLAIN, Detail::Full),
+        trend::text(&sample::trends(), Style::PLAIN),
+        environment::text(&sample::environment(), Style::PLAIN),
+    ] {
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}
+
+#[test]
+fn trends_as_text_markdown_and_csv() {
+    let document = sample::trends();
+    insta::assert_snapshot!("trend_text", trend::text(&document, Style { width: 120, ..Style::PLAIN }));
+    insta::assert_snapshot!("trend_markdown", trend::markdown(&document));
+    let csv = trend::csv_rows(&document).unwrap();
+    assert_eq!(csv.lines().count(), 4);
+    assert!(csv.lines().last().is_some_and(|line| line.starts_with("nightly build,value,widgets,1,")), "{csv}");
+    let none = rsb_model::record::TrendDocument { format_version: 1, series: Vec::new() };
+    assert!(trend::text(&none, Style::PLAIN).starts_with("No series"));
+}
+
+#[test]
+fn the_machine() {
+    insta::assert_snapshot!("environment", environment::text(&sample::environment(), Style::PLAIN));
+    insta::assert_snapshot!("environment_unknown", environment::text(&Environment::default(), Style::PLAIN));
+    let gpu = rsb_model::environment::Gpu {
+        index: 0,
+        gfx_target: Some("gfx942".into()),
+        compute_units: Some(304),
+        vram_gb: Some(206.1),
+        memory_bandwidth_gb_s: Some(5300.0),
+        backends: vec!["rocm".into()],
+        ..Default::default()
+    };
+    let many = Environment { gpus: vec![gpu.clone(), gpu], ..Environment::default() };
+    assert_eq!(environment::line(&many), "2 × gfx942");
+    assert!(
+        environment::text(&many, Style::PLAIN)
+            .contains("GPU 0       gfx942, 304 compute units, 206 GB, up to 5.30 TB/s, reached by rocm\n")
+    );
+}
+
+#[test]
+fn lists() {
+    let history = HistoryRow {
+        run_id: "r1".into(),
+        timestamp: sample::moment(),
+        commit: Some("1a2b3c4d5e6f".into()),
+        id: "cpu_performance/gemm/cpu:0/f32/8x8x8".into(),
+        metric: Some("gflops".into()),
+        unit: Some("GFLOP/s".into()),
+        value: Some(104.23),
+        outcome: Outcome::Measured,
+    };
+    let broken = HistoryRow { metric: None, unit: None, value: None, outcome: Outcome::Failed, ..history.clone() };
+    let rows = [history, broken];
+    insta::assert_snapshot!("history", list::history(&rows, Style::PLAIN));
+    insta::assert_snapshot!("history_csv", list::history_csv(&rows).unwrap());
+    assert_eq!(list::history_markdown(&rows).lines().count(), 4);
+    let run = RunRow {
+        run_id: "20261121T090312Z_1a2b3c4".into(),
+        started: sample::moment(),
+        suite: "quick".into(),
+        profile: "quick".into(),
+        commit: None,
+        machine: "amd-epyc-7763-2c-1a2b3c4d".into(),
+        measured: 28,
+        skipped: 3,
+        failed: 0,
+    };
+    insta::assert_snapshot!("runs", list::runs(&[run], Style::PLAIN));
+    let baseline = BaselineRow {
+        name: "main".into(),
+        created: sample::moment(),
+        commit: Some("1a2b3c4d5e6f".into()),
+        machine: "amd-epyc-7763-2c-1a2b3c4d".into(),
+        cases: 28,
+        replicates: 3,
+    };
+    insta::assert_snapshot!("baselines", list::baselines(&[baseline], Style::PLAIN));
+    let comparison = ComparisonRow {
+        comparison_id: "c".into(),
+        timestamp: sample::moment(),
+        baseline: "main".into(),
+        current: "r1".into(),
+        verdict: Verdict::Improved,
+    };
+    assert!(list::comparisons(&[comparison], COLORED).contains("\x1b[32mImproved\x1b[0m"));
+}
+
+#[test]
+fn what_can_run_here() {
+    let row = |benchmark: &str, backend: &str, missing| CaseRow {
+        benchmark: benchmark.into(),
+        about: format!("how fast {benchmark} is"),
+        backend: backend.into(),
+        cases: 6,
+        missing,
+    };
+    let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
+    let rows =
+        [row("gemm", "cpu", None), row("gemm", "rocm", Some(reason.clone())), row("convolution", "rocm", Some(reason))];
+    insta::assert_snapshot!("cases", list::cases(&rows, Style::PLAIN));
+    insta::assert_snapshot!("cases_json", document("cases", &rows[..2]).unwrap());
+}
+
+#[test]
+fn empty_lists_say_what_to_do() {
+    for text in [
+        list::runs(&[], Style::PLAIN),
+        list::baselines(&[], Style::PLAIN),
+        list::history(&[], Style::PLAIN),
+        list::comparisons(&[], Style::PLAIN),
+        list::cases(&[], Style::PLAIN),
+    ] {
+        assert!(text.starts_with("No ") && text.ends_with(".\n"), "{text}");
+    }
+}
+
+#[test]
+fn hostile_text_reaches_no_reader() {
+    let id = format!("cpu_performance/gemm/cpu:0/|`<img src=x>`|{}", "x".repeat(400));
+    let evil = "\x1b[2J<script>alert(1)</script> | `x`\n# title";
+    let mut run = empty_run();
+    run.benchmarks.push(sample::measured(&id, 5e6, &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0)));
+    run.benchmarks.push(sample::unmeasured(&id, Outcome::Failed, Reason::new(evil, evil, evil)));
+    run.notes.push(evil.into());
+    let report = Report::new(&run);
+    let markdown = report::markdown(&report, &[]);
+    assert!(!markdown.contains("<script") && !markdown.contains("<img") && !markdown.contains('\x1b'), "{markdown}");
+    assert_eq!(markdown.matches("\n# ").count(), 0, "no heading but the first");
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(table.len() > 5 && table.windows(2).all(|pair| columns(pair[0]).abs_diff(columns(pair[1])) <= 3));
+    let text = run::text(&run, Style::PLAIN);
+    assert!(!text.contains('\x1b'));
+    let row = text.lines().find(|line| line.contains("FLOP/s")).unwrap();
+    assert!(row.chars().count() <= 100, "{row}");
+    for chart in charts::all(&report) {
+        assert!(!chart.svg.contains("<img") && chart.name.len() <= 120, "{}", chart.name);
+    }
+    assert_eq!(run::csv_rows(&run).unwrap().lines().count(), 1 + 2 + 1, "the header, two metrics, one failure");
+}
+
+#[test]
+fn json_is_the_run_itself() {
+    let run = short_run();
+    let read: Run = serde_json::from_str(&json(&run).unwrap()).unwrap();
+    assert_eq!((&read.run_id, &read.environment, read.counts()), (&run.run_id, &run.environment, run.counts()));
+    assert_eq!(run::text(&read, Style::PLAIN), run::text(&run, Style::PLAIN));
+}
+
+#[test]
+fn a_run_as_csv() {
+    let mut run = short_run();
+    run.benchmarks.drain(1..run.benchmarks.len() - 1);
+    insta::assert_snapshot!(run::csv_rows(&run).unwrap());
+}

@@ -1,0 +1,115 @@
+//! How text looks in a terminal: its width, and colour where it is wanted.
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Color {
+    /// With ANSI sequences, whatever the output is.
+    Always,
+    /// Plain text.
+    Never,
+}
+
+/// How text looks in a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to colour.
+    pub color: Color,
+    /// Columns to stay within, where that is possible; `usize::MAX` for no limit.
+    pub width: usize,
+}
+
+impl Style {
+    /// No colour and a hundred columns, as for a file.
+    pub const PLAIN: Self = Self { color: Color::Never, width: 100 };
+}
+
+/// What a piece of text means; colour follows from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// Better, met, runnable.
+    Good,
+    /// Worse, missed, failed.
+    Bad,
+    /// Undecided, noisy.
+    Caution,
+    /// Of less interest.
+    Dim,
+    /// A heading.
+    Strong,
+}
+
+impl Tone {
+    const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Good => Some("32"),
+            Self::Bad => Some("1;31"),
+            Self::Caution => Some("33"),
+            Self::Dim => Some("2"),
+            Self::Strong => Some("1"),
+        }
+    }
+}
+
+impl Style {
+    /// `text` in the colour of `tone`.
+    pub fn paint(self, tone: Tone, text: &str) -> String {
+        match (self.color, tone.code()) {
+            (Color::Always, Some(code)) if !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// `text` broken at spaces to stay within the width, every line behind `indent` spaces. Words are never cut.
+    pub fn wrap(self, text: &str, indent: usize) -> String {
+        let room = self.width.saturating_sub(indent).max(20);
+        let mut lines: Vec<String> = Vec::new();
+        for word in clean(text).split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+    }
+}
+
+/// `text` without control characters: what comes from a driver or a file must not move the cursor.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_only_there_when_asked_for() {
+        let always = Style { color: Color::Always, width: 80 };
+        assert_eq!(always.paint(Tone::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(always.paint(Tone::Plain, "x"), "x");
+        assert_eq!(always.paint(Tone::Good, ""), "");
+        assert_eq!(Style::PLAIN.paint(Tone::Bad, "x"), "x");
+    }
+
+    #[test]
+    fn paragraphs_break_at_spaces_only() {
+        let style = Style { color: Color::Never, width: 24 };
+        assert_eq!(
+            style.wrap("one two three four five sixsixsixsixsixsixsixsix", 2),
+            "  one two three four\n  five\n  sixsixsixsixsixsixsixsix\n"
+        );
+        assert_eq!(style.wrap("", 2), "");
+    }
+
+    #[test]
+    fn control_characters_are_removed() {
+        assert_eq!(clean("a\x1b[31mb\nc"), "a [31mb c");
+    }
+}

@@ -1,0 +1,239 @@
+//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of level and the alerts.
+
+use rsb_model::record::{Alert, ChangePoint, Direction, SeriesTrend, Severity, TrendDocument};
+use rsb_model::{CaseId, Timestamp};
+
+use crate::document::{ReportError, csv, csv_number};
+use crate::label::Shortener;
+use crate::markdown::escape;
+use crate::number::{format_count, format_percent, format_quantity};
+use crate::spark::sparkline;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+
+const SPARK_WIDTH: usize = 16;
+/// Stands where a figure cannot be had, such as a slope through two points.
+const NONE: &str = "–";
+
+/// An id without what is said elsewhere; one of another form as it is.
+pub(crate) fn short(id: &str) -> String {
+    id.parse::<CaseId>().map_or_else(|_| id.to_owned(), |id| Shortener::default().full(&id))
+}
+
+fn table(document: &TrendDocument) -> Table {
+    let mut table = Table::new([
+        Column::elided("series"),
+        Column::left("metric"),
+        Column::right("n"),
+        Column::right("last").optional(),
+        Column::right("change"),
+        Column::right("slope/day"),
+        Column::right("r²"),
+        Column::left("direction").optional(),
+        Column::left("oldest to newest"),
+        Column::right("shifts").optional(),
+    ]);
+    let ids: Vec<CaseId> = document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
+    let names = Shortener::of(&ids);
+    for series in &document.series {
+        let name = series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id));
+        table.push(row(series, &name));
+    }
+    table
+}
+
+fn row(series: &SeriesTrend, name: &str) -> Vec<Cell> {
+    let percent = series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent);
+    let shifts = match series.change_points.len() {
+        0 => Cell::default(),
+        count => Cell::toned(count.to_string(), Tone::Caution),
+    };
+    vec![
+        Cell::from(name),
+        Cell::from(&series.metric),
+        Cell::from(series.n.to_string()),
+        Cell::from(format_quantity(series.last, &series.unit)),
+        Cell::from(percent),
+        Cell::from(slope(series)),
+        Cell::from(series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}"))),
+        direction(series),
+        Cell::from(sparkline(&series.values, SPARK_WIDTH)),
+        shifts,
+    ]
+}
+
+fn slope(series: &SeriesTrend) -> String {
+    series.slope_per_day.map_or_else(
+        || NONE.to_owned(),
+        |slope| {
+            let sign = if slope > 0.0 { "+" } else { "" };
+            format!("{sign}{}", format_quantity(slope, &series.unit))
+        },
+    )
+}
+
+fn direction(series: &SeriesTrend) -> Cell {
+    let word = direction_word(series.direction);
+    match series.direction {
+        Direction::Stable => Cell::toned(word, Tone::Dim),
+        _ => Cell::toned(word, alert_tone(series)),
+    }
+}
+
+/// Whether a direction is good or bad is for the alerts to say, which know which way is better.
+fn alert_tone(series: &SeriesTrend) -> Tone {
+    let has = |direction: &str| series.alerts.iter().any(|alert| alert.direction == direction);
+    match (has("worse"), has("better")) {
+        (true, _) => Tone::Bad,
+        (false, true) => Tone::Good,
+        _ => Tone::Plain,
+    }
+}
+
+const fn direction_word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Increasing => "increasing",
+        Direction::Decreasing => "decreasing",
+        Direction::Stable => "stable",
+    }
+}
+
+fn day(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%d").to_string()
+}
+
+fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
+    format!(
+        "{} {}: {} on {} ({} → {})",
+        short(&series.id),
+        series.metric,
+        format_percent(point.change_percent),
+        day(point.timestamp),
+        format_quantity(point.before, &series.unit),
+        format_quantity(point.after, &series.unit),
+    )
+}
+
+fn shifts(document: &TrendDocument) -> Vec<String> {
+    document
+        .series
+        .iter()
+        .flat_map(|series| series.change_points.iter().map(move |point| shift(series, point)))
+        .collect()
+}
+
+/// Every alert with its series, the worst first.
+fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
+    let mut alerts: Vec<(&SeriesTrend, &Alert)> =
+        document.series.iter().flat_map(|series| series.alerts.iter().map(move |alert| (series, alert))).collect();
+    alerts.sort_by_key(|(_, alert)| std::cmp::Reverse(alert.severity));
+    alerts
+}
+
+const fn severity(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::Info => ("info", Tone::Good),
+        Severity::Warning => ("warning", Tone::Caution),
+        Severity::Critical => ("critical", Tone::Bad),
+    }
+}
+
+/// For a terminal.
+pub fn text(document: &TrendDocument, style: Style) -> String {
+    if document.series.is_empty() {
+        return "No series: nothing has been stored that can be followed over time.\n".to_owned();
+    }
+    let mut out = table(document).text(style);
+    let shifts = shifts(document);
+    if !shifts.is_empty() {
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Changes of level")));
+        out.extend(shifts.iter().map(|line| style.wrap(line, 2)));
+    }
+    let alerts = alerts(document);
+    if !alerts.is_empty() {
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Alerts")));
+    }
+    for (series, alert) in alerts {
+        let (word, tone) = severity(alert.severity);
+        let line = style.wrap(&format!("{word}: {}: {}", short(&series.id), alert.description), 2);
+        out.push_str(&line.replacen(word, &style.paint(tone, word), 1));
+        out.push_str(&style.wrap(&alert.recommendation, 4));
+    }
+    out.push_str(&format!("\n{}\n", sentence(document)));
+    out
+}
+
+/// `12 series: 1 increasing, 2 decreasing, 9 stable.`
+pub fn sentence(document: &TrendDocument) -> String {
+    let count = |direction| document.series.iter().filter(|series| series.direction == direction).count();
+    format!(
+        "{}: {} increasing, {} decreasing, {} stable; {}.",
+        format_count(document.series.len(), "series", "series"),
+        count(Direction::Increasing),
+        count(Direction::Decreasing),
+        count(Direction::Stable),
+        format_count(shifts(document).len(), "change of level", "changes of level"),
+    )
+}
+
+/// As a Markdown document.
+pub fn markdown(document: &TrendDocument) -> String {
+    let mut out = format!("# Trends\n\n{}\n\n{}", sentence(document), table(document).markdown());
+    let shifts = shifts(document);
+    if !shifts.is_empty() {
+        out.push_str("\n## Changes of level\n\n");
+        out.extend(shifts.iter().map(|line| format!("- {}\n", escape(line))));
+    }
+    let alerts = alerts(document);
+    if !alerts.is_empty() {
+        out.push_str("\n## Alerts\n\n");
+    }
+    for (series, alert) in alerts {
+        let (word, _) = severity(alert.severity);
+        let (id, what, advice) =
+            (escape(&short(&series.id)), escape(&alert.description), escape(&alert.recommendation));
+        out.push_str(&format!("- **{word}**: {id}: {what}\\\n  {advice}\n"));
+    }
+    out
+}
+
+const COLUMNS: [&str; 13] = [
+    "id",
+    "metric",
+    "unit",
+    "n",
+    "first",
+    "last",
+    "last_change_percent",
+    "slope_per_day",
+    "intercept",
+    "r_squared",
+    "p_value",
+    "direction",
+    "change_points",
+];
+
+/// A row for each series.
+///
+/// # Errors
+/// Never for data that the model can hold.
+pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
+    let row = |series: &SeriesTrend| {
+        vec![
+            series.id.clone(),
+            series.metric.clone(),
+            series.unit.clone(),
+            series.n.to_string(),
+            csv_number(Some(series.first)),
+            csv_number(Some(series.last)),
+            csv_number(series.last_change_percent),
+            csv_number(series.slope_per_day),
+            csv_number(series.intercept),
+            csv_number(series.r_squared),
+            csv_number(series.p_value),
+            direction_word(series.direction).to_owned(),
+            series.change_points.len().to_string(),
+        ]
+    };
+    csv(&COLUMNS, document.series.iter().map(row))
+}

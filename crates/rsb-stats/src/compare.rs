@@ -1,0 +1,327 @@
+//! Verdicts on many cases at once, from one value for each fresh process.
+//!
+//! Everything happens on the logarithm of the values, turned so that up is worse. A change Δ is then told as the
+//! relative change of the value itself in its bad direction: current / baseline − 1 for a time, and
+//! 1 − current / baseline for a throughput. So Δ = 10 % means a tenth longer, or a tenth less done.
+
+use std::collections::BTreeMap;
+
+use rsb_model::{Better, ReasonCode, Verdict};
+
+use crate::distribution::{t_above, t_exceeded_with};
+use crate::multiple::ascending;
+use crate::spread::{Residual, Spread, spreads};
+
+/// The largest change that is told.
+const LARGEST: f64 = 1e9;
+
+/// The values of one side, one for each fresh process, in the metric's unit: finite and above zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    replicates: Vec<f64>,
+}
+
+impl Side {
+    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean nothing.
+    pub fn new(replicates: Vec<f64>) -> Option<Self> {
+        let usable = |value: &f64| value.is_finite() && *value > 0.0;
+        (!replicates.is_empty() && replicates.iter().all(usable)).then_some(Self { replicates })
+    }
+
+    /// The values.
+    pub fn replicates(&self) -> &[f64] {
+        &self.replicates
+    }
+
+    /// The side's estimate: the geometric mean of its values.
+    pub fn estimate(&self) -> f64 {
+        self.log_mean().exp()
+    }
+
+    fn count(&self) -> f64 {
+        self.replicates.len() as f64
+    }
+
+    fn log_mean(&self) -> f64 {
+        self.replicates.iter().map(|value| value.ln()).sum::<f64>() / self.count()
+    }
+
+    fn sum_of_squares(&self) -> f64 {
+        let mean = self.log_mean();
+        self.replicates.iter().map(|value| (value.ln() - mean).powi(2)).sum()
+    }
+}
+
+/// One metric of one case on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The baseline.
+    pub baseline: Side,
+    /// What is judged.
+    pub current: Side,
+    /// Which way the metric improves.
+    pub better: Better,
+    /// The threshold T as a fraction: 0.1 is 10 %.
+    pub threshold: f64,
+}
+
+/// What is concluded of one pair. Changes are fractions in the bad direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Finding {
+    /// Estimate of the baseline.
+    pub baseline: f64,
+    /// Estimate of what is judged.
+    pub current: f64,
+    /// Relative change in the bad direction, Δ.
+    pub change: f64,
+    /// Interval of Δ, low then high, for this case alone.
+    pub interval: Option<[f64; 2]>,
+    /// Low end of Δ as corrected over all cases: the one that decides about Regressed.
+    pub corrected_low: Option<f64>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: ReasonCode,
+}
+
+/// Judges every pair, from its change Δ, the interval [lo, hi] of it and the threshold T:
+///
+/// | Δ and interval | verdict |
+/// |---|---|
+/// | Δ ≥ T and lo > T/2 | Regressed |
+/// | Δ ≤ −T and hi < −T/2 | Improved |
+/// | otherwise Δ < T and hi < 1.5 T | Unchanged |
+/// | anything else | Inconclusive |
+///
+/// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed, lo is corrected after Holm
+/// over all pairs: that all of them together hold one false alarm is rarer than `alpha`.
+pub fn compare(pairs: &[Pair], alpha: f64) -> Vec<Finding> {
+    let residuals: Vec<Residual> = pairs.iter().map(residual).collect();
+    let estimates: Vec<Option<Estimate>> = pairs
+        .iter()
+        .zip(&residuals)
+        .zip(spreads(&residuals))
+        .map(|((pair, residual), spread)| spread.map(|spread| Estimate::new(pair, residual, spread)))
+        .collect();
+    let levels = corrected_levels(pairs, &estimates, alpha);
+    let mut factors = Factors::new(alpha);
+    let each = pairs.iter().zip(estimates).zip(levels);
+    each.map(|((pair, estimate), level)| finding(pair, estimate, level, &mut factors)).collect()
+}
+
+fn residual(pair: &Pair) -> Residual {
+    let (baseline, current) = (&pair.baseline, &pair.current);
+    Residual {
+        sum_of_squares: baseline.sum_of_squares() + current.sum_of_squares(),
+        freedom: baseline.replicates.len() + current.replicates.len() - 2,
+        difference: current.log_mean() - baseline.log_mean(),
+    }
+}
+
+/// The change on the logarithm, up being worse, with its standard error.
+#[derive(Debug, Clone, Copy)]
+struct Estimate {
+    worse: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Estimate {
+    fn new(pair: &Pair, residual: &Residual, spread: Spread) -> Self {
+        let shares = 1.0 / pair.baseline.count() + 1.0 / pair.current.count();
+        Self {
+            worse: turned(residual.difference, pair.better),
+            error: spread.sigma * shares.sqrt(),
+            freedom: spread.freedom,
+        }
+    }
+
+    /// Chance of such a change where the true one is `limit` on the logarithm.
+    fn chance_above(&self, limit: f64) -> f64 {
+        t_above((self.worse - limit) / self.error, self.freedom)
+    }
+}
+
+/// What Holm's correction leaves to one pair.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// The one-sided level of its low end.
+    level: f64,
+    /// Whether that low end lies above T/2.
+    low_is_above_half: bool,
+}
+
+/// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to a share among the
+/// rest, and so on until one fails; the others are held to that one's share.
+fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) -> Vec<Level> {
+    let chance = |(pair, estimate): (&Pair, &Option<Estimate>)| {
+        estimate.map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
+    };
+    let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
+    // A pair without a spread asks no question, so it takes no part in the correction.
+    let questions = chances.iter().flatten().count();
+    let mut levels = vec![Level { level: alpha / 2.0, low_is_above_half: false }; pairs.len()];
+    let mut failed_at = None;
+    let order = ascending(&chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>());
+    for (rank, position) in order.into_iter().take(questions).enumerate() {
+        let level = alpha / 2.0 / failed_at.unwrap_or(questions - rank) as f64;
+        let passes = failed_at.is_none() && chances.get(position).copied().flatten().is_some_and(|p| p <= level);
+        if !passes {
+            failed_at = failed_at.or(Some(questions - rank));
+        }
+        if let Some(slot) = levels.get_mut(position) {
+            *slot = Level { level, low_is_above_half: passes };
+        }
+    }
+    levels
+}
+
+/// Factors of the standard error by degrees of freedom: few are distinct, and each costs an inversion.
+struct Factors {
+    alpha: f64,
+    known: BTreeMap<u64, f64>,
+}
+
+impl Factors {
+    const fn new(alpha: f64) -> Self {
+        Self { alpha, known: BTreeMap::new() }
+    }
+
+    fn of(&mut self, freedom: f64) -> f64 {
+        let alpha = self.alpha;
+        *self.known.entry(freedom.to_bits()).or_insert_with(|| t_exceeded_with(alpha / 2.0, freedom))
+    }
+}
+
+fn finding(pair: &Pair, estimate: Option<Estimate>, level: Level, factors: &mut Factors) -> Finding {
+    let (baseline, current) = (pair.baseline.estimate(), pair.current.estimate());
+    let worse = turned((current / baseline).ln(), pair.better);
+    let change = change_of_log(worse, pair.better);
+    let Some(estimate) = estimate else {
+        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
+        return Finding { baseline, current, change, interval: None, corrected_low: None, verdict, reason };
+    };
+    let reach = factors.of(estimate.freedom) * estimate.error;
+    let interval =
+        [change_of_log(estimate.worse - reach, pair.better), change_of_log(estimate.worse + reach, pair.better)];
+    let (verdict, reason) = judge(change, interval, level, pair.threshold);
+    let corrected_low = (change >= pair.threshold).then(|| {
+        let reach = t_exceeded_with(level.level, estimate.freedom) * estimate.error;
+        change_of_log(estimate.worse - reach, pair.better)
+    });
+    Finding { baseline, current, change, interval: Some(interval), corrected_low, verdict, reason }
+}
+
+fn judge(change: f64, [low, high]: [f64; 2], level: Level, threshold: f64) -> (Verdict, ReasonCode) {
+    if change >= threshold && level.low_is_above_half {
+        (Verdict::Regressed, ReasonCode::AboveThreshold)
+    } else if change <= -threshold && high < -threshold / 2.0 {
+        (Verdict::Improved, ReasonCode::BetterThanThreshold)
+    } else if change < threshold && high < 1.5 * threshold {
+        let clear = low > 0.0 || high < 0.0;
+        (Verdict::Unchanged, if clear { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise })
+    } else {
+        (Verdict::Inconclusive, ReasonCode::TooNoisy)
+    }
+}
+
+/// A difference of logarithms so turned that up is worse.
+fn turned(difference: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower => difference,
+        Better::Higher => -difference,
+    }
+}
+
+/// Δ of a difference of logarithms that is already turned. Held to what a document can carry: JSON has no infinity.
+fn change_of_log(worse: f64, better: Better) -> f64 {
+    let change = match better {
+        Better::Lower => worse.exp_m1(),
+        Better::Higher => -(-worse).exp_m1(),
+    };
+    change.clamp(-LARGEST, LARGEST)
+}
+
+/// The inverse of [`change_of_log`]. A throughput cannot fall by 100 % or more: infinite.
+fn log_of_change(change: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower => change.ln_1p(),
+        Better::Higher if change >= 1.0 => f64::INFINITY,
+        Better::Higher => -(-change).ln_1p(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(baseline: &[f64], current: &[f64], better: Better) -> Pair {
+        let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
+        Pair { baseline: side(baseline), current: side(current), better, threshold: 0.1 }
+    }
+
+    fn one(baseline: &[f64], current: &[f64], better: Better) -> Finding {
+        compare(&[pair(baseline, current, better)], 0.05)[0]
+    }
+
+    #[test]
+    fn the_change_is_that_of_the_value_in_its_bad_direction() {
+        let (before, after) = ([100.0, 101.0, 99.0], [125.0, 126.0, 124.0]);
+        for (baseline, current, better, change, verdict) in [
+            (before, after, Better::Lower, 0.25, Verdict::Regressed),
+            (after, before, Better::Lower, -0.2, Verdict::Improved),
+            (after, before, Better::Higher, 0.2, Verdict::Regressed),
+            (before, after, Better::Higher, -0.25, Verdict::Improved),
+        ] {
+            let found = one(&baseline, &current, better);
+            let [low, high] = found.interval.unwrap();
+            assert!((found.change - change).abs() < 1e-3 && low < change && change < high, "{found:?}");
+            assert_eq!(found.verdict, verdict);
+        }
+    }
+
+    #[test]
+    fn unclear_changes_are_inconclusive_and_not_green() {
+        for (current, reason) in [
+            ([105.0, 140.0, 112.0], ReasonCode::TooNoisy),
+            ([80.0, 130.0, 105.0], ReasonCode::TooNoisy),
+            ([100.0, 100.5, 99.0], ReasonCode::WithinNoise),
+        ] {
+            assert_eq!(one(&[100.0, 101.0, 99.0], &current, Better::Lower).reason, reason, "{current:?}");
+        }
+    }
+
+    #[test]
+    fn a_clear_change_stays_clear_among_many_cases_and_a_doubtful_one_does_not() {
+        let wobble = |at: usize| 1.0 + 0.02 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
+        let level = |at: usize| [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)];
+        let judged = |cases: usize, factor: f64| {
+            let mut pairs: Vec<Pair> = (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
+            pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
+            *compare(&pairs, 0.05).last().unwrap()
+        };
+        assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
+        assert_eq!(judged(30, 1.12).verdict, Verdict::Regressed);
+        let doubtful = judged(3000, 1.12);
+        assert_eq!((doubtful.verdict, doubtful.reason), (Verdict::Inconclusive, ReasonCode::TooNoisy));
+        assert!(doubtful.corrected_low.unwrap() <= 0.05 && doubtful.interval.unwrap()[0] > 0.05, "{doubtful:?}");
+    }
+
+    #[test]
+    fn sides_that_mean_nothing_are_refused() {
+        for values in [vec![], vec![0.0], vec![-1.0], vec![f64::NAN], vec![1.0, f64::INFINITY]] {
+            assert_eq!(Side::new(values), None);
+        }
+        assert!(compare(&[], 0.05).is_empty());
+    }
+
+    #[test]
+    fn values_that_do_not_vary_are_judged_by_the_smallest_spread_that_is_believed() {
+        assert_eq!(one(&[100.0; 3], &[100.0; 3], Better::Lower).verdict, Verdict::Unchanged);
+        assert_eq!(one(&[100.0; 3], &[120.0; 3], Better::Lower).verdict, Verdict::Regressed);
+        assert_eq!(one(&[100.0; 2], &[120.0], Better::Lower).verdict, Verdict::Regressed);
+        assert_eq!(one(&[100.0], &[120.0], Better::Lower).reason, ReasonCode::TooFewSamples);
+        let wide = one(&[1e-300, 1e300], &[1.0], Better::Lower);
+        assert!(wide.interval.unwrap().iter().all(|end| end.is_finite()), "{wide:?}");
+    }
+}

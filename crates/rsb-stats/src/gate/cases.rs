@@ -1,0 +1,113 @@
+//! The results of one side, by case.
+
+use std::collections::HashMap;
+
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run};
+
+use super::Why;
+use crate::policy::Policy;
+
+/// The results of one side by case, in the order in which cases first appear.
+pub(super) struct Cases<'a> {
+    order: Vec<&'a CaseId>,
+    results: HashMap<&'a CaseId, Entry<'a>>,
+}
+
+/// Every result of one case on one side.
+#[derive(Default)]
+pub(super) struct Entry<'a> {
+    measured: Vec<&'a BenchmarkResult>,
+    others: Vec<&'a BenchmarkResult>,
+}
+
+/// How a case stands on the side that is judged.
+pub(super) enum Standing<'a> {
+    /// Measured in at least one run, and broken in none.
+    Measured(Vec<&'a BenchmarkResult>),
+    /// Failed in at least one run.
+    Failed(Why<'a>),
+    /// Skipped in every run that lists it.
+    Skipped(Why<'a>),
+    /// Ran on a look-alike.
+    Simulated,
+    /// In no run.
+    Missing,
+}
+
+impl<'a> Cases<'a> {
+    /// Those of `runs` that the policy does not leave out.
+    pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
+        let mut cases = Self { order: Vec::new(), results: HashMap::new() };
+        for result in runs.iter().flat_map(|run| &run.benchmarks) {
+            let id = &result.benchmark_id;
+            if policy.ignores_case(id.as_str()) {
+                continue;
+            }
+            let entry = cases.results.entry(id).or_insert_with(|| {
+                cases.order.push(id);
+                Entry::default()
+            });
+            if outcome(result) == Outcome::Measured {
+                entry.measured.push(result);
+            } else {
+                entry.others.push(result);
+            }
+        }
+        cases
+    }
+
+    /// The cases that a run judged against this side must have: those measured, and those only simulated, which get
+    /// no verdict. What was skipped or failed here promised nothing.
+    pub(super) fn expected(&self) -> impl Iterator<Item = &'a CaseId> {
+        self.order.iter().copied().filter(|id| self.expects(id))
+    }
+
+    /// Whether `id` is among [`Cases::expected`].
+    pub(super) fn expects(&self, id: &CaseId) -> bool {
+        self.find(id).is_some_and(|entry| !entry.measured.is_empty() || entry.has(Outcome::Simulated).is_some())
+    }
+
+    /// The cases that ran here, whatever came of it.
+    pub(super) fn present(&self) -> impl Iterator<Item = &'a CaseId> {
+        self.order.iter().copied().filter(|id| !matches!(self.standing(id), Standing::Skipped(_)))
+    }
+
+    /// Every result of `id`.
+    pub(super) fn find(&self, id: &CaseId) -> Option<&Entry<'a>> {
+        self.results.get(id)
+    }
+
+    /// The measured results of `id`; `None` when there is none.
+    pub(super) fn measured(&self, id: &CaseId) -> Option<&[&'a BenchmarkResult]> {
+        self.find(id).map(|entry| entry.measured.as_slice()).filter(|measured| !measured.is_empty())
+    }
+
+    /// How `id` stands, the worst of all runs first.
+    pub(super) fn standing(&self, id: &CaseId) -> Standing<'a> {
+        let Some(entry) = self.find(id) else { return Standing::Missing };
+        if let Some(failed) = entry.has(Outcome::Failed) {
+            Standing::Failed(failed.reason.as_ref())
+        } else if entry.has(Outcome::Simulated).is_some() {
+            Standing::Simulated
+        } else if entry.measured.is_empty() {
+            Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
+        } else {
+            Standing::Measured(entry.measured.clone())
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn has(&self, wanted: Outcome) -> Option<&'a BenchmarkResult> {
+        self.others.iter().copied().find(|result| outcome(result) == wanted)
+    }
+}
+
+/// How a result ended. What ran on a look-alike is simulated, whatever it claims.
+fn outcome(result: &BenchmarkResult) -> Outcome {
+    if result.outcome == Outcome::Measured && result.device_type == Some(DeviceType::Simulated) {
+        Outcome::Simulated
+    } else {
+        result.outcome
+    }
+}

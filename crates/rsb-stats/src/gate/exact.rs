@@ -1,0 +1,197 @@
+//! Metrics that one run tells as well as ten: errors, memory, counts. They are compared by value, with a floor below
+//! which a change does not count.
+
+use rsb_model::field::FIELDS;
+use rsb_model::record::Comparison;
+use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Verdict};
+
+use super::{reason, summary};
+use crate::estimate::median;
+use crate::policy::Policy;
+
+/// Metrics that are not derived from time.
+const EXACT: [&str; 9] = [
+    "accuracy_error",
+    "allocations_per_iteration",
+    "cache_hit_percent",
+    "gpu_memory_peak_mb",
+    "memory_average_mb",
+    "memory_fragmentation_percent",
+    "memory_leaked_bytes",
+    "memory_used_mb",
+    "occupancy_percent",
+];
+
+/// Whether `metric` is compared by value.
+pub(super) fn is_exact(metric: &str) -> bool {
+    EXACT.contains(&metric)
+}
+
+/// One comparison for each such metric that the baseline has.
+pub(super) fn rows<'a>(
+    id: &'a CaseId,
+    baseline: &'a [&'a BenchmarkResult],
+    current: &'a [&'a BenchmarkResult],
+    policy: &'a Policy,
+) -> impl Iterator<Item = Comparison> + 'a {
+    FIELDS
+        .iter()
+        .filter(|field| is_exact(field.name) && !policy.ignores_metric(field.name))
+        .filter_map(move |field| row(id, field, [baseline, current], policy))
+}
+
+fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Policy) -> Option<Comparison> {
+    let [before, after] = sides.map(|results| Values::of(field.name, results));
+    if before == Values::Absent {
+        return None;
+    }
+    let better = field.better()?;
+    let threshold_percent = policy.threshold_percent_for(id.as_str(), field.name);
+    let question = Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
+    let judged = match (&before, &after) {
+        (Values::Known(before), Values::Known(after)) => question.judge(before, after),
+        (_, Values::Absent) => Judged::without(ReasonCode::Missing),
+        _ => Judged::without(ReasonCode::Unreadable),
+    };
+    Some(Comparison {
+        id: id.clone(),
+        metric: field.name.to_owned(),
+        unit: field.unit.symbol().to_owned(),
+        better,
+        baseline_value: before.centre(),
+        current_value: after.centre(),
+        difference_percent: judged.change.map(|change| {
+            100.0
+                * match better {
+                    Better::Lower => change,
+                    Better::Higher => -change,
+                }
+        }),
+        confidence_interval: None,
+        change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
+        verdict: judged.verdict,
+        reason: reason::of_values(field, [before.centre(), after.centre()], judged, threshold_percent),
+        reason_code: judged.code,
+        threshold_percent,
+    })
+}
+
+/// What the results of one side say of one metric.
+#[derive(Debug, Clone, PartialEq)]
+enum Values {
+    /// No result has it.
+    Absent,
+    /// A result has something that is no figure of at least zero.
+    Unreadable,
+    /// One figure for each result that has it.
+    Known(Vec<f64>),
+}
+
+impl Values {
+    fn of(metric: &str, results: &[&BenchmarkResult]) -> Self {
+        let carried = results.iter().filter_map(|result| result.fields()?.get(metric));
+        let figures: Option<Vec<f64>> =
+            carried.map(|value| value.as_f64().filter(|figure| figure.is_finite() && *figure >= 0.0)).collect();
+        match figures {
+            None => Self::Unreadable,
+            Some(figures) if figures.is_empty() => Self::Absent,
+            Some(figures) => Self::Known(figures),
+        }
+    }
+
+    fn centre(&self) -> Option<f64> {
+        match self {
+            Self::Known(figures) => median(figures),
+            Self::Absent | Self::Unreadable => None,
+        }
+    }
+}
+
+/// What is concluded of two lists of values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Judged {
+    /// Relative change in the bad direction; `None` against a value of zero.
+    pub(super) change: Option<f64>,
+    /// The conclusion.
+    pub(super) verdict: Verdict,
+    /// Why.
+    pub(super) code: ReasonCode,
+}
+
+impl Judged {
+    const fn without(code: ReasonCode) -> Self {
+        Self { change: None, verdict: Verdict::Inconclusive, code }
+    }
+}
+
+/// What two lists of values are held to.
+struct Question {
+    better: Better,
+    threshold: f64,
+    floor: f64,
+}
+
+impl Question {
+    /// By the medians. Where several runs a side overlap, a change above the threshold is not decided.
+    fn judge(&self, before: &[f64], after: &[f64]) -> Judged {
+        let sign = match self.better {
+            Better::Lower => 1.0,
+            Better::Higher => -1.0,
+        };
+        let (Some(old), Some(new)) = (median(before), median(after)) else {
+            return Judged::without(ReasonCode::Unreadable);
+        };
+        let worse = sign * (new - old);
+        let relative = if worse == 0.0 { 0.0 } else { worse / old }; // Infinite against zero.
+        let change = Some(relative).filter(|change| change.is_finite());
+        let turned = |values: &[f64]| values.iter().map(|value| sign * value).collect::<Vec<_>>();
+        let (before, after) = (turned(before), turned(after));
+        let (verdict, code) = if worse.abs() <= self.floor {
+            (Verdict::Unchanged, ReasonCode::WithinNoise)
+        } else if relative >= self.threshold {
+            if all_above(&after, &before) {
+                (Verdict::Regressed, ReasonCode::AboveThreshold)
+            } else {
+                (Verdict::Inconclusive, ReasonCode::TooNoisy)
+            }
+        } else if relative <= -self.threshold && all_above(&before, &after) {
+            (Verdict::Improved, ReasonCode::BetterThanThreshold)
+        } else {
+            (Verdict::Unchanged, ReasonCode::BelowThreshold)
+        };
+        Judged { change, verdict, code }
+    }
+}
+
+fn all_above(high: &[f64], low: &[f64]) -> bool {
+    high.iter().all(|high| low.iter().all(|low| high > low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_judged_by_threshold_floor_and_overlap() {
+        use ReasonCode::{AboveThreshold, BelowThreshold, BetterThanThreshold, TooNoisy, WithinNoise};
+        let lower = Question { better: Better::Lower, threshold: 0.1, floor: 1e-6 };
+        let higher = Question { better: Better::Higher, threshold: 0.1, floor: 1.0 };
+        for (question, before, after, verdict, code) in [
+            (&lower, vec![1e-7], vec![2e-7], Verdict::Unchanged, WithinNoise),
+            (&lower, vec![1e-3], vec![2e-3], Verdict::Regressed, AboveThreshold),
+            (&lower, vec![0.0], vec![2e-3], Verdict::Regressed, AboveThreshold),
+            (&lower, vec![0.0], vec![0.0], Verdict::Unchanged, WithinNoise),
+            (&lower, vec![2e-3], vec![0.0], Verdict::Improved, BetterThanThreshold),
+            (&lower, vec![1e-3], vec![1.05e-3], Verdict::Unchanged, BelowThreshold),
+            (&lower, vec![1.0, 2.0, 3.0], vec![2.5, 2.6, 2.7], Verdict::Inconclusive, TooNoisy),
+            (&lower, vec![1.0, 2.0, 3.0], vec![3.5, 3.6, 3.7], Verdict::Regressed, AboveThreshold),
+            (&lower, vec![2.5, 2.6, 2.7], vec![1.0, 2.0, 3.0], Verdict::Unchanged, BelowThreshold),
+            (&higher, vec![99.0], vec![80.0], Verdict::Regressed, AboveThreshold),
+            (&higher, vec![80.0], vec![99.0], Verdict::Improved, BetterThanThreshold),
+            (&higher, vec![5.0], vec![4.2], Verdict::Unchanged, WithinNoise),
+        ] {
+            let judged = question.judge(&before, &after);
+            assert_eq!((judged.verdict, judged.code), (verdict, code), "{before:?} {after:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The gate: two sets of runs and a policy become verdicts, reasons and an exit code.
+//!
+//! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read or ran on another
+//! machine is listed with its reason and decides the exit code.
+
+mod cases;
+mod exact;
+mod machine;
+mod reason;
+mod summary;
+mod targets;
+mod timed;
+
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::ids::RunId;
+use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
+use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
+
+use crate::compare::{Pair, compare};
+use crate::policy::Policy;
+use cases::{Cases, Standing};
+
+/// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side add up.
+///
+/// `across` names factors of the software whose difference is the question (`rocm`, `driver` …) rather than a reason
+/// not to compare. `now` is when the comparison is made.
+pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
+    let (before, after) = (Cases::of(baseline, policy), Cases::of(current, policy));
+    let unlike = machine::difference(baseline, current, across);
+    let mut rows: Vec<Row> = Vec::new();
+    for id in before.expected() {
+        match &unlike {
+            Some(sentence) => {
+                rows.push(refused(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
+            }
+            None => rows.extend(rows_of(id, &before, &after, policy)),
+        }
+    }
+    let mut comparisons = decide(rows, policy);
+    let checks = targets::check(&after, policy);
+    comparisons.extend(checks.misses);
+    let ids = (joined(baseline), RunId(joined(current)));
+    ComparisonResult {
+        format_version: FORMAT_VERSION,
+        comparison_id: comparison_id(&ids.0, &ids.1, now),
+        baseline_run_id: ids.0,
+        current_run_id: ids.1.0,
+        timestamp: now,
+        verdict: summary::overall(&comparisons),
+        threshold_percent: policy.threshold_percent(),
+        missing: before.expected().filter(|id| after.find(id).is_none()).cloned().collect(),
+        new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
+        summary: summary::summarise(&comparisons, &checks.shown, policy),
+        threshold_checks: checks.shown,
+        comparisons,
+    }
+}
+
+/// Each absolute target of `policy` beside what `runs` achieved, without a baseline.
+pub fn threshold_checks(runs: &[Run], policy: &Policy) -> Vec<ThresholdCheck> {
+    targets::check(&Cases::of(runs, policy), policy).shown
+}
+
+/// The exit code of `gate`: 3 when anything regressed, else 4 when anything has no verdict, else 0.
+pub fn exit_code(result: &ComparisonResult) -> u8 {
+    match result.verdict {
+        Verdict::Regressed => 3,
+        Verdict::Inconclusive | Verdict::NotComparable => 4,
+        Verdict::Improved | Verdict::Unchanged => 0,
+    }
+}
+
+/// A comparison that is ready, or one that needs the spread of all others first.
+enum Row {
+    Ready(Comparison),
+    Asked { id: CaseId, metric: &'static str, unit: rsb_model::Unit, pair: Pair },
+}
+
+/// Every metric of one case that the baseline expects.
+fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, policy: &Policy) -> Vec<Row> {
+    let Some(baseline) = before.measured(id) else {
+        let sentence = "the baseline ran on a look-alike, which is never gated: save one from a real device";
+        return vec![refused(id, Verdict::NotComparable, ReasonCode::CaseSimulated, sentence, policy)];
+    };
+    let refusal = |verdict, code, sentence: &str| vec![refused(id, verdict, code, sentence, policy)];
+    match after.standing(id) {
+        Standing::Measured(current) => {
+            if let Some(sentence) = machine::device_difference(baseline, &current) {
+                return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
+            }
+            let mut rows = timed::rows(id, baseline, &current, policy);
+            rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
+            if rows.is_empty() && is_blank(baseline) {
+                let sentence = "there are no samples and no metric to compare: measure the case again";
+                rows.push(refused(id, Verdict::Inconclusive, ReasonCode::Unreadable, sentence, policy));
+            }
+            rows
+        }
+        Standing::Failed(why) => {
+            refusal(Verdict::Inconclusive, ReasonCode::CaseFailed, &reason::not_measured("failed", why))
+        }
+        Standing::Skipped(why) => {
+            refusal(Verdict::Inconclusive, ReasonCode::CaseSkipped, &reason::not_measured("was skipped", why))
+        }
+        Standing::Simulated => {
+            let sentence = "it ran on a look-alike, which is never gated: run it on a real device";
+            refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
+        }
+        Standing::Missing => {
+            let sentence =
+                "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
+            refusal(Verdict::Inconclusive, ReasonCode::Missing, sentence)
+        }
+    }
+}
+
+/// Whether a case has no figure at all. Where it has some and yet no row, the policy left them out.
+fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
+    results.iter().all(|result| {
+        result.samples.is_empty() && result.fields().is_none_or(|fields| fields.metrics().next().is_none())
+    })
+}
+
+/// Judges what was asked, all cases together, in the order of `rows`.
+fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
+    let pairs: Vec<Pair> = rows
+        .iter()
+        .filter_map(|row| match row {
+            Row::Asked { pair, .. } => Some(pair.clone()),
+            Row::Ready(_) => None,
+        })
+        .collect();
+    let mut findings = compare(&pairs, policy.alpha()).into_iter();
+    rows.into_iter()
+        .filter_map(|row| match row {
+            Row::Ready(comparison) => Some(comparison),
+            Row::Asked { id, metric, unit, pair } => findings.next().map(|finding| {
+                let context = reason::Context { pairs: pairs.len(), alpha: policy.alpha(), unit };
+                timed::comparison(id, metric, &pair, &finding, context)
+            }),
+        })
+        .collect()
+}
+
+/// A comparison without figures.
+fn refused(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &str, policy: &Policy) -> Row {
+    Row::Ready(Comparison {
+        id: id.clone(),
+        metric: timed::TIME.to_owned(),
+        unit: rsb_model::Unit::Milliseconds.symbol().to_owned(),
+        better: rsb_model::Better::Lower,
+        baseline_value: None,
+        current_value: None,
+        difference_percent: None,
+        confidence_interval: None,
+        change_status: None,
+        verdict,
+        reason: sentence.to_owned(),
+        reason_code,
+        threshold_percent: policy.threshold_percent_for(id.as_str(), timed::TIME),
+    })
+}
+
+fn joined(runs: &[Run]) -> String {
+    let ids: Vec<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
+    if ids.is_empty() { "none".to_owned() } else { ids.join(",") }
+}
+
+/// What a result says about why it was not measured.
+type Why<'a> = Option<&'a Reason>;

@@ -1,0 +1,87 @@
+//! From comparisons to one verdict, counts, and the changes worth a look.
+
+use rsb_model::Verdict;
+use rsb_model::record::{
+    ChangeStatus, Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange, ThresholdCheck,
+};
+
+use crate::policy::Policy;
+
+/// Half the width of the display band.
+const BAND: f64 = 0.05;
+
+/// The display band of a change in the bad direction.
+pub(super) fn band(change: f64) -> ChangeStatus {
+    if change > BAND {
+        ChangeStatus::Degraded
+    } else if change < -BAND {
+        ChangeStatus::Improved
+    } else {
+        ChangeStatus::Unchanged
+    }
+}
+
+/// The verdict on all together. Nothing compared is no verdict.
+pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
+    let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
+    let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
+    if any(Verdict::Regressed) {
+        Verdict::Regressed
+    } else if any(Verdict::NotComparable) && decided == 0 && !any(Verdict::Inconclusive) {
+        Verdict::NotComparable
+    } else if decided < comparisons.len() || comparisons.is_empty() {
+        Verdict::Inconclusive
+    } else if any(Verdict::Improved) {
+        Verdict::Improved
+    } else {
+        Verdict::Unchanged
+    }
+}
+
+/// Counts and the overall status.
+pub(super) fn summarise(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
+    let count = |verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
+    let (regressed, improved, unchanged) =
+        (count(Verdict::Regressed), count(Verdict::Improved), count(Verdict::Unchanged));
+    let without = comparisons.len() - regressed - improved - unchanged;
+    let missed = checks.iter().any(|check| check.passed == Some(false));
+    ComparisonSummary {
+        total_improved: improved,
+        total_degraded: regressed,
+        total_unchanged: unchanged,
+        total_no_verdict: without,
+        overall_status: if regressed > 0 {
+            OverallStatus::Critical
+        } else if without > 0 || missed || comparisons.is_empty() {
+            OverallStatus::Warning
+        } else {
+            OverallStatus::Healthy
+        },
+        significant_changes: significant(comparisons, policy),
+    }
+}
+
+/// What regressed, the largest change first, then what improved.
+fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantChange> {
+    let mut found: Vec<SignificantChange> = comparisons
+        .iter()
+        .filter(|comparison| matches!(comparison.verdict, Verdict::Regressed | Verdict::Improved))
+        .filter_map(|comparison| {
+            let change_percent = comparison.difference_percent?;
+            let severity = if comparison.verdict == Verdict::Improved {
+                Severity::Info
+            } else if change_percent.abs() >= policy.critical_factor() * comparison.threshold_percent {
+                Severity::Critical
+            } else {
+                Severity::Warning
+            };
+            let metric = format!("{} {}", comparison.id, comparison.metric);
+            Some(SignificantChange { metric, change_percent, severity })
+        })
+        .collect();
+    let size = |change: &SignificantChange| change.change_percent.abs();
+    found.sort_by(|a, b| {
+        (b.severity != Severity::Info).cmp(&(a.severity != Severity::Info)).then(size(b).total_cmp(&size(a)))
+    });
+    found
+}

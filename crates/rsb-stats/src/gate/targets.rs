@@ -1,0 +1,108 @@
+//! Absolute targets: what is asked for, beside what was achieved.
+
+use rsb_model::record::{Comparison, ThresholdCheck};
+use rsb_model::{CaseId, Field, ReasonCode, Verdict};
+
+use super::cases::{Cases, Standing};
+use super::reason::figure;
+use crate::estimate::median;
+use crate::glob;
+use crate::policy::{Policy, Target, TargetEffect, TargetOp};
+
+/// The outcome of every target.
+pub(super) struct Checks {
+    /// Each target beside what was achieved.
+    pub(super) shown: Vec<ThresholdCheck>,
+    /// What fails the gate, or leaves it without a verdict.
+    pub(super) misses: Vec<Comparison>,
+}
+
+/// Holds what was measured to the targets of `policy`, each target to every case whose id it matches.
+pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
+    let mut checks = Checks { shown: Vec::new(), misses: Vec::new() };
+    for target in policy.targets() {
+        let Some(field) = Field::find(&target.metric) else { continue };
+        let mut matched = false;
+        for id in current.present().filter(|id| glob::matches(&target.id_pattern, id.as_str())) {
+            matched = true;
+            let achieved = achieved(current, id, field);
+            let passed = achieved.map(|value| target.is_met(value));
+            checks.shown.push(shown(target, field, id.as_str(), achieved));
+            if target.effect == TargetEffect::Fail && passed != Some(true) {
+                checks.misses.push(miss(target, field, id, achieved, policy));
+            }
+        }
+        if !matched {
+            checks.shown.push(shown(target, field, &target.id_pattern, None));
+        }
+    }
+    checks
+}
+
+impl Target {
+    fn is_met(&self, value: f64) -> bool {
+        match self.op {
+            TargetOp::Above => value > self.value,
+            TargetOp::Below => value < self.value,
+        }
+    }
+
+    fn expected(&self, field: &Field) -> String {
+        let sign = match self.op {
+            TargetOp::Above => '>',
+            TargetOp::Below => '<',
+        };
+        format!("{sign} {} {}", figure(self.value), field.unit)
+    }
+}
+
+/// The median over all runs; `None` where the case was not measured or one run has no figure.
+fn achieved(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
+    let Standing::Measured(results) = current.standing(id) else { return None };
+    let figures: Option<Vec<f64>> =
+        results.iter().map(|result| result.fields()?.number(field.name).filter(|value| value.is_finite())).collect();
+    median(&figures?)
+}
+
+fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> ThresholdCheck {
+    ThresholdCheck {
+        name: format!("{} of {id}", field.name),
+        expected: target.expected(field),
+        actual: achieved.map_or_else(|| "not measured".to_owned(), |value| format!("{} {}", figure(value), field.unit)),
+        passed: achieved.map(|value| target.is_met(value)),
+    }
+}
+
+fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, policy: &Policy) -> Comparison {
+    let expected = target.expected(field);
+    let (verdict, reason_code, reason) = match achieved {
+        Some(value) => (
+            Verdict::Regressed,
+            ReasonCode::TargetMissed,
+            format!("{} {}, but the target is {expected}", figure(value), field.unit),
+        ),
+        None => (
+            Verdict::Inconclusive,
+            ReasonCode::Missing,
+            format!("the target is {expected}, but there is no figure: measure {}, or take the target out", field.name),
+        ),
+    };
+    Comparison {
+        id: id.clone(),
+        metric: field.name.to_owned(),
+        unit: field.unit.symbol().to_owned(),
+        better: match target.op {
+            TargetOp::Above => rsb_model::Better::Higher,
+            TargetOp::Below => rsb_model::Better::Lower,
+        },
+        baseline_value: None,
+        current_value: achieved,
+        difference_percent: None,
+        confidence_interval: None,
+        change_status: None,
+        verdict,
+        reason,
+        reason_code,
+        threshold_percent: policy.threshold_percent_for(id.as_str(), field.name),
+    }
+}

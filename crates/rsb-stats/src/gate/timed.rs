@@ -1,0 +1,168 @@
+//! Metrics that vary from process to process: the time of an iteration, or a rate or latency where no samples were kept.
+//!
+//! Every rate of a case is derived from the same time, so it is compared once, as `time_ms`.
+
+use rsb_model::field::FIELDS;
+use rsb_model::record::Comparison;
+use rsb_model::samples::{Samples, SamplesError};
+use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
+
+use super::{Row, exact, reason, refused, summary};
+use crate::compare::{Finding, Pair, Side};
+use crate::estimate::location;
+use crate::policy::Policy;
+
+/// The name under which the time of an iteration is compared.
+pub(super) const TIME: &str = "time_ms";
+
+/// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy leaves it out.
+pub(super) fn rows(
+    id: &CaseId,
+    baseline: &[&BenchmarkResult],
+    current: &[&BenchmarkResult],
+    policy: &Policy,
+) -> Vec<Row> {
+    if let Some(units) = unlike_units(baseline, current) {
+        return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
+    }
+    let has_samples = |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
+    let sampled = [has_samples(baseline), has_samples(current)];
+    let question = if sampled == [true, true] {
+        Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current)))
+    } else {
+        match common_metric(baseline, current, policy) {
+            Ok(Some(field)) => {
+                let better = field.better().unwrap_or(Better::Lower);
+                Some((field.name, field.unit, better, values(field, baseline), values(field, current)))
+            }
+            Ok(None) if sampled == [false, false] => None,
+            // Samples on one side alone: as readable as samples that are broken.
+            Ok(None) => Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current))),
+            Err(sentence) => {
+                return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
+            }
+        }
+    };
+    let Some((metric, unit, better, before, after)) = question else { return Vec::new() };
+    if policy.ignores_metric(metric) {
+        return Vec::new();
+    }
+    let unreadable = |side: &str, why: &str| {
+        let sentence = format!("the samples of {side} cannot be read: {why}; measure it again");
+        vec![refused(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)]
+    };
+    match (before, after) {
+        (Err(why), _) => unreadable("the baseline", &why),
+        (_, Err(why)) => unreadable("the run", &why),
+        (Ok(baseline), Ok(current)) => {
+            let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
+            vec![Row::Asked { id: id.clone(), metric, unit, pair: Pair { baseline, current, better, threshold } }]
+        }
+    }
+}
+
+/// The comparison that `finding` makes of a question.
+pub(super) fn comparison(
+    id: CaseId,
+    metric: &str,
+    pair: &Pair,
+    finding: &Finding,
+    context: reason::Context,
+) -> Comparison {
+    let percent = |change: f64| 100.0 * difference(change, pair.better);
+    let interval = finding.interval.map(|[low, high]| match pair.better {
+        Better::Lower => [percent(low), percent(high)],
+        Better::Higher => [percent(high), percent(low)],
+    });
+    Comparison {
+        id,
+        metric: metric.to_owned(),
+        unit: context.unit.symbol().to_owned(),
+        better: pair.better,
+        baseline_value: Some(finding.baseline),
+        current_value: Some(finding.current),
+        difference_percent: Some(percent(finding.change)),
+        confidence_interval: interval,
+        change_status: finding.verdict.is_decided().then(|| summary::band(finding.change)),
+        verdict: finding.verdict,
+        reason: reason::of_finding(pair, finding, context),
+        reason_code: finding.reason,
+        threshold_percent: 100.0 * pair.threshold,
+    }
+}
+
+/// Current less baseline over baseline, from the change in the bad direction; and back, as it is its own inverse.
+fn difference(change: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower => change,
+        Better::Higher => -change,
+    }
+}
+
+/// One time in milliseconds for each fresh process.
+fn times(results: &[&BenchmarkResult]) -> Result<Side, String> {
+    let mut locations = Vec::new();
+    for result in results {
+        for replicate in by_process(&result.samples) {
+            locations.push(location(&replicate).map_err(|error| error.to_string())? / 1e6);
+        }
+    }
+    Side::new(locations).ok_or_else(|| SamplesError::Empty.to_string())
+}
+
+/// The samples of one run with those of one process together: two lists of one process are not two replicates.
+fn by_process(samples: &[Samples]) -> Vec<Samples> {
+    let mut merged: Vec<Samples> = Vec::new();
+    for part in samples {
+        match merged.iter_mut().find(|known| known.replicate == part.replicate) {
+            Some(known) => {
+                known.iters.extend(&part.iters);
+                known.times_ns.extend(&part.times_ns);
+            }
+            None => merged.push(part.clone()),
+        }
+    }
+    merged
+}
+
+/// One value for each run.
+fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
+    let found: Option<Vec<f64>> = results.iter().map(|result| result.fields()?.number(field.name)).collect();
+    let unusable = || format!("`{}` must be a finite figure above zero", field.name);
+    found.and_then(Side::new).ok_or_else(unusable)
+}
+
+/// The first varying metric in the table that every result has. `Ok(None)` where neither side has any, and an error
+/// that names both where they have no one in common.
+fn common_metric(
+    baseline: &[&BenchmarkResult],
+    current: &[&BenchmarkResult],
+    policy: &Policy,
+) -> Result<Option<&'static Field>, String> {
+    let wanted =
+        |field: &&Field| field.better().is_some() && !exact::is_exact(field.name) && !policy.ignores_metric(field.name);
+    let varying = || FIELDS.iter().filter(wanted);
+    let carried = |results: &[&BenchmarkResult], field: &Field| {
+        results.iter().all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
+    };
+    if let Some(field) = varying().find(|field| carried(baseline, field) && carried(current, field)) {
+        return Ok(Some(field));
+    }
+    let names = |results: &[&BenchmarkResult]| {
+        let names: Vec<&str> = varying().filter(|field| carried(results, field)).map(|field| field.name).collect();
+        if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
+    };
+    let (before, after) = (names(baseline), names(current));
+    if before == after {
+        return Ok(None);
+    }
+    Err(format!("the baseline has {before} and the run has {after}: there is nothing in common to compare"))
+}
+
+/// The sentence for statistics in another unit.
+fn unlike_units(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
+    let units = || baseline.iter().chain(current).filter_map(|result| result.statistics.as_ref()).map(|s| &s.unit);
+    let first = units().next()?;
+    let other = units().find(|&unit| unit != first)?;
+    Some(format!("the unit differs: {first} and {other}; save a new baseline"))
+}

@@ -1,0 +1,26 @@
+//! Estimators, intervals, tests, comparison, trend and the gate's rule.
+//!
+//! **Invariant:** pure and seeded. No input or output, no clock, no global state: the same numbers give the same answer.
+//!
+//! Start at [`gate()`] for verdicts, [`trend()`] for series, [`location`] for the time of a case.
+
+pub mod compare;
+pub mod distribution;
+pub mod effect;
+pub mod estimate;
+pub mod gate;
+pub mod glob;
+pub mod hypothesis;
+pub mod interval;
+pub mod multiple;
+pub mod policy;
+pub mod policy_file;
+pub mod rng;
+pub mod spread;
+pub mod trend;
+
+pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
+pub use gate::{exit_code, gate, threshold_checks};
+pub use policy::{Policy, PolicyError};
+pub use policy_file::PolicyFile;
+pub use trend::{SeriesInput, trend};

@@ -1,0 +1,44 @@
+//! Corrections of chances (p-values) for how many questions were asked at once.
+
+/// Adjusted chances after Holm: calling those below α significant keeps the chance of any false call below α.
+/// More telling than Bonferroni where several cases truly changed. NaN counts as 1.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut highest = 0.0_f64;
+    for (rank, position) in ascending(p_values).into_iter().enumerate() {
+        let remaining = (p_values.len() - rank) as f64;
+        highest = highest.max(chance(p_values, position) * remaining).min(1.0);
+        set(&mut adjusted, position, highest);
+    }
+    adjusted
+}
+
+/// Adjusted chances after Benjamini and Hochberg: of those called significant below q, a share of at most q is
+/// expected to be false. NaN counts as 1.
+pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut lowest = 1.0_f64;
+    for (rank, position) in ascending(p_values).into_iter().enumerate().rev() {
+        let factor = p_values.len() as f64 / (rank + 1) as f64;
+        lowest = lowest.min(chance(p_values, position) * factor);
+        set(&mut adjusted, position, lowest);
+    }
+    adjusted
+}
+
+/// Positions of `p_values` from the smallest to the largest.
+pub(crate) fn ascending(p_values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| chance(p_values, a).total_cmp(&chance(p_values, b)));
+    order
+}
+
+fn chance(p_values: &[f64], position: usize) -> f64 {
+    p_values.get(position).copied().filter(|p| !p.is_nan()).unwrap_or(1.0)
+}
+
+fn set(adjusted: &mut [f64], position: usize, value: f64) {
+    if let Some(slot) = adjusted.get_mut(position) {
+        *slot = value;
+    }
+}

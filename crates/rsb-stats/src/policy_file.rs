@@ -1,0 +1,153 @@
+//! A policy as it is written, usually in `baselines/policy.toml`. Strict: an unknown key is an error.
+//!
+//! ```toml
+//! threshold_percent = 10.0      # a change of a tenth in the bad direction
+//! alpha = 0.05                  # error rate of the intervals: 95 %
+//! critical_factor = 2.0         # a regression of this many thresholds is critical
+//!
+//! [ignore]
+//! cases = ["*/allocation/*"]    # `*` is any text, `?` any one character
+//! metrics = ["cache_hit_percent"]
+//!
+//! [[threshold]]                 # the last entry that fits a case decides
+//! id = "*/gemm/*"
+//! percent = 5.0
+//!
+//! [[threshold]]
+//! metric = "memory_used_mb"
+//! percent = 25.0
+//!
+//! [floors]                      # smaller changes, in the metric's unit, do not count (metrics compared by value)
+//! accuracy_error = 1e-6
+//!
+//! [[target]]                    # shown beside what was achieved
+//! id = "*/gemm/cpu:0/f32/1024x1024x1024*"
+//! metric = "gflops"
+//! above = 100.0                 # or: below = …
+//! fail = false                  # true: a miss is a regression
+//! ```
+//!
+//! Every key may be left out. A metric that has samples of its time is compared as `time_ms`, whatever rates are
+//! derived from it, so that is the name to use for a threshold on speed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Override, Policy, PolicyError, Target, TargetEffect, TargetOp};
+
+/// A policy as it is written. `Policy::try_from` makes it valid.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyFile {
+    /// Threshold in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold_percent: Option<f64>,
+    /// Error rate of the intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// How many thresholds make a regression critical.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_factor: Option<f64>,
+    /// What is left out.
+    pub ignore: IgnoreFile,
+    /// Smallest changes that count, by metric.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub floors: BTreeMap<String, f64>,
+    /// Thresholds of some cases or metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threshold: Vec<ThresholdFile>,
+    /// Absolute figures to reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub target: Vec<TargetFile>,
+}
+
+/// What is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IgnoreFile {
+    /// Patterns on case ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<String>,
+    /// Metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<String>,
+}
+
+/// The threshold of some cases or metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThresholdFile {
+    /// Pattern on case ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// A metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// The threshold in percent.
+    pub percent: f64,
+}
+
+/// An absolute figure to reach.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetFile {
+    /// Pattern on case ids.
+    pub id: String,
+    /// A metric.
+    pub metric: String,
+    /// The figure must be greater.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<f64>,
+    /// The figure must be smaller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<f64>,
+    /// Whether a miss is a regression.
+    #[serde(default)]
+    pub fail: bool,
+}
+
+impl TryFrom<PolicyFile> for Policy {
+    type Error = PolicyError;
+
+    fn try_from(file: PolicyFile) -> Result<Self, PolicyError> {
+        let mut policy = Self::default();
+        if let Some(percent) = file.threshold_percent {
+            policy.set_threshold("threshold_percent", percent)?;
+        }
+        if let Some(alpha) = file.alpha {
+            policy.set_alpha("alpha", alpha)?;
+        }
+        if let Some(factor) = file.critical_factor {
+            policy.set_critical_factor("critical_factor", factor)?;
+        }
+        for (at, pattern) in file.ignore.cases.into_iter().enumerate() {
+            policy.ignore_cases(&format!("ignore.cases[{at}]"), pattern)?;
+        }
+        for (at, metric) in file.ignore.metrics.into_iter().enumerate() {
+            policy.ignore_metric(&format!("ignore.metrics[{at}]"), metric)?;
+        }
+        for (metric, floor) in file.floors {
+            policy.set_floor(&format!("floors.{metric}"), &metric, floor)?;
+        }
+        for (at, entry) in file.threshold.into_iter().enumerate() {
+            let added = Override { id: entry.id, metric: entry.metric, percent: entry.percent };
+            policy.add_override(&format!("threshold[{at}]"), added)?;
+        }
+        for (at, entry) in file.target.into_iter().enumerate() {
+            let key = format!("target[{at}]");
+            policy.add_target(&key, target(&key, entry)?)?;
+        }
+        Ok(policy)
+    }
+}
+
+fn target(key: &str, entry: TargetFile) -> Result<Target, PolicyError> {
+    let (op, value) = match (entry.above, entry.below) {
+        (Some(value), None) => (TargetOp::Above, value),
+        (None, Some(value)) => (TargetOp::Below, value),
+        (None, None) | (Some(_), Some(_)) => return Err(PolicyError::OneLimit { key: key.to_owned() }),
+    };
+    let effect = if entry.fail { TargetEffect::Fail } else { TargetEffect::Show };
+    Ok(Target { id_pattern: entry.id, metric: entry.metric, op, value, effect })
+}

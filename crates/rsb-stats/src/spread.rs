@@ -1,0 +1,216 @@
+//! How far one fresh process lies from another: the spread that every verdict rests on.
+//!
+//! Two to five replicates tell little about a case's own spread, so each case borrows from all others (empirical
+//! Bayes, after Smyth, 2004): its variance is moderated towards the one that is typical here, as far as the cases
+//! agree about it. Without replicates the spread comes from the ratios of all cases together.
+
+use std::collections::BTreeMap;
+
+use crate::distribution::f_quantile;
+use crate::estimate::{MAD_TO_SIGMA, quantile_of_sorted, sorted, std_dev};
+
+/// Fewest cases from which others may borrow. Quartiles of fewer say too little.
+pub const MIN_CASES: usize = 10;
+
+/// Smallest spread that is believed (0.1 %): a clock that returns the same count twice has not proved more.
+const FLOOR: f64 = 0.001;
+
+/// Degrees of freedom that the cases together may lend to one. More would presume that all cases are alike.
+const PRIOR_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
+
+/// A case whose own variance the common one would exceed this rarely keeps its own: it is noisier than the others.
+const SURPRISE: f64 = 0.99;
+
+/// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so the tails are heavy.
+const UNREPLICATED_FREEDOM: f64 = 8.0;
+
+/// Ratios within this many robust standard deviations of the centre tell the spread; the others may have changed.
+const REACH: f64 = 2.5;
+
+/// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) / (2Φ(c) − 1)).
+const WITHIN_REACH: f64 = 0.954_6;
+
+/// Standard deviation of the logarithm of a case's value from process to process, and how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The standard deviation; 0.01 is 1 %.
+    pub sigma: f64,
+    /// Degrees of freedom.
+    pub freedom: f64,
+}
+
+/// What one pair of sides tells about the spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Residual {
+    /// Squared deviations of the logarithms from the mean of their side, summed over both sides.
+    pub sum_of_squares: f64,
+    /// Values less sides: 0 when each side has one value.
+    pub freedom: usize,
+    /// Difference of the means of the logarithms.
+    pub difference: f64,
+}
+
+impl Residual {
+    fn variance(&self) -> Option<f64> {
+        (self.freedom > 0).then(|| (self.sum_of_squares / self.freedom as f64).max(FLOOR * FLOOR))
+    }
+}
+
+/// The spread of each case; `None` where nothing tells.
+pub fn spreads(residuals: &[Residual]) -> Vec<Option<Spread>> {
+    let prior = Prior::of(residuals);
+    let unreplicated = from_ratios(residuals);
+    let mut limits = BTreeMap::new();
+    residuals
+        .iter()
+        .map(|residual| match (residual.variance(), &prior) {
+            (Some(own), None) => Some(Spread { sigma: own.sqrt(), freedom: residual.freedom as f64 }),
+            (Some(own), Some(prior)) => {
+                let limit = *limits.entry(residual.freedom).or_insert_with(|| prior.limit(residual.freedom));
+                Some(prior.moderate(own, residual.freedom as f64, limit))
+            }
+            (None, Some(prior)) => Some(Spread { sigma: prior.variance.sqrt(), freedom: prior.freedom }),
+            (None, None) => unreplicated,
+        })
+        .collect()
+}
+
+/// What the cases together say about a variance: as if `freedom` figures had shown it to be `variance`.
+struct Prior {
+    variance: f64,
+    freedom: f64,
+}
+
+impl Prior {
+    /// Fitted to the quartiles of the cases' variances, so that a quarter of them may be anything at all.
+    /// Under the model a variance over the common one has an F distribution: the wider the quartiles lie apart, the
+    /// less the cases agree and the less they lend.
+    fn of(residuals: &[Residual]) -> Option<Self> {
+        let freedom = commonest_freedom(residuals)?;
+        let same = residuals.iter().filter(|residual| residual.freedom == freedom);
+        let variances = sorted(&same.filter_map(Residual::variance).collect::<Vec<_>>());
+        if variances.len() < MIN_CASES {
+            return None;
+        }
+        let observed = quantile_of_sorted(&variances, 0.75)? / quantile_of_sorted(&variances, 0.25)?;
+        let own = freedom as f64;
+        let expected = |prior: f64| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior);
+        let lent = PRIOR_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
+        let lent = lent.or(PRIOR_FREEDOM.last().copied())?;
+        let typical = quantile_of_sorted(&variances, 0.5)? / f_quantile(0.5, own, lent);
+        Some(Self { variance: typical.max(FLOOR * FLOOR), freedom: lent })
+    }
+
+    /// Above this a case of `freedom` is noisier than the others.
+    fn limit(&self, freedom: usize) -> f64 {
+        self.variance * f_quantile(SURPRISE, freedom as f64, self.freedom)
+    }
+
+    fn moderate(&self, own: f64, freedom: f64, limit: f64) -> Spread {
+        if own > limit {
+            return Spread { sigma: own.sqrt(), freedom };
+        }
+        let together = freedom + self.freedom;
+        let variance = (freedom * own + self.freedom * self.variance) / together;
+        Spread { sigma: variance.sqrt(), freedom: together }
+    }
+}
+
+/// The commonest number of degrees of freedom above 0, the larger of two that are as common.
+fn commonest_freedom(residuals: &[Residual]) -> Option<usize> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for residual in residuals.iter().filter(|residual| residual.freedom > 0) {
+        *counts.entry(residual.freedom).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|&(freedom, count)| (count, freedom)).map(|(freedom, _)| freedom)
+}
+
+/// The spread where each side has one value: that of the log ratios of all cases, taken robustly.
+///
+/// First the median absolute deviation about the centre that makes it smallest, which is half the length of the
+/// shortest interval that holds half of the ratios. About zero, a suite that regressed as a whole would pass as noise;
+/// about the median, so would one of which a third regressed. About the tightest half, up to half of the cases may have
+/// changed. Then the standard deviation of all ratios near that centre, which uses more of them. Only the spread is
+/// centred so: no shift is taken out of the ratios themselves.
+fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
+    let single = residuals.iter().filter(|residual| residual.freedom == 0);
+    let ratios = sorted(&single.map(|residual| residual.difference).collect::<Vec<_>>());
+    let n = ratios.len();
+    if n < MIN_CASES {
+        return None;
+    }
+    let halves = ratios.iter().zip(ratios.iter().skip(n / 2));
+    let (low, high) = halves.min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
+    let small_sample = 1.0 + 5.0 / (n - 1) as f64; // Rousseeuw and Leroy (1987): the shortest half is short by chance.
+    let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
+    let centre = f64::midpoint(*low, *high);
+    let near: Vec<f64> = ratios.iter().copied().filter(|ratio| (ratio - centre).abs() <= REACH * deviation).collect();
+    let sigma = std_dev(&near)? / WITHIN_REACH / std::f64::consts::SQRT_2;
+    let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
+    Some(Spread { sigma: sigma.max(FLOOR), freedom })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// A case of three values a side, whose spread from process to process is `sigma`.
+    fn replicated(rng: &mut Rng, sigma: f64) -> Residual {
+        let mut side = || {
+            let values = [0; 3].map(|_| sigma * rng.normal());
+            let mean = values.iter().sum::<f64>() / 3.0;
+            (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
+        };
+        let (before, after) = (side(), side());
+        Residual { sum_of_squares: before.1 + after.1, freedom: 4, difference: after.0 - before.0 }
+    }
+
+    fn single(difference: f64) -> Residual {
+        Residual { sum_of_squares: 0.0, freedom: 0, difference }
+    }
+
+    #[test]
+    fn cases_that_are_alike_lend_each_other_what_they_know() {
+        let mut rng = Rng::new(3);
+        let residuals: Vec<Residual> = (0..200).map(|_| replicated(&mut rng, 0.02)).collect();
+        let found: Vec<Spread> = spreads(&residuals).into_iter().flatten().collect();
+        let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.sigma)).count();
+        assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
+        assert!(found.iter().filter(|spread| spread.freedom > 10.0).count() >= 190);
+    }
+
+    #[test]
+    fn a_noisy_case_keeps_its_own_spread() {
+        let mut rng = Rng::new(4);
+        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.01)).collect();
+        residuals.push(Residual { sum_of_squares: 4.0 * 0.2 * 0.2, freedom: 4, difference: 0.3 });
+        let noisy = spreads(&residuals).pop().flatten().unwrap();
+        assert!((noisy.sigma - 0.2).abs() < 1e-9 && (noisy.freedom - 4.0).abs() < 1e-9, "{noisy:?}");
+    }
+
+    #[test]
+    fn few_cases_have_only_their_own() {
+        let residual = Residual { sum_of_squares: 0.0004, freedom: 4, difference: 0.0 };
+        assert_eq!(spreads(&[residual; 9]), [Some(Spread { sigma: 0.01, freedom: 4.0 }); 9]);
+        assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
+    }
+
+    #[test]
+    fn ratios_tell_the_spread_whatever_part_of_up_to_half_changed() {
+        for changed in [0, 1, 12, 18, 40] {
+            let mut rng = Rng::new(5);
+            let shift = |at: usize| if at < changed { 0.3 } else { 0.0 };
+            let residuals: Vec<Residual> =
+                (0..40).map(|at| single(shift(at) + 0.02 * std::f64::consts::SQRT_2 * rng.normal())).collect();
+            let spread = spreads(&residuals)[0].unwrap();
+            assert!((0.01..0.04).contains(&spread.sigma), "{changed} changed: {spread:?}");
+        }
+    }
+
+    #[test]
+    fn ratios_that_agree_exactly_are_not_believed_to_the_last_digit() {
+        let spread = spreads(&[single(0.0); 20])[7].unwrap();
+        assert!((spread.sigma - FLOOR).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,46 @@
+//! Ordinary least squares on one variable.
+
+use crate::distribution::t_above;
+use crate::estimate::mean;
+
+/// A fitted line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// Rise in one unit of x.
+    pub slope: f64,
+    /// Value at x = 0.
+    pub intercept: f64,
+    /// Share of the variance that the line explains.
+    pub r_squared: f64,
+    /// Chance of such a slope where there is none, by Student's t. It takes the points as independent; neighbours
+    /// in a history resemble each other, so it is a guide rather than an error rate.
+    pub p_value: f64,
+}
+
+impl Line {
+    /// Value at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        self.intercept + self.slope * x
+    }
+}
+
+/// The line through `x` and `y`; `None` with fewer than three points, or where either does not vary.
+pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
+    if x.len() < 3 || x.len() != y.len() {
+        return None;
+    }
+    let (x_mean, y_mean) = (mean(x)?, mean(y)?);
+    let sum = |term: &dyn Fn(f64, f64) -> f64| x.iter().zip(y).map(|(x, y)| term(x - x_mean, y - y_mean)).sum::<f64>();
+    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    let varies = |squares: f64, mean: f64| squares > (mean * f64::EPSILON).powi(2) * x.len() as f64;
+    if !varies(xx, x_mean) || !varies(yy, y_mean) || !xy.is_finite() || !yy.is_finite() {
+        return None;
+    }
+    let slope = xy / xx;
+    let r_squared = (xy * xy / xx / yy).min(1.0);
+    let freedom = (x.len() - 2) as f64;
+    // A perfect fit makes t infinite and the chance zero.
+    let t = (freedom * r_squared / (1.0 - r_squared)).sqrt();
+    let p_value = (2.0 * t_above(t, freedom)).min(1.0);
+    Some(Line { slope, intercept: y_mean - slope * x_mean, r_squared, p_value })
+}

@@ -1,0 +1,87 @@
+//! Synthetic runs with known noise. Each test file uses its own part of this.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, Run, RunId, Samples, Timestamp,
+};
+use rsb_stats::rng::Rng;
+
+/// A moment that never changes.
+pub fn now() -> Timestamp {
+    Timestamp::from_second(1_790_000_000).unwrap()
+}
+
+/// A run called `name` of `benchmarks`.
+pub fn run(name: &str, benchmarks: Vec<BenchmarkResult>) -> Run {
+    let mut run = Run::begin(RunId(name.to_owned()), now(), "quick", "quick", Environment::default());
+    run.benchmarks = benchmarks;
+    run
+}
+
+/// The id of the case called `name`.
+pub fn id(name: &str) -> CaseId {
+    CaseId::from_segments(&["cpu_performance", name, "cpu:0"])
+}
+
+/// A case that ended as `outcome` and has neither samples nor fields.
+pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
+    let reason = (outcome != Outcome::Measured).then(|| Reason::new("rocBLAS", "it is not here", "install it"));
+    BenchmarkResult {
+        benchmark_id: id(name),
+        timestamp: now(),
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: Some(name.to_owned()),
+        outcome,
+        reason,
+        device_type: None,
+        environment: EnvironmentSummary::default(),
+        results: Vec::new(),
+        statistics: None,
+        samples: Vec::new(),
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// A measured case with one list of samples for each of `times_ns`, all of them the same.
+pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
+    let samples = times_ns.iter().zip(0..).map(|(&time, replicate)| Samples {
+        replicate,
+        iters: vec![10; 5],
+        times_ns: vec![time * 10.0; 5],
+    });
+    BenchmarkResult { samples: samples.collect(), ..bare(name, Outcome::Measured) }
+}
+
+/// A measured case with `fields` alone.
+pub fn valued(name: &str, fields: Fields) -> BenchmarkResult {
+    BenchmarkResult { results: vec![fields], ..bare(name, Outcome::Measured) }
+}
+
+/// How a synthetic machine disturbs what runs on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Noise {
+    /// Standard deviation from process to process, as a fraction.
+    pub between: f64,
+    /// Standard deviation from sample to sample within a process.
+    pub within: f64,
+    /// Share of samples that something else makes longer.
+    pub spikes: f64,
+}
+
+/// A measured case of `replicates` processes with 30 samples each, whose true time is `time_ns`.
+pub fn noisy(rng: &mut Rng, name: &str, time_ns: f64, replicates: u32, noise: Noise) -> BenchmarkResult {
+    let samples = (0..replicates).map(|replicate| {
+        let level = time_ns * (noise.between * rng.normal()).exp();
+        let mut samples = Samples::new(replicate);
+        for _ in 0..30 {
+            let mut time = level * (noise.within * rng.normal()).exp();
+            if rng.uniform() < noise.spikes {
+                time *= 1.0 + 1.5 * rng.uniform();
+            }
+            samples.push(8, 8.0 * time);
+        }
+        samples
+    });
+    BenchmarkResult { samples: samples.collect(), ..bare(name, Outcome::Measured) }
+}

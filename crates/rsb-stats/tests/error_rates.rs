@@ -1,0 +1,94 @@
+//! How often the gate is wrong and how often it is right, on synthetic machines whose truth is known.
+
+mod common;
+
+use common::{Noise, noisy, now, run};
+use rsb_model::{Run, Verdict};
+use rsb_stats::rng::Rng;
+use rsb_stats::{Policy, gate};
+
+const CASES: usize = 30;
+
+/// The noise of case `at`: between processes 1 to 3 %, unlike from case to case.
+fn noise(at: usize) -> Noise {
+    Noise { between: 0.01 + 0.02 * at as f64 / (CASES - 1) as f64, within: 0.01, spikes: 0.15 }
+}
+
+/// A suite in which the first `changed` cases take `factor` times as long.
+fn suite(rng: &mut Rng, replicates: u32, changed: usize, factor: f64) -> Vec<Run> {
+    let each = (0..CASES).map(|at| {
+        let time = 1000.0 * (at + 1) as f64 * if at < changed { factor } else { 1.0 };
+        noisy(rng, &format!("case{at:02}"), time, replicates, noise(at))
+    });
+    let benchmarks = each.collect();
+    vec![run("run", benchmarks)]
+}
+
+/// Share of verdicts among the first `of` cases of `rounds` comparisons, and share of suites called Regressed.
+#[derive(Debug)]
+struct Rates {
+    regressed: f64,
+    undecided: f64,
+    suites: f64,
+}
+
+fn rates(seed: u64, rounds: usize, replicates: u32, (changed, factor): (usize, f64)) -> Rates {
+    let mut rng = Rng::new(seed);
+    let (mut regressed, mut undecided, mut suites) = (0, 0, 0);
+    let of = if changed == 0 { CASES } else { changed };
+    for _ in 0..rounds {
+        let baseline = suite(&mut rng, replicates, 0, 1.0);
+        let current = suite(&mut rng, replicates, changed, factor);
+        let result = gate(&baseline, &current, &Policy::default(), &[], now());
+        let count = |verdict| result.comparisons.iter().take(of).filter(|c| c.verdict == verdict).count();
+        regressed += count(Verdict::Regressed);
+        undecided += count(Verdict::Inconclusive);
+        suites += usize::from(result.verdict == Verdict::Regressed);
+    }
+    let all = (rounds * of) as f64;
+    let rates = Rates {
+        regressed: regressed as f64 / all,
+        undecided: undecided as f64 / all,
+        suites: suites as f64 / rounds as f64,
+    };
+    println!("seed {seed}, {replicates} replicates, {changed} cases × {factor}: {rates:?}");
+    rates
+}
+
+#[test]
+fn identical_code_is_called_regressed_in_at_most_one_suite_in_twenty() {
+    let rates = rates(11, 200, 3, (0, 1.0));
+    assert!(rates.regressed <= 0.002 && rates.suites <= 0.05, "{rates:?}");
+}
+
+#[test]
+fn fifteen_percent_is_found() {
+    let rates = rates(12, 100, 3, (5, 1.15));
+    assert!(rates.regressed >= 0.95 && rates.suites >= 0.99, "{rates:?}");
+}
+
+#[test]
+fn a_shift_that_every_case_shares_is_found() {
+    let rates = rates(13, 30, 3, (CASES, 1.2));
+    assert!(rates.regressed >= 0.98, "{rates:?}");
+}
+
+#[test]
+fn eight_percent_under_a_threshold_of_ten_is_seldom_called_regressed() {
+    let rates = rates(14, 100, 5, (1, 1.08));
+    assert!(rates.regressed <= 0.02, "{rates:?}");
+}
+
+#[test]
+fn unchanged_suites_seldom_end_without_a_verdict() {
+    let rates = rates(15, 100, 5, (0, 1.0));
+    assert!(rates.undecided <= 0.002, "{rates:?}");
+}
+
+#[test]
+fn one_run_a_side_gives_no_false_alarm_and_still_finds_half() {
+    let quiet = rates(16, 200, 1, (0, 1.0));
+    assert!(quiet.suites <= 0.05, "{quiet:?}");
+    let slow = rates(17, 50, 1, (10, 1.5));
+    assert!(slow.regressed >= 0.95, "up to half of the cases may have changed: {slow:?}");
+}

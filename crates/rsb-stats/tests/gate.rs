@@ -1,0 +1,300 @@
+//! The gate's rules, each with the case that shows it.
+
+mod common;
+
+use std::slice::from_ref;
+
+use common::{bare, id, now, run, steady, valued};
+use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
+use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Samples, Verdict};
+use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
+use rsb_stats::{Policy, exit_code, gate};
+
+const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
+
+fn compared(baseline: Vec<BenchmarkResult>, current: Vec<BenchmarkResult>, policy: &Policy) -> ComparisonResult {
+    gate(&[run("before", baseline)], &[run("after", current)], policy, &[], now())
+}
+
+fn one(baseline: BenchmarkResult, current: BenchmarkResult) -> Comparison {
+    let result = compared(vec![baseline], vec![current], &Policy::default());
+    assert_eq!(result.comparisons.len(), 1, "{result:#?}");
+    result.comparisons[0].clone()
+}
+
+fn times(factor: f64) -> BenchmarkResult {
+    steady("gemm", &BASE.map(|time| time * factor))
+}
+
+#[track_caller]
+fn check(comparison: &Comparison, verdict: Verdict, code: ReasonCode) {
+    assert_eq!((comparison.verdict, comparison.reason_code), (verdict, code), "{comparison:#?}");
+}
+
+#[test]
+fn the_change_decides_by_the_table() {
+    for (factor, verdict, code, status, exit) in [
+        (1.0, Verdict::Unchanged, ReasonCode::WithinNoise, ChangeStatus::Unchanged, 0),
+        (1.04, Verdict::Unchanged, ReasonCode::BelowThreshold, ChangeStatus::Unchanged, 0),
+        (1.08, Verdict::Unchanged, ReasonCode::BelowThreshold, ChangeStatus::Degraded, 0),
+        (1.15, Verdict::Regressed, ReasonCode::AboveThreshold, ChangeStatus::Degraded, 3),
+        (0.93, Verdict::Unchanged, ReasonCode::BelowThreshold, ChangeStatus::Improved, 0),
+        (0.80, Verdict::Improved, ReasonCode::BetterThanThreshold, ChangeStatus::Improved, 0),
+    ] {
+        let result = compared(vec![times(1.0)], vec![times(factor)], &Policy::default());
+        let comparison = &result.comparisons[0];
+        check(comparison, verdict, code);
+        assert_eq!(comparison.change_status, Some(status), "{factor}");
+        assert_eq!((result.verdict, exit_code(&result)), (verdict, exit), "{factor}");
+        let [low, high] = comparison.confidence_interval.unwrap();
+        let difference = comparison.difference_percent.unwrap();
+        assert!(low < difference && difference < high, "{comparison:#?}");
+        assert!((difference - 100.0 * (factor - 1.0)).abs() < 1e-6);
+        assert!((comparison.baseline_value.unwrap() - 0.001).abs() < 1e-6, "milliseconds");
+    }
+}
+
+#[test]
+fn a_sentence_says_what_happened() {
+    for (factor, sentence) in [
+        (1.15, "15 % slower (95 % interval 12.4 to 17.6 %), above the threshold of 10 %"),
+        (0.8, "20 % faster (95 % interval 18.2 to 21.8 %), beyond the threshold of 10 %"),
+        (1.04, "4 % slower (95 % interval 1.7 to 6.4 %), a clear change below the threshold of 10 %"),
+        (1.0, "0 % slower (95 % interval -2.2 to 2.3 %), within the noise"),
+    ] {
+        assert_eq!(one(times(1.0), times(factor)).reason, sentence);
+    }
+}
+
+#[test]
+fn a_case_without_a_verdict_is_never_green() {
+    use ReasonCode::{CaseFailed, CaseSimulated, CaseSkipped, TooFewSamples, UnlikeUnit, Unreadable};
+    use Verdict::{Inconclusive, NotComparable};
+    let unreadable = |times_ns: Vec<f64>, iters: Vec<u64>| BenchmarkResult {
+        samples: vec![Samples { replicate: 0, iters, times_ns }],
+        ..bare("gemm", Outcome::Measured)
+    };
+    let simulated = BenchmarkResult { device_type: Some(DeviceType::Simulated), ..times(1.0) };
+    let other_unit =
+        BenchmarkResult { statistics: Some(Statistics { unit: "s".into(), ..Statistics::default() }), ..times(1.0) };
+    let known_unit =
+        BenchmarkResult { statistics: Some(Statistics { unit: "ms".into(), ..Statistics::default() }), ..times(1.0) };
+    for (baseline, current, verdict, code) in [
+        (times(1.0), bare("gemm", Outcome::Failed), Inconclusive, CaseFailed),
+        (times(1.0), bare("gemm", Outcome::Skipped), Inconclusive, CaseSkipped),
+        (times(1.0), bare("gemm", Outcome::Simulated), NotComparable, CaseSimulated),
+        (times(1.0), simulated.clone(), NotComparable, CaseSimulated),
+        (simulated.clone(), simulated, NotComparable, CaseSimulated),
+        (times(1.0), unreadable(vec![f64::NAN], vec![1]), Inconclusive, Unreadable),
+        (times(1.0), unreadable(vec![-5.0], vec![1]), Inconclusive, Unreadable),
+        (times(1.0), unreadable(vec![5.0], vec![]), Inconclusive, Unreadable),
+        (times(1.0), unreadable(vec![], vec![]), Inconclusive, Unreadable),
+        (unreadable(vec![0.0], vec![1]), times(1.0), Inconclusive, Unreadable),
+        (bare("gemm", Outcome::Measured), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
+        (times(1.0), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
+        (bare("gemm", Outcome::Measured), times(1.0), Inconclusive, Unreadable),
+        (known_unit, other_unit, NotComparable, UnlikeUnit),
+        (steady("gemm", &[1000.0]), steady("gemm", &[1000.0]), Inconclusive, TooFewSamples),
+    ] {
+        let result = compared(vec![baseline], vec![current], &Policy::default());
+        let [comparison] = result.comparisons.as_slice() else { panic!("{result:#?}") };
+        check(comparison, verdict, code);
+        assert_eq!((comparison.change_status, exit_code(&result)), (None, 4), "{code:?}");
+        assert_eq!(result.summary.overall_status, OverallStatus::Warning);
+        assert!(!comparison.reason.is_empty());
+    }
+}
+
+#[test]
+fn a_vanished_case_has_no_verdict_and_a_new_one_changes_nothing() {
+    let result = compared(vec![times(1.0), steady("copy", &BASE)], vec![times(1.0)], &Policy::default());
+    assert_eq!((result.missing.clone(), exit_code(&result)), (vec![id("copy")], 4));
+    check(&result.comparisons[1], Verdict::Inconclusive, ReasonCode::Missing);
+    let result = compared(vec![times(1.0)], vec![times(1.0), steady("copy", &BASE)], &Policy::default());
+    assert_eq!((result.new.clone(), exit_code(&result)), (vec![id("copy")], 0));
+    assert_eq!(result.comparisons.len(), 1);
+}
+
+#[test]
+fn what_the_baseline_did_not_measure_is_not_expected() {
+    for outcome in [Outcome::Skipped, Outcome::Failed] {
+        let before = vec![times(1.0), bare("copy", outcome)];
+        let result = compared(before.clone(), vec![times(1.0), bare("copy", outcome)], &Policy::default());
+        assert_eq!((result.comparisons.len(), exit_code(&result)), (1, 0));
+        let result = compared(before, vec![times(1.0), steady("copy", &BASE)], &Policy::default());
+        assert_eq!(result.new, [id("copy")], "measured for the first time");
+    }
+}
+
+#[test]
+fn nothing_to_compare_is_no_verdict() {
+    let skipped = || vec![bare("gemm", Outcome::Skipped)];
+    for (before, after) in [(vec![], vec![]), (vec![], vec![times(1.0)]), (skipped(), skipped())] {
+        let result = compared(before, after, &Policy::default());
+        assert_eq!((result.verdict, exit_code(&result)), (Verdict::Inconclusive, 4));
+    }
+    assert_eq!(exit_code(&gate(&[], &[], &Policy::default(), &[], now())), 4);
+}
+
+#[test]
+fn another_machine_is_named_and_factors_can_be_compared_across() {
+    let before = run("before", vec![times(1.0)]);
+    let mut after = before.clone();
+    after.environment.rocm = Some("7.2.4".into());
+    let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &[], now());
+    check(&result.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeMachine);
+    assert_eq!((result.verdict, exit_code(&result)), (Verdict::NotComparable, 4));
+    assert_eq!(
+        result.comparisons[0].reason,
+        "another machine: rocm (none before, 7.2 now) differs; save a new baseline, or compare --across rocm"
+    );
+    let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &["rocm".into()], now());
+    assert_eq!(exit_code(&result), 0);
+    after.environment.gpus.push(rsb_model::environment::Gpu::default());
+    let result = gate(from_ref(&before), &[before.clone(), after], &Policy::default(), &["rocm".into()], now());
+    assert!(result.comparisons[0].reason.contains("gpu_count (0 before, 1 now)"), "{}", result.comparisons[0].reason);
+    let vulkan = |kind| BenchmarkResult { device_type: Some(kind), ..times(1.0) };
+    check(&one(vulkan(DeviceType::Cpu), vulkan(DeviceType::Gpu)), Verdict::NotComparable, ReasonCode::UnlikeMachine);
+}
+
+#[test]
+fn several_runs_of_a_side_are_replicates() {
+    let runs = |factor: f64| BASE.map(|time| run("one", vec![steady("gemm", &[time * factor])]));
+    let result = gate(&runs(1.0), &runs(1.15), &Policy::default(), &[], now());
+    check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
+    let mut broken = runs(1.0);
+    broken[2].benchmarks[0] = bare("gemm", Outcome::Failed);
+    let result = gate(&runs(1.0), &broken, &Policy::default(), &[], now());
+    check(&result.comparisons[0], Verdict::Inconclusive, ReasonCode::CaseFailed);
+}
+
+#[test]
+fn two_lists_of_one_process_are_one_replicate() {
+    let mut doubled = steady("gemm", &[1000.0]);
+    doubled.samples.push(doubled.samples[0].clone());
+    check(&one(doubled.clone(), doubled), Verdict::Inconclusive, ReasonCode::TooFewSamples);
+}
+
+#[test]
+fn one_run_a_side_borrows_from_ten_cases() {
+    let suite = |factor: f64, count: usize| -> Vec<BenchmarkResult> {
+        let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 11) as f64 - 5.0) / 5.0;
+        (0..count).map(|at| steady(&format!("case{at}"), &[1000.0 * wobble(at).powf(factor) * factor])).collect()
+    };
+    let result = compared(suite(1.0, 9), suite(1.3, 9), &Policy::default());
+    assert!(result.comparisons.iter().all(|c| c.reason_code == ReasonCode::TooFewSamples));
+    let result = compared(suite(1.0, 10), suite(1.0, 10), &Policy::default());
+    assert_eq!(exit_code(&result), 0, "ratios that do not vary at all must not break it");
+    let result = compared(suite(1.0, 12), suite(1.3, 12), &Policy::default());
+    let regressed = result.comparisons.iter().filter(|c| c.verdict == Verdict::Regressed).count();
+    assert!(result.comparisons[0].reason.ends_with("it rests on one process a side, so repeat it with replicates"));
+    assert_eq!(regressed, 12, "a shift that all share is not taken out: {:#?}", result.comparisons);
+}
+
+#[test]
+fn figures_that_do_not_vary_are_compared_by_value() {
+    let fields = |error: f64, memory: f64| Fields::new().with("accuracy_error", error).with("memory_used_mb", memory);
+    let case = |error, memory| BenchmarkResult { results: vec![fields(error, memory)], ..times(1.0) };
+    let result = compared(vec![case(1e-7, 100.0)], vec![case(2e-7, 150.0)], &Policy::default());
+    let told: Vec<_> = result.comparisons.iter().map(|c| (c.metric.as_str(), c.verdict, c.reason.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("time_ms", Verdict::Unchanged, "0 % slower (95 % interval -2.2 to 2.3 %), within the noise"),
+            ("memory_used_mb", Verdict::Regressed, "150 MB after 100: worse by the threshold of 10 % or more"),
+            ("accuracy_error", Verdict::Unchanged, "2e-7 after 1e-7: a change too small to count"),
+        ]
+    );
+    let result = compared(vec![case(1e-7, 100.0)], vec![times(1.0)], &Policy::default());
+    assert_eq!(exit_code(&result), 4, "a metric that vanished has no verdict");
+    let null = BenchmarkResult { results: vec![fields(f64::NAN, 100.0)], ..times(1.0) };
+    let result = compared(vec![case(1e-7, 100.0)], vec![null], &Policy::default());
+    check(&result.comparisons[2], Verdict::Inconclusive, ReasonCode::Unreadable);
+}
+
+#[test]
+fn results_without_samples_are_compared_by_a_common_metric() {
+    let rate = |value: f64| run("one", vec![valued("serve", Fields::new().with("tokens_per_second", value))]);
+    let side = |factor: f64| BASE.map(|value| rate(value * factor));
+    let result = gate(&side(1.0), &side(0.85), &Policy::default(), &[], now());
+    let comparison = &result.comparisons[0];
+    check(comparison, Verdict::Regressed, ReasonCode::AboveThreshold);
+    assert_eq!(comparison.metric, "tokens_per_second");
+    assert!((comparison.difference_percent.unwrap() + 15.0).abs() < 1e-6);
+    assert_eq!(comparison.reason, "15 % lower (95 % interval 13.1 to 16.9 %), above the threshold of 10 %");
+    let [low, high] = comparison.confidence_interval.unwrap();
+    assert!(low < -15.0 && -15.0 < high);
+    let result = gate(&side(1.0), &side(0.0), &Policy::default(), &[], now());
+    check(&result.comparisons[0], Verdict::Inconclusive, ReasonCode::Unreadable);
+    let other = [run("two", vec![valued("serve", Fields::new().with("ttft_ms", 3.0))])];
+    let result = gate(&side(1.0), &other, &Policy::default(), &[], now());
+    check(&result.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeUnit);
+}
+
+#[test]
+fn the_policy_sets_thresholds_and_leaves_out() {
+    let mut policy = Policy::default();
+    let strict = Override { id: Some("*/gemm/*".into()), metric: Some("time_ms".into()), percent: 5.0 };
+    policy.add_override("threshold[0]", strict).unwrap();
+    let result = compared(vec![times(1.0)], vec![times(1.08)], &policy);
+    check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
+    assert!((result.comparisons[0].threshold_percent - 5.0).abs() < 1e-9);
+    policy.ignore_metric("ignore.metrics[0]", "time_ms".into()).unwrap();
+    assert!(compared(vec![times(1.0)], vec![times(2.0)], &policy).comparisons.is_empty());
+    let mut policy = Policy::default();
+    policy.ignore_cases("ignore.cases[0]", "*/gemm/*".into()).unwrap();
+    let result = compared(vec![times(1.0), steady("copy", &BASE)], vec![steady("copy", &BASE)], &policy);
+    assert_eq!((result.missing.len(), result.comparisons.len(), exit_code(&result)), (0, 1, 0));
+}
+
+#[test]
+fn targets_are_shown_and_fail_only_when_asked_to() {
+    let target = |value, effect| Target {
+        id_pattern: "*/gemm/*".into(),
+        metric: "gflops".into(),
+        op: TargetOp::Above,
+        value,
+        effect,
+    };
+    let case = BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
+    for (value, effect, passed, exit) in [
+        (100.0, TargetEffect::Fail, true, 0),
+        (120.0, TargetEffect::Show, false, 0),
+        (120.0, TargetEffect::Fail, false, 3),
+    ] {
+        let mut policy = Policy::default();
+        policy.add_target("target[0]", target(value, effect)).unwrap();
+        let result = compared(vec![case.clone()], vec![case.clone()], &policy);
+        let check = &result.threshold_checks[0];
+        assert_eq!((check.passed, exit_code(&result)), (Some(passed), exit));
+        assert_eq!(
+            (check.actual.as_str(), check.name.as_str()),
+            ("104.2 GFLOP/s", "gflops of cpu_performance/gemm/cpu:0")
+        );
+        assert_eq!(check.expected, format!("> {value} GFLOP/s"));
+        assert_eq!(result.summary.overall_status == OverallStatus::Healthy, passed);
+    }
+    let mut policy = Policy::default();
+    policy.add_target("target[0]", target(1.0, TargetEffect::Show)).unwrap();
+    let result = compared(vec![steady("copy", &BASE)], vec![steady("copy", &BASE)], &policy);
+    assert_eq!((result.threshold_checks[0].passed, exit_code(&result)), (None, 0));
+}
+
+#[test]
+fn the_summary_counts_and_puts_the_worst_first() {
+    let suite = |factors: [f64; 5]| -> Vec<BenchmarkResult> {
+        factors.iter().enumerate().map(|(at, f)| steady(&format!("case{at}"), &BASE.map(|time| time * f))).collect()
+    };
+    let result = compared(suite([1.0; 5]), suite([1.0, 1.15, 1.5, 0.5, 0.8]), &Policy::default());
+    let summary = &result.summary;
+    assert_eq!(
+        (summary.total_improved, summary.total_degraded, summary.total_unchanged, summary.total_no_verdict),
+        (2, 2, 1, 0)
+    );
+    let changes: Vec<_> = summary.significant_changes.iter().map(|c| (c.change_percent.round(), c.severity)).collect();
+    let expected =
+        [(50.0, Severity::Critical), (15.0, Severity::Warning), (-50.0, Severity::Info), (-20.0, Severity::Info)];
+    assert_eq!(changes, expected);
+    assert_eq!((summary.overall_status, exit_code(&result)), (OverallStatus::Critical, 3));
+    assert_eq!(result.comparison_id, "after-vs-before-1790000000");
+}

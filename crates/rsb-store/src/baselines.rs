@@ -1,0 +1,419 @@
+//! Committed baselines: `<folder>/<fingerprint slug>/<name>.json`, small and stable enough to be reviewed like code.
+//!
+//! The machine is written once, and each replicate keeps few samples (see [`crate::compact`]).
+
+use std::path::{Path, PathBuf};
+
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::{Environment, Fingerprint, Run, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::compact::compact_run;
+use crate::error::{ReadError, StoreError};
+use crate::{document, files, read};
+
+/// What later runs are judged against.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Baseline {
+    /// See [`rsb_model::format`].
+    pub format_version: u32,
+    /// Its name; by default that of the suite.
+    pub name: String,
+    /// When it was saved.
+    pub created: Timestamp,
+    /// The machine, as far as it decides comparability; computed from `environment`.
+    pub fingerprint: Fingerprint,
+    /// The machine.
+    pub environment: Environment,
+    /// The commit measured.
+    pub commit: Option<String>,
+    /// Regressions that a person has accepted.
+    pub accepted: Vec<Accepted>,
+    /// One for each run that it was made of; each is a replicate. On disk they are without the machine.
+    #[serde(serialize_with = "without_environment")]
+    pub runs: Vec<Run>,
+}
+
+/// What a file that one side of a comparison names may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recorded {
+    /// A run.
+    Run(Box<Run>),
+    /// A baseline.
+    Baseline(Box<Baseline>),
+}
+
+/// The run or baseline in `path`: a baseline has a list `runs`, a run has a list `benchmarks`.
+///
+/// # Errors
+/// As [`read::read_run`] and [`Baseline::read`].
+pub fn read_recorded(path: &Path) -> Result<Recorded, ReadError> {
+    let document = read::read_document(path)?;
+    if document.get("runs").is_some_and(Value::is_array) {
+        return Ok(Recorded::Baseline(Box::new(Baseline::from_document(path, document)?)));
+    }
+    Ok(Recorded::Run(Box::new(read::run_from(path, document)?)))
+}
+
+/// A regression that a person has accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The case, or a pattern over case ids with `*` and `?`.
+    pub id: String,
+    /// The metric; every metric of the case when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Why it is accepted.
+    pub why: String,
+    /// When.
+    pub since: Timestamp,
+}
+
+/// A baseline in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineInfo {
+    /// Its name.
+    pub name: String,
+    /// The folder of its machine.
+    pub slug: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it holds, or why it cannot be read.
+    pub contents: Result<BaselineContents, String>,
+}
+
+/// What a baseline in a list holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaselineContents {
+    /// When it was saved.
+    pub created: Timestamp,
+    /// The commit measured.
+    pub commit: Option<String>,
+    /// Runs that it was made of.
+    pub runs: usize,
+    /// Cases, each counted once.
+    pub cases: usize,
+}
+
+impl Baseline {
+    /// A baseline of `runs`, made compact.
+    ///
+    /// # Errors
+    /// When there is no run, the runs are of unlike machines, or `name` cannot be the name of a file.
+    pub fn new(name: &str, created: Timestamp, runs: &[Run]) -> Result<Self, StoreError> {
+        files::check_name(name)?;
+        let problem = |problem: String| StoreError::NotABaseline { problem };
+        let first = runs.first().ok_or_else(|| problem("there is none; name at least one".to_owned()))?;
+        let fingerprint = Fingerprint::of(&first.environment);
+        for run in runs {
+            let differences = fingerprint.differences(&Fingerprint::of(&run.environment), &[]);
+            if let Some(found) = differences.first() {
+                let (old, new) = (&found.baseline, &found.current);
+                let (id, field) = (&run.run_id, &found.field);
+                return Err(problem(format!("{field} is {old} in {}, {new} in {id}; leave one out", first.run_id)));
+            }
+        }
+        Ok(Self {
+            format_version: FORMAT_VERSION,
+            name: name.to_owned(),
+            created,
+            fingerprint,
+            environment: Environment { state: None, ..first.environment.clone() },
+            commit: first.environment.git.as_ref().map(|git| git.commit.clone()),
+            accepted: Vec::new(),
+            runs: runs.iter().map(compact_run).collect(),
+        })
+    }
+
+    /// Its runs, as the gate takes them.
+    pub fn into_runs(self) -> Vec<Run> {
+        self.runs
+    }
+
+    /// The baseline in `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not JSON, is of a newer format, or is not a baseline. Never because of one case in it.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::from_document(path, read::read_document(path)?)
+    }
+
+    fn from_document(path: &Path, document: Value) -> Result<Self, ReadError> {
+        let wire: Wire = serde_json::from_value(document).map_err(|error| read::shape(path, "a baseline", &error))?;
+        let mut runs = Vec::new();
+        for mut document in wire.runs {
+            if let Value::Object(run) = &mut document {
+                let state = run.remove("state").and_then(|state| serde_json::from_value(state).ok());
+                let environment = Environment { state, ..wire.environment.clone() };
+                let environment = serde_json::to_value(environment);
+                run.insert("environment".to_owned(), environment.map_err(|e| read::shape(path, "a baseline", &e))?);
+                run.insert("format_version".to_owned(), wire.format_version.into());
+            }
+            runs.push(read::run_from(path, document)?);
+        }
+        Ok(Self {
+            format_version: wire.format_version,
+            name: wire.name,
+            created: wire.created,
+            fingerprint: Fingerprint::of(&wire.environment),
+            environment: wire.environment,
+            commit: wire.commit,
+            accepted: wire.accepted,
+            runs,
+        })
+    }
+}
+
+/// A baseline as it is on disk.
+#[derive(Deserialize)]
+struct Wire {
+    format_version: u32,
+    name: String,
+    created: Timestamp,
+    environment: Environment,
+    commit: Option<String>,
+    #[serde(default)]
+    accepted: Vec<Accepted>,
+    runs: Vec<Value>,
+}
+
+/// The machine is written once. What differs between runs is only how it was at the time.
+fn without_environment<S: serde::Serializer>(runs: &[Run], serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::{Error as _, SerializeSeq as _};
+    let mut list = serializer.serialize_seq(Some(runs.len()))?;
+    for run in runs {
+        list.serialize_element(&wire_run(run).map_err(S::Error::custom)?)?;
+    }
+    list.end()
+}
+
+fn wire_run(run: &Run) -> serde_json::Result<Value> {
+    let mut document = serde_json::to_value(run)?;
+    let Value::Object(fields) = &mut document else { return Ok(document) };
+    fields.shift_remove("format_version");
+    fields.shift_remove("environment");
+    let mut cases = fields.shift_remove("benchmarks").unwrap_or_default();
+    for case in cases.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        // Compacting left nothing in it.
+        case.shift_remove("environment");
+    }
+    if let Some(state) = &run.environment.state {
+        fields.insert("state".to_owned(), serde_json::to_value(state)?);
+    }
+    fields.insert("benchmarks".to_owned(), cases);
+    Ok(document)
+}
+
+/// A folder of baselines.
+#[derive(Debug, Clone)]
+pub struct Baselines {
+    folder: PathBuf,
+}
+
+impl Baselines {
+    /// The baselines in `folder`, which may be missing until one is saved.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Where a baseline called `name` of the machine `fingerprint` is or would be.
+    pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
+        self.folder.join(fingerprint.slug()).join(format!("{name}.json"))
+    }
+
+    /// Saves `baseline`, over the one of that name and machine.
+    ///
+    /// # Errors
+    /// When it cannot be written, or its name cannot be the name of a file.
+    pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, StoreError> {
+        files::check_name(&baseline.name)?;
+        let path = self.path_of(&baseline.fingerprint, &baseline.name);
+        let text = document::to_text(baseline).map_err(|error| StoreError::write(&path, error.into()))?;
+        files::write_atomically(&path, &text)?;
+        Ok(path)
+    }
+
+    /// The baseline that `name` means: a path, `slug/name`, or a name. Of several machines' baselines of one name,
+    /// that of `fingerprint`; where that machine has none, the only one there is, so that the gate can say in what
+    /// the machines differ.
+    ///
+    /// # Errors
+    /// When there is none, there are several, or it cannot be read.
+    pub fn load(&self, name: &str, fingerprint: Option<&Fingerprint>) -> Result<Baseline, StoreError> {
+        Ok(Baseline::read(&self.find(name, fingerprint)?)?)
+    }
+
+    /// The file of the baseline that `name` means, as in [`Baselines::load`].
+    ///
+    /// # Errors
+    /// When there is none, or there are several.
+    pub fn find(&self, name: &str, fingerprint: Option<&Fingerprint>) -> Result<PathBuf, StoreError> {
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(path.to_owned());
+        }
+        let unknown = || StoreError::UnknownBaseline { name: name.to_owned(), folder: self.folder.clone() };
+        let (slug, stem) = name.split_once('/').map_or((None, name), |(slug, stem)| (Some(slug), stem));
+        files::check_name(stem).map_err(|_| unknown())?;
+        if let Some(own) = fingerprint.filter(|_| slug.is_none()).map(|own| self.path_of(own, stem))
+            && own.is_file()
+        {
+            return Ok(own);
+        }
+        let mut found = self.files();
+        found.retain(|(folder, file, _)| file == stem && slug.is_none_or(|slug| slug == folder));
+        match found.as_slice() {
+            [(_, _, path)] => Ok(path.clone()),
+            [] => Err(unknown()),
+            several => Err(StoreError::AmbiguousBaseline {
+                name: name.to_owned(),
+                choices: several.iter().map(|(slug, name, _)| format!("{slug}/{name}")).collect(),
+            }),
+        }
+    }
+
+    /// Every baseline, by machine and name. One that cannot be read is listed with the reason.
+    pub fn list(&self) -> Vec<BaselineInfo> {
+        self.files().into_iter().map(|(slug, name, path)| info(slug, name, path)).collect()
+    }
+
+    /// Machine, name and path of every file.
+    fn files(&self) -> Vec<(String, String, PathBuf)> {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.sort();
+        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
+        folders.iter().flat_map(|folder| files::files_in(folder, ".json")).map(named).collect()
+    }
+}
+
+fn info(slug: String, name: String, path: PathBuf) -> BaselineInfo {
+    let contents = Baseline::read(&path).map_err(|error| error.to_string()).map(|baseline| {
+        let ids = baseline.runs.iter().flat_map(|run| &run.benchmarks).map(|result| &result.benchmark_id);
+        BaselineContents {
+            created: baseline.created,
+            commit: baseline.commit.clone(),
+            runs: baseline.runs.len(),
+            cases: ids.collect::<std::collections::BTreeSet<_>>().len(),
+        }
+    });
+    BaselineInfo { name, slug, path, contents }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{machine, measured, moment, run, skipped};
+    use rsb_model::{MachineState, Outcome};
+
+    fn folder() -> (tempfile::TempDir, Baselines) {
+        let folder = tempfile::tempdir().unwrap();
+        let baselines = Baselines::new(&folder.path().join("baselines"));
+        (folder, baselines)
+    }
+
+    fn of(cores: u32) -> Run {
+        let mut environment = machine(cores);
+        environment.state = Some(MachineState { load_average: Some(0.5), ..MachineState::default() });
+        Run { environment, benchmarks: vec![measured("b", 2.0), skipped("c"), measured("a", 1.0)], ..run("x", 0) }
+    }
+
+    fn baseline(name: &str, cores: u32) -> Baseline {
+        let second = Run { run_id: rsb_model::RunId("y".to_owned()), ..of(cores) };
+        Baseline::new(name, moment(100), &[of(cores), second]).unwrap()
+    }
+
+    #[test]
+    fn a_saved_baseline_comes_back_as_it_was() {
+        let (_folder, baselines) = folder();
+        let accepted =
+            Accepted { id: "*/a".to_owned(), metric: None, why: "a known cost".to_owned(), since: moment(1) };
+        let saved = Baseline { accepted: vec![accepted], ..baseline("quick", 2) };
+        let path = baselines.save(&saved).unwrap();
+        assert!(path.ends_with(format!("{}/quick.json", Fingerprint::of(&machine(2)).slug())), "{}", path.display());
+        assert_eq!(Baseline::read(&path).unwrap(), saved);
+        assert_eq!(read_recorded(&path).unwrap(), Recorded::Baseline(Box::new(saved.clone())));
+        let run_path = path.with_file_name("run.json");
+        crate::journal::write_run(&run_path, &of(2)).unwrap();
+        assert_eq!(read_recorded(&run_path).unwrap(), Recorded::Run(Box::new(of(2))));
+        let runs = saved.into_runs();
+        assert_eq!(runs.len(), 2);
+        assert_eq!(runs[0].environment.state.as_ref().and_then(|state| state.load_average), Some(0.5));
+        let ids: Vec<_> = runs[1].benchmarks.iter().map(|result| result.benchmark_id.as_str()).collect();
+        assert!(ids.is_sorted() && ids.len() == 3);
+    }
+
+    #[test]
+    fn a_baseline_is_small_and_stable() {
+        let (_folder, baselines) = folder();
+        let path = baselines.save(&baseline("quick", 2)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("\"cpu\": {").count(), 1, "the machine is written once");
+        assert!(text.lines().count() < 180, "{text}");
+        let again = Baseline::read(&path).unwrap();
+        baselines.save(&again).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        let one_changed = {
+            let mut runs = [of(2)];
+            runs[0].benchmarks[0] = measured("b", 2.5);
+            runs
+        };
+        let changed = document::to_text(&Baseline::new("quick", moment(100), &one_changed).unwrap()).unwrap();
+        let old = document::to_text(&Baseline::new("quick", moment(100), &[of(2)]).unwrap()).unwrap();
+        let differing = old.lines().zip(changed.lines()).filter(|(old, new)| old != new).count();
+        assert_eq!(differing, 2, "the figures of the case, and its samples");
+    }
+
+    #[test]
+    fn names_find_this_machines_baseline_first() {
+        let (folder, baselines) = folder();
+        let (small, large) = (Fingerprint::of(&machine(2)), Fingerprint::of(&machine(64)));
+        assert!(matches!(baselines.load("quick", None), Err(StoreError::UnknownBaseline { .. })));
+        let path = baselines.save(&baseline("quick", 2)).unwrap();
+        let cores = |name: &str, fingerprint| {
+            baselines.load(name, fingerprint).map(|found| found.environment.cpu.unwrap().usable_cores)
+        };
+        assert_eq!(cores("quick", Some(&large)).unwrap(), 2, "the only one there is, for the gate to refuse");
+        baselines.save(&baseline("quick", 64)).unwrap();
+        assert_eq!(cores("quick", Some(&small)).unwrap(), 2);
+        assert_eq!(cores("quick", Some(&large)).unwrap(), 64);
+        assert!(
+            matches!(cores("quick", None), Err(StoreError::AmbiguousBaseline { choices, .. }) if choices.len() == 2)
+        );
+        assert_eq!(cores(&format!("{}/quick", large.slug()), Some(&small)).unwrap(), 64);
+        assert_eq!(cores(path.to_str().unwrap(), Some(&large)).unwrap(), 2);
+        assert!(matches!(cores("../../etc/passwd", None), Err(StoreError::UnknownBaseline { .. })));
+        assert!(baselines.save(&Baseline { name: "../x".to_owned(), ..baseline("x", 2) }).is_err());
+        std::fs::write(folder.path().join("baselines/README.md"), "not a baseline").unwrap();
+        std::fs::write(path.with_file_name("broken.json"), "{").unwrap();
+        let list = baselines.list();
+        assert_eq!(list.len(), 3);
+        let broken = list.iter().find(|info| info.name == "broken").unwrap();
+        assert!(broken.contents.as_ref().is_err_and(|problem| problem.contains("broken.json")));
+        let good = list.iter().find(|info| info.slug == small.slug() && info.name == "quick").unwrap();
+        assert_eq!(good.contents.as_ref().map(|contents| (contents.runs, contents.cases)), Ok((2, 3)));
+    }
+
+    #[test]
+    fn runs_of_unlike_machines_make_no_baseline() {
+        let error = Baseline::new("quick", moment(0), &[of(2), of(64)]).unwrap_err().to_string();
+        assert!(error.contains("usable_cores is 2 in x, 64 in x"), "{error}");
+        assert!(Baseline::new("quick", moment(0), &[]).is_err());
+    }
+
+    #[test]
+    fn a_baseline_that_is_not_whole_is_refused_and_one_bad_case_is_not() {
+        let mut document = serde_json::to_value(baseline("quick", 2)).unwrap();
+        document["runs"][0]["benchmarks"][0]["results"] = Value::from(1);
+        let read = Baseline::from_document(Path::new("b.json"), document.clone()).unwrap();
+        assert_eq!(read.runs[0].benchmarks[0].outcome, Outcome::Failed);
+        assert_eq!(read.runs[0].benchmarks[1].outcome, Outcome::Measured);
+        document["runs"][1] = Value::from(1);
+        assert!(Baseline::from_document(Path::new("b.json"), document).is_err());
+        let (_folder, baselines) = folder();
+        let path = baselines.save(&Baseline { format_version: 99, ..baseline("quick", 2) }).unwrap();
+        assert!(Baseline::read(&path).unwrap_err().to_string().contains("99 is newer"));
+    }
+}

@@ -1,0 +1,242 @@
+//! What can go wrong with files, and what a reader should be told although nothing went wrong.
+//!
+//! The text of an error is whole: it names the file, the cause and the cure.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rsb_model::format::FormatError;
+
+/// Why something could not be stored or found.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk is full, or the folder cannot be written.
+    #[error("cannot write `{}`: {source}; {cure}", path.display())]
+    Write {
+        /// What should have been written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+        /// What the reader can do about it.
+        cure: &'static str,
+    },
+    /// A path that should be a folder.
+    #[error("`{}` is not a folder; name the folder that holds `runs/`", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A name that cannot be the name of a file.
+    #[error(
+        "`{name}` cannot be a name here; use letters, digits, `.`, `_` and `-`, at most 120, not beginning with `.`"
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// The database was written by a later program.
+    #[error(
+        "`{}` has schema version {found}, newer than {known}, the newest that this program reads; update \
+         rusty-stack-bench, or use another folder with --results-dir",
+        path.display()
+    )]
+    NewerDatabase {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest that this program reads.
+        known: i64,
+    },
+    /// The index does not answer.
+    #[error("the index `{}` does not answer: {source}; remove it: it is rebuilt from the run files", path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A file that cannot be used.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No run has such an id.
+    #[error("there is no run `{text}` in `{}`; `rusty-stack-bench history` lists the runs", folder.display())]
+    UnknownRun {
+        /// What was asked for.
+        text: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// Several runs have ids that begin so.
+    #[error("`{text}` begins the ids of several runs ({}); give more of the id", matches.join(", "))]
+    AmbiguousRun {
+        /// What was asked for.
+        text: String,
+        /// The first of those that match.
+        matches: Vec<String>,
+    },
+    /// No baseline has such a name.
+    #[error(
+        "there is no baseline `{name}` in `{}`; `rusty-stack-bench baseline list` lists them, \
+         `rusty-stack-bench baseline save` saves one",
+        folder.display()
+    )]
+    UnknownBaseline {
+        /// What was asked for.
+        name: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// Several machines have a baseline of that name, and none is this one.
+    #[error("several machines have a baseline `{name}`; name one of {}", choices.join(", "))]
+    AmbiguousBaseline {
+        /// What was asked for.
+        name: String,
+        /// `folder/name` of each.
+        choices: Vec<String>,
+    },
+    /// The runs of a baseline are of unlike machines, or there is none.
+    #[error("these runs cannot make a baseline: {problem}")]
+    NotABaseline {
+        /// Why not, and the cure.
+        problem: String,
+    },
+}
+
+impl StoreError {
+    /// The error for `source` at `path`, with the cure that fits its kind.
+    pub fn write(path: &Path, source: io::Error) -> Self {
+        let cure = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space, or choose another folder with --results-dir"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "make the folder writable, or choose another with --results-dir"
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                "move the file that is in the way, or choose another folder with --results-dir"
+            }
+            _ => "choose another folder with --results-dir",
+        };
+        Self::Write { path: path.to_owned(), source, cure }
+    }
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system does not give it.
+    #[error("cannot read `{}`: {source}; check the path and that it may be read", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not JSON, or was cut off.
+    #[error("`{}`, line {line}, column {column}: {problem}; {cure}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// From 1; 0 when it is empty.
+        line: usize,
+        /// From 1; 0 at the start of a line.
+        column: usize,
+        /// What is wrong there.
+        problem: String,
+        /// What the reader can do about it.
+        cure: &'static str,
+    },
+    /// Of another format, or a newer one.
+    #[error("`{}` was refused: {source}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: FormatError,
+    },
+    /// It is JSON of ours, but not of the kind asked for.
+    #[error("`{}` is not {expected}: {problem}; give the file of {expected}, or write it again", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// What it should be, such as `a run`.
+        expected: &'static str,
+        /// What is missing or wrong.
+        problem: String,
+    },
+}
+
+/// What a reader should know although the work goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A run was cut off, and its journal became a run file.
+    Recovered {
+        /// The run file.
+        path: PathBuf,
+        /// Cases in it.
+        cases: usize,
+        /// Lines of the journal that could not be read, such as a torn last one.
+        dropped: usize,
+    },
+    /// A run was cut off before any case had ended: its journal was removed.
+    NothingToRecover {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// The journal of a dead writer cannot be made into a run, and stays.
+    JournalKept {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// The database was corrupt: moved aside and rebuilt.
+    DatabaseRebuilt {
+        /// Where the corrupt one is.
+        moved_to: PathBuf,
+        /// Runs in the new one.
+        runs: usize,
+    },
+    /// The database cannot be used here: the run files were read instead, which is slower.
+    IndexUnavailable {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// A file was left out of the history.
+    LeftOut {
+        /// The file.
+        path: PathBuf,
+        /// Why, and the cure.
+        problem: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recovered { path, cases, dropped } => {
+                write!(f, "a run was cut off; its {cases} cases are kept in `{}`", path.display())?;
+                if *dropped > 0 { write!(f, " ({dropped} torn lines were dropped)") } else { Ok(()) }
+            }
+            Self::NothingToRecover { path } => {
+                write!(f, "a run was cut off before any case had ended; `{}` was removed", path.display())
+            }
+            Self::JournalKept { path, problem } => {
+                write!(f, "a run was cut off, and its journal `{}` cannot be read: {problem}", path.display())
+            }
+            Self::DatabaseRebuilt { moved_to, runs } => write!(
+                f,
+                "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: nothing is lost",
+                moved_to.display()
+            ),
+            Self::IndexUnavailable { path, problem } => {
+                write!(f, "the index `{}` cannot be used ({problem}); the run files were read instead", path.display())
+            }
+            Self::LeftOut { path, problem } => write!(f, "left out `{}`: {problem}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Writing files so that they appear whole or not at all, and names that are safe as names of files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::StoreError;
+
+/// Folder of run files and journals.
+pub(crate) const RUNS: &str = "runs";
+/// Folder of comparisons.
+pub(crate) const COMPARISONS: &str = "comparisons";
+/// The index.
+pub(crate) const DATABASE: &str = "benchmarks.db";
+/// How the name of a journal ends.
+pub(crate) const JOURNAL_SUFFIX: &str = ".partial.jsonl";
+
+/// Distinguishes the temporary files of threads of one process.
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// Writes `text` to `path`: into a temporary file of the same folder first, then renamed over `path`.
+pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_folder(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let temporary = folder.join(format!(".{name}.{}.{count}.tmp", std::process::id()));
+    let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    if let Err(source) = written {
+        // A temporary file that never came to be cannot be removed either: only the first error matters.
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::write(path, source));
+    }
+    sync_folder(folder);
+    Ok(())
+}
+
+fn write_durably(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Makes the names in `folder` durable. Some file systems refuse to; the contents are safe all the same.
+pub(crate) fn sync_folder(folder: &Path) {
+    if let Ok(handle) = File::open(folder) {
+        let _ = handle.sync_all();
+    }
+}
+
+/// Creates `folder` and those above it.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(|source| StoreError::write(folder, source))
+}
+
+/// Checks that `name` can be the name of a file anywhere, and stays in its folder.
+pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
+    let fine = (1..=120).contains(&name.len())
+        && !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if fine { Ok(()) } else { Err(StoreError::BadName { name: name.to_owned() }) }
+}
+
+/// `text` with whatever cannot be in the name of a file replaced.
+pub(crate) fn safe_name(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = text.trim_start_matches('.').chars().map(safe).take(180).collect();
+    if name.is_empty() { "unnamed".to_owned() } else { name }
+}
+
+/// The files of `folder` whose names end in `suffix` and do not begin with a dot, in order. A missing folder is empty.
+pub(crate) fn files_in(folder: &Path, suffix: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let wanted = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(suffix) && !name.starts_with('.') && path.is_file()
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(wanted).collect();
+    files.sort();
+    files
+}
+
+/// The lock that serialises reserving ids, recovery and repair within `results`. Dropping it unlocks.
+pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).open(results.join(RUNS).join(".lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_leaves_no_temporary() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/file.json");
+        for text in ["one", "two"] {
+            write_atomically(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("runs"), "a file").unwrap();
+        let error = write_atomically(&folder.path().join("runs/x.json"), "{}").unwrap_err().to_string();
+        assert!(error.contains("runs") && error.contains("--results-dir"), "{error}");
+    }
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        for name in ["20261121T090312Z_1a2b3c4", "cpu-performance", "v1.2"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "..", ".hidden", "a/b", "a\\b", "a b", "ä", "a\0", &"x".repeat(121)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        assert_eq!(safe_name("../a b/c"), "-a-b-c");
+        assert_eq!(safe_name(""), "unnamed");
+    }
+}

@@ -1,0 +1,321 @@
+//! What a run has measured so far, one JSON line a case, on disk before the next case begins.
+//!
+//! The writer holds a lock on the journal, so that [`crate::store`] can tell a dead writer's from a live one's.
+//! Everything is kept in memory too: when the disk fails, the run can still be written elsewhere.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use rsb_model::{BenchmarkResult, Run, RunId, Timestamp};
+use serde::Serialize;
+
+use crate::document;
+use crate::error::StoreError;
+use crate::files::{self, DATABASE, JOURNAL_SUFFIX, RUNS};
+use crate::index::Index;
+
+/// The id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or `…_nogit`.
+///
+/// Runs that begin in the same second on the same commit share it: [`crate::Store::begin`] makes it unique.
+pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
+    let short =
+        commit.and_then(|commit| commit.get(..7)).filter(|text| text.bytes().all(|b| b.is_ascii_alphanumeric()));
+    RunId(format!("{}_{}", now.strftime("%Y%m%dT%H%M%SZ"), short.unwrap_or("nogit")))
+}
+
+/// One line of a journal.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    /// The first: the run without cases.
+    Run(&'a Run),
+    /// How many cases were to be run.
+    Planned(usize),
+    /// A case that ended.
+    Result(&'a BenchmarkResult),
+}
+
+/// The journal of a run that is being measured.
+///
+/// Dropping it without [`Journal::finish`] leaves the file for the next one who opens the store: it becomes a run then.
+#[derive(Debug)]
+pub struct Journal {
+    results_dir: PathBuf,
+    path: PathBuf,
+    file: File,
+    /// Bytes up to the end of the last whole line.
+    whole: u64,
+    /// The run without cases.
+    run: Run,
+    results: Vec<BenchmarkResult>,
+    /// How many of `results` are on disk.
+    written: usize,
+}
+
+impl Journal {
+    /// Reserves an id for `run` within `results_dir`, which has a folder for runs, and writes the first line.
+    pub(crate) fn begin(results_dir: &Path, run: &Run) -> Result<Self, StoreError> {
+        files::check_name(&run.run_id.0)?;
+        let mut run = run.clone();
+        let results = std::mem::take(&mut run.benchmarks);
+        // Recovery holds the same lock, and so never meets a journal that is not locked yet. Where the file system has
+        // no locks there is no recovery either: going on without is right.
+        let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
+        let (path, file) = reserve(&results_dir.join(RUNS), &mut run.run_id)?;
+        let _ = file.try_lock();
+        drop(guard);
+        let mut journal = Self { results_dir: results_dir.to_owned(), path, file, whole: 0, run, results, written: 0 };
+        let begun = journal.line(&Line::Run(&journal.run.clone())).and_then(|()| journal.flush());
+        if begun.is_err() {
+            // An empty journal says nothing; whether it goes or stays, the error is what matters.
+            let _ = fs::remove_file(&journal.path);
+        }
+        begun.map(|()| journal)
+    }
+
+    /// The id of the run: the one asked for, or the next that was free.
+    pub fn run_id(&self) -> &RunId {
+        &self.run.run_id
+    }
+
+    /// What was added so far.
+    pub fn results(&self) -> &[BenchmarkResult] {
+        &self.results
+    }
+
+    /// Notes how many cases are to be run, so that a run that is cut off can say how far it came.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub fn plan(&mut self, cases: usize) -> Result<(), StoreError> {
+        self.line(&Line::Planned(cases))
+    }
+
+    /// Keeps `result`, in place of an earlier one of the same case, and has it on disk when this returns.
+    ///
+    /// # Errors
+    /// When the journal cannot be written. The result is kept in memory, and written with the next one if that works.
+    pub fn add(&mut self, result: &BenchmarkResult) -> Result<(), StoreError> {
+        self.results.push(result.clone());
+        self.flush()
+    }
+
+    /// Writes the run's file, indexes it and removes the journal. The file has the cases of `run`, and of those added
+    /// here any that `run` lacks; and its id is [`Journal::run_id`].
+    ///
+    /// # Errors
+    /// When the file cannot be written. Then the journal stays; try again, or [`Journal::rescue`].
+    pub fn finish(&mut self, run: &Run) -> Result<PathBuf, StoreError> {
+        self.take_over(run);
+        let path = self.results_dir.join(RUNS).join(format!("{}.json", self.run.run_id));
+        let whole = self.whole_run();
+        write_run(&path, &whole)?;
+        // The file is the truth. An index that does not answer now catches up when the store is opened next, and
+        // the journal of a run that has its file is only removed then.
+        if let Ok(mut index) = Index::open(&self.results_dir.join(DATABASE)) {
+            let _ = index.add_run(&path, &whole);
+        }
+        let _ = fs::remove_file(&self.path);
+        Ok(path)
+    }
+
+    /// Writes what there is to another folder, as a run file.
+    ///
+    /// # Errors
+    /// When that cannot be written either.
+    pub fn rescue(&self, folder: &Path) -> Result<PathBuf, StoreError> {
+        let path = folder.join(format!("{}.json", self.run.run_id));
+        write_run(&path, &self.whole_run())?;
+        Ok(path)
+    }
+
+    fn take_over(&mut self, run: &Run) {
+        let run_id = self.run.run_id.clone();
+        let lacking = |kept: &BenchmarkResult| run.benchmarks.iter().all(|own| own.benchmark_id != kept.benchmark_id);
+        let mut results = run.benchmarks.clone();
+        results.extend(self.results.drain(..).filter(lacking));
+        // What is on disk is not what is in memory any more; nothing is appended after this.
+        self.written = results.len();
+        self.results = results;
+        self.run = Run { run_id, benchmarks: Vec::new(), ..run.clone() };
+    }
+
+    fn whole_run(&self) -> Run {
+        let mut run = self.run.clone();
+        for result in &self.results {
+            run.keep(result.clone());
+        }
+        run
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        while let Some(result) = self.results.get(self.written).cloned() {
+            self.line(&Line::Result(&result))?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<(), StoreError> {
+        let written = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            self.append(&bytes)
+        });
+        written.map_err(|source| StoreError::write(&self.path, source))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => self.whole += bytes.len() as u64,
+            // Half a line must not stand before the next one. Where even that fails, recovery drops the torn line.
+            Err(_) => drop(self.file.set_len(self.whole).and_then(|()| self.file.seek(SeekFrom::Start(self.whole)))),
+        }
+        written
+    }
+}
+
+/// Writes `run` to `path`, whole or not at all.
+pub(crate) fn write_run(path: &Path, run: &Run) -> Result<(), StoreError> {
+    let text = document::to_text(run).map_err(|error| StoreError::write(path, error.into()))?;
+    files::write_atomically(path, &text)
+}
+
+/// Creates the journal of `run_id` in `folder`; where that id is taken, of `run_id-2`, `run_id-3` …
+fn reserve(folder: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
+    let base = run_id.0.clone();
+    for attempt in 1..10_000 {
+        if attempt > 1 {
+            run_id.0 = format!("{base}-{attempt}");
+        }
+        let path = folder.join(format!("{run_id}{JOURNAL_SUFFIX}"));
+        match OpenOptions::new().create_new(true).write(true).open(&path) {
+            // A finished run has no journal; its own file holds the id.
+            Ok(_) if folder.join(format!("{run_id}.json")).exists() => drop(fs::remove_file(&path)),
+            Ok(file) => {
+                files::sync_folder(folder);
+                return Ok((path, file));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(StoreError::write(&path, source)),
+        }
+    }
+    Err(StoreError::BadName { name: base })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_run;
+    use crate::store::Store;
+    use crate::testing::{measured, moment, run, skipped};
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_for_writing(&folder.path().join("results")).unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn ids_say_when_and_which_commit() {
+        let id = |commit| new_run_id(moment(32_592), commit).0;
+        assert_eq!(id(Some("1a2b3c4d5e6f")), "20260101T090312Z_1a2b3c4");
+        assert_eq!(id(None), "20260101T090312Z_nogit");
+        assert_eq!(id(Some("short")), "20260101T090312Z_nogit");
+        assert_eq!(id(Some("../../x/y")), "20260101T090312Z_nogit");
+    }
+
+    #[test]
+    fn the_last_word_on_a_case_counts() {
+        let (folder, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        for time in [1.0, 2.0, 3.0] {
+            journal.add(&measured("a", time)).unwrap();
+        }
+        let rescued = read_run(&journal.rescue(folder.path()).unwrap()).unwrap();
+        assert_eq!(rescued.benchmarks, [measured("a", 3.0)]);
+        drop(journal);
+        let store = Store::open_existing(&folder.path().join("results")).unwrap();
+        assert_eq!(store.run("x").unwrap().benchmarks, [measured("a", 3.0)], "recovered alike");
+    }
+
+    #[test]
+    fn a_finished_run_is_a_file_and_nothing_else() {
+        let (_folder, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        journal.plan(2).unwrap();
+        journal.add(&measured("a", 1.0)).unwrap();
+        journal.add(&skipped("b")).unwrap();
+        let lines = fs::read_to_string(&journal.path).unwrap();
+        assert_eq!(lines.lines().count(), 4, "the run, the plan and two cases");
+        let path = journal.finish(&Run { finished: Some(moment(9)), ..run("x", 0) }).unwrap();
+        let expected =
+            Run { benchmarks: vec![measured("a", 1.0), skipped("b")], finished: Some(moment(9)), ..run("x", 0) };
+        assert_eq!(read_run(&path).unwrap(), expected);
+        assert!(!journal.path.exists());
+        assert_eq!(store.runs().unwrap()[0].counts.measured, 1);
+    }
+
+    #[test]
+    fn the_callers_cases_win_and_none_of_the_journal_is_lost() {
+        let (_folder, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        journal.add(&measured("a", 1.0)).unwrap();
+        journal.add(&measured("b", 2.0)).unwrap();
+        let path = journal.finish(&Run { benchmarks: vec![measured("b", 3.0)], ..run("other", 0) }).unwrap();
+        let written = read_run(&path).unwrap();
+        assert_eq!(written.run_id.0, "x");
+        assert_eq!(written.benchmarks, [measured("b", 3.0), measured("a", 1.0)]);
+    }
+
+    #[test]
+    fn an_id_that_is_taken_gets_a_number() {
+        let (_folder, store) = store();
+        let mut first = store.begin(&run("x", 0)).unwrap();
+        let second = store.begin(&run("x", 0)).unwrap();
+        assert_eq!((first.run_id().0.as_str(), second.run_id().0.as_str()), ("x", "x-2"));
+        first.finish(&run("x", 0)).unwrap();
+        assert_eq!(store.begin(&run("x", 0)).unwrap().run_id().0, "x-3");
+        assert!(matches!(store.begin(&run("../x", 0)), Err(StoreError::BadName { .. })));
+    }
+
+    #[test]
+    fn a_full_disk_loses_nothing() {
+        let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+            eprintln!("skipped: there is no /dev/full here");
+            return;
+        };
+        let (folder, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        let real = journal.file.try_clone().unwrap();
+        journal.add(&measured("a", 1.0)).unwrap();
+        journal = Journal { file: full, ..journal };
+        let error = journal.add(&measured("b", 2.0)).unwrap_err();
+        assert!(matches!(&error, StoreError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull));
+        assert!(error.to_string().contains("free some space"), "{error}");
+        let rescued = journal.rescue(&folder.path().join("elsewhere")).unwrap();
+        assert_eq!(read_run(&rescued).unwrap().benchmarks, [measured("a", 1.0), measured("b", 2.0)]);
+
+        // Once there is room again, what could not be written follows.
+        journal = Journal { file: real, ..journal };
+        journal.add(&measured("c", 3.0)).unwrap();
+        assert_eq!(fs::read_to_string(&journal.path).unwrap().lines().count(), 4);
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_written_can_be_written_elsewhere() {
+        let (folder, store) = store();
+        let mut journal = store.begin(&run("x", 0)).unwrap();
+        journal.add(&measured("a", 1.0)).unwrap();
+        let runs = store.results_dir().join(RUNS);
+        fs::remove_dir_all(&runs).unwrap();
+        fs::write(&runs, "in the way").unwrap();
+        let finished = Run { finished: Some(moment(5)), ..run("x", 0) };
+        assert!(matches!(journal.finish(&finished), Err(StoreError::Write { .. })));
+        let rescued = journal.rescue(&folder.path().join("elsewhere")).unwrap();
+        assert_eq!(read_run(&rescued).unwrap(), Run { benchmarks: vec![measured("a", 1.0)], ..finished.clone() });
+        fs::remove_file(&runs).unwrap();
+        assert!(journal.finish(&finished).is_ok(), "it can be tried again");
+    }
+}

@@ -1,0 +1,35 @@
+//! Runs, baselines and history on disk.
+//!
+//! The run files are the truth; the database beside them is an index that can be rebuilt at any time. What a writer
+//! has measured so far is in its journal, so that neither a crash nor a full disk loses it.
+//!
+//! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused, never misread.
+
+pub mod baselines;
+pub mod compact;
+pub mod criterion_folder;
+pub mod document;
+pub mod error;
+pub mod export;
+mod files;
+pub mod history;
+mod index;
+pub mod journal;
+mod open;
+pub mod read;
+mod recovery;
+pub mod store;
+#[cfg(test)]
+mod store_tests;
+#[cfg(test)]
+mod testing;
+pub mod trend_input;
+
+pub use baselines::{Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, Recorded, read_recorded};
+pub use criterion_folder::read_criterion_folder;
+pub use error::{Notice, ReadError, StoreError};
+pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
+pub use journal::{Journal, new_run_id};
+pub use read::{UNREADABLE, read_comparison, read_run};
+pub use store::{ComparisonSummaryRow, RunSummary, Store};
+pub use trend_input::{TrendInputError, read_series, read_series_from};

@@ -1,0 +1,84 @@
+//! Getting at the index whatever state it is in: rebuilt when corrupt, in memory when it cannot be written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Notice, StoreError};
+use crate::files::{self, DATABASE};
+use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
+
+/// The index of `results_dir`, in agreement with its files: rebuilt when corrupt, in memory when there is no other way.
+pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<Notice>), StoreError> {
+    match opened_and_synced(results_dir) {
+        Ok(opened) => Ok(opened),
+        Err(OpenError::Corrupt) => rebuild(results_dir),
+        Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
+        Err(OpenError::Unusable(error)) => in_memory(results_dir, error.to_string()),
+    }
+}
+
+fn opened_and_synced(results_dir: &Path) -> Result<(Index, Vec<Notice>), OpenError> {
+    let mut index = Index::open(&results_dir.join(DATABASE))?;
+    let notices = index.sync(results_dir)?;
+    Ok((index, notices))
+}
+
+fn newer(results_dir: &Path, found: i64) -> StoreError {
+    StoreError::NewerDatabase { path: results_dir.join(DATABASE), found, known: SCHEMA_VERSION }
+}
+
+fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<Notice>), StoreError> {
+    let path = results_dir.join(DATABASE);
+    let mut index = Index::in_memory().map_err(|error| database_error(&path, error))?;
+    let mut notices = index.sync(results_dir).map_err(|error| database_error(&path, error))?;
+    notices.push(Notice::IndexUnavailable { path, problem });
+    Ok((index, notices))
+}
+
+/// Moves the corrupt database aside and builds a new one from the files.
+pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<Notice>), StoreError> {
+    // Two processes may find the corruption at once. The second waits here, and then finds the first one's new index.
+    let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
+    match opened_and_synced(results_dir) {
+        Ok((index, notices)) if whole(&index) => return Ok((index, notices)),
+        Err(OpenError::Newer(found)) => return Err(newer(results_dir, found)),
+        Err(OpenError::Unusable(error)) => return in_memory(results_dir, error.to_string()),
+        Ok(_) | Err(OpenError::Corrupt) => {}
+    }
+    let moved_to = match move_aside(&results_dir.join(DATABASE)) {
+        Ok(moved_to) => moved_to,
+        Err(error) => return in_memory(results_dir, format!("it is corrupt and cannot be moved aside: {error}")),
+    };
+    let rebuilt = opened_and_synced(results_dir);
+    drop(guard);
+    match rebuilt {
+        Ok((index, mut notices)) => {
+            let count = index.connection().query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
+            notices.push(Notice::DatabaseRebuilt { moved_to, runs: count.unwrap_or_default() as usize });
+            Ok((index, notices))
+        }
+        Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
+        Err(OpenError::Corrupt) => in_memory(results_dir, "it is corrupt again after rebuilding".to_owned()),
+        Err(OpenError::Unusable(error)) => in_memory(results_dir, error.to_string()),
+    }
+}
+
+/// Whether SQLite finds nothing wrong and every table is there.
+fn whole(index: &Index) -> bool {
+    let answer = index.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    let there = |table: &str| index.connection().table_exists(None, table).unwrap_or_default();
+    answer.is_ok_and(|answer| answer == "ok") && TABLES.iter().all(|table| there(table))
+}
+
+/// Renames the database, and the files that SQLite keeps beside it, to a name that is free.
+fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
+    let beside = |suffix: &str| database.with_file_name(format!("{DATABASE}{suffix}"));
+    let target = (1..10_000).map(|n| beside(&format!(".corrupt-{n}"))).find(|path| !path.exists());
+    let target = target.ok_or(std::io::ErrorKind::AlreadyExists)?;
+    fs::rename(database, &target)?;
+    for suffix in ["-wal", "-shm"] {
+        // They are mostly not there.
+        let _ = fs::remove_file(beside(suffix));
+    }
+    Ok(target)
+}

@@ -1,0 +1,236 @@
+//! Reading documents that somebody else may have cut off, edited or written with a later program.
+//!
+//! A document that cannot be trusted as a whole is refused; one case that cannot be read is a failed case among the
+//! others, so that it costs its own verdict and no more.
+
+use std::fs;
+use std::path::Path;
+
+use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Outcome, Reason, Run, Timestamp, format};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::error::ReadError;
+
+/// What a case says in `what` when its record could not be read.
+pub const UNREADABLE: &str = "unreadable";
+
+/// The run in `path`.
+///
+/// # Errors
+/// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one case in it.
+pub fn read_run(path: &Path) -> Result<Run, ReadError> {
+    run_from(path, read_document(path)?)
+}
+
+/// The comparison in `path`.
+///
+/// # Errors
+/// When it cannot be read, is not JSON, is of a newer format, or is not a comparison.
+pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
+    serde_json::from_value(read_document(path)?).map_err(|error| shape(path, "a comparison", &error))
+}
+
+/// The document in `path`, of a format that this program reads.
+pub(crate) fn read_document(path: &Path) -> Result<Value, ReadError> {
+    let bytes = fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    parse_document(path, &bytes)
+}
+
+/// As [`read_document`], from bytes that came from `path`.
+pub(crate) fn parse_document(path: &Path, bytes: &[u8]) -> Result<Value, ReadError> {
+    let document: Value = serde_json::from_slice(bytes).map_err(|error| syntax(path, &error))?;
+    format::check(&document).map_err(|source| ReadError::Format { path: path.to_owned(), source })?;
+    Ok(document)
+}
+
+/// The run that `document` is; `path` is for errors.
+pub(crate) fn run_from(path: &Path, mut document: Value) -> Result<Run, ReadError> {
+    let missing = || ReadError::Shape {
+        path: path.to_owned(),
+        expected: "a run",
+        problem: "it has no list `benchmarks`".to_owned(),
+    };
+    let slot = document.get_mut("benchmarks").ok_or_else(missing)?;
+    let Value::Array(cases) = std::mem::replace(slot, Value::Array(Vec::new())) else { return Err(missing()) };
+    let mut run: Run = serde_json::from_value(document).map_err(|error| shape(path, "a run", &error))?;
+    run.benchmarks =
+        cases.into_iter().enumerate().map(|(index, case)| result_from(&case, index, run.started)).collect();
+    Ok(run)
+}
+
+/// The result that `document` is, or a failed one that says why it cannot be read.
+pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -> BenchmarkResult {
+    match BenchmarkResult::deserialize(document) {
+        Ok(result) => result,
+        Err(error) => unreadable(document, index, fallback, &error.to_string()),
+    }
+}
+
+pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, problem: &str) -> BenchmarkResult {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let id = text("benchmark_id").and_then(|id| id.parse().ok());
+    let id: CaseId = id.unwrap_or_else(|| CaseId::from_segments(&[UNREADABLE.to_owned(), index.to_string()]));
+    let kinds = [text("benchmark_type"), id.as_str().split('/').next()];
+    let kind = BenchmarkType::ALL.into_iter().find(|kind| kinds.contains(&Some(kind.as_str())));
+    BenchmarkResult {
+        benchmark_type: kind.unwrap_or(BenchmarkType::CpuPerformance),
+        timestamp: text("timestamp").and_then(|time| time.parse().ok()).unwrap_or(fallback),
+        category: id.benchmark().map(str::to_owned),
+        benchmark_id: id,
+        outcome: Outcome::Failed,
+        reason: Some(Reason::new(UNREADABLE, problem, "measure the case again, or restore the file from a copy")),
+        device_type: None,
+        environment: rsb_model::record::EnvironmentSummary::default(),
+        results: Vec::new(),
+        statistics: None,
+        samples: Vec::new(),
+        metadata: serde_json::Map::new(),
+    }
+}
+
+fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
+    let cure = if error.is_eof() {
+        "the file was cut off: restore it from a copy, or measure again"
+    } else {
+        "correct the file, restore it from a copy, or measure again"
+    };
+    let full = error.to_string();
+    let problem = full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned();
+    ReadError::Syntax { path: path.to_owned(), line: error.line(), column: error.column(), problem, cure }
+}
+
+pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Error) -> ReadError {
+    ReadError::Shape { path: path.to_owned(), expected, problem: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document;
+    use crate::testing::{case_id, measured, moment, run, skipped};
+
+    const PATH: &str = "some/run.json";
+
+    fn parse(text: &str) -> Result<Run, ReadError> {
+        let path = Path::new(PATH);
+        run_from(path, parse_document(path, text.as_bytes())?)
+    }
+
+    fn sample() -> Run {
+        Run {
+            benchmarks: vec![measured("a", 1.5), skipped("b"), measured("c", 2.0)],
+            ..run("20260101T000000Z_1a2b3c4", 0)
+        }
+    }
+
+    fn sample_document() -> Value {
+        serde_json::to_value(sample()).unwrap()
+    }
+
+    #[test]
+    fn a_run_survives_a_round_trip() {
+        assert_eq!(parse(&document::to_text(&sample()).unwrap()).unwrap(), sample());
+    }
+
+    #[test]
+    fn what_cannot_be_trusted_is_refused_with_place_and_cure() {
+        let text = document::to_text(&sample()).unwrap();
+        let newer = text.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
+        for (text, expected) in [
+            ("", &["some/run.json", "line 1", "cut off"][..]),
+            (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
+            ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
+            (&newer, &["99", "newer than 1", "update"]),
+            ("{}", &["format_version"]),
+            ("[1]", &["format_version"]),
+            ("{\"format_version\": 1}", &["not a run", "benchmarks"]),
+            ("{\"format_version\": 1, \"benchmarks\": {}}", &["not a run", "benchmarks"]),
+            ("{\"format_version\": 1, \"benchmarks\": []}", &["not a run", "run_id"]),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            for part in expected {
+                assert!(error.contains(part), "`{error}` lacks `{part}`");
+            }
+        }
+        let missing = read_run(Path::new("/nowhere/run.json")).unwrap_err().to_string();
+        assert!(missing.contains("/nowhere/run.json") && missing.contains("check the path"), "{missing}");
+    }
+
+    #[test]
+    fn one_unreadable_case_costs_no_other() {
+        let mut document = sample_document();
+        document["benchmarks"][0]["results"] = Value::from("not a list");
+        document["benchmarks"][1] = Value::from(17);
+        let run = parse(&document.to_string()).unwrap();
+        assert_eq!(run.benchmarks[2], measured("c", 2.0));
+        assert_eq!(run.benchmarks[0].benchmark_id, case_id("a"));
+        assert_eq!(run.benchmarks[0].timestamp, moment(60));
+        assert_eq!(run.benchmarks[1].benchmark_id.as_str(), "unreadable/1");
+        for broken in &run.benchmarks[..2] {
+            assert_eq!(broken.outcome, Outcome::Failed);
+            assert_eq!(broken.reason.as_ref().map(|reason| reason.what.as_str()), Some(UNREADABLE));
+        }
+    }
+
+    /// Replaces the value that `steps` lead to.
+    fn mutate(value: &mut Value, steps: &[usize], replacement: Value) {
+        let Some((step, rest)) = steps.split_first() else {
+            *value = replacement;
+            return;
+        };
+        let child = match value {
+            Value::Object(map) if !map.is_empty() => {
+                let step = step % map.len();
+                map.values_mut().nth(step)
+            }
+            Value::Array(list) if !list.is_empty() => {
+                let step = step % list.len();
+                list.get_mut(step)
+            }
+            _ => None,
+        };
+        if let Some(child) = child {
+            mutate(child, rest, replacement);
+        }
+    }
+
+    fn junk() -> impl proptest::strategy::Strategy<Value = Value> {
+        use proptest::prelude::*;
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,20}".prop_map(Value::from),
+            Just(serde_json::json!([])),
+            Just(serde_json::json!({"what": 1})),
+        ]
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn no_mutation_panics_or_loses_a_case(steps in proptest::collection::vec(0_usize..40, 1..7), value in junk()) {
+            let mut document = sample_document();
+            mutate(&mut document, &steps, value);
+            let cases = document["benchmarks"].as_array().map(Vec::len);
+            if let Ok(run) = parse(&document.to_string()) {
+                proptest::prop_assert_eq!(Some(run.benchmarks.len()), cases);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(at in 0_usize..4000, with in proptest::collection::vec(proptest::num::u8::ANY, 0..8)) {
+            let mut bytes = sample_document().to_string().into_bytes();
+            let at = at % bytes.len();
+            let end = (at + with.len()).min(bytes.len());
+            bytes.splice(at..end, with.iter().copied());
+            let path = Path::new(PATH);
+            if let Err(error) = parse_document(path, &bytes).and_then(|document| run_from(path, document)) {
+                proptest::prop_assert!(error.to_string().contains(PATH));
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Turning the journals of dead writers into run files.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use rsb_model::{BenchmarkResult, Run, format};
+use serde_json::Value;
+
+use crate::error::{Notice, ReadError, StoreError};
+use crate::files::{self, JOURNAL_SUFFIX, RUNS};
+use crate::journal::write_run;
+use crate::read;
+
+/// Recovers every journal within `results_dir` whose writer is dead, and says what was done.
+///
+/// While another process recovers, or where there are no locks to tell the dead from the living, nothing is done.
+pub(crate) fn recover(results_dir: &Path) -> Vec<Notice> {
+    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    if journals.is_empty() {
+        return Vec::new();
+    }
+    let Ok(guard) = files::lock_file(results_dir) else { return Vec::new() };
+    if guard.try_lock().is_err() {
+        return Vec::new();
+    }
+    journals.into_iter().filter_map(|path| recover_one(&path)).collect()
+}
+
+fn recover_one(path: &Path) -> Option<Notice> {
+    let file = File::open(path).ok()?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return None,
+        Err(TryLockError::Error(error)) => {
+            return Some(kept(path, format!("{error}; remove it when no run is going on")));
+        }
+    }
+    // Its writer may have finished between the listing and the lock.
+    let bytes = fs::read(path).ok()?;
+    let run_file = run_file_of(path)?;
+    if run_file.exists() {
+        remove(path);
+        return None;
+    }
+    Some(match parse(path, &bytes) {
+        Ok(None) => {
+            remove(path);
+            Notice::NothingToRecover { path: path.to_owned() }
+        }
+        Ok(Some(salvage)) => match write_run(&run_file, &salvage.run) {
+            Ok(()) => {
+                remove(path);
+                Notice::Recovered { path: run_file, cases: salvage.run.benchmarks.len(), dropped: salvage.dropped }
+            }
+            Err(error) => kept(path, error.to_string()),
+        },
+        Err(error) => kept(path, error.to_string()),
+    })
+}
+
+fn kept(path: &Path, problem: String) -> Notice {
+    Notice::JournalKept { path: path.to_owned(), problem }
+}
+
+/// A journal that cannot be removed is found again at the next opening, beside its run file, and tried again.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+}
+
+fn run_file_of(journal: &Path) -> Option<PathBuf> {
+    let name = journal.file_name()?.to_str()?.strip_suffix(JOURNAL_SUFFIX)?;
+    Some(journal.with_file_name(format!("{name}.json")))
+}
+
+/// What a journal still holds.
+struct Salvage {
+    run: Run,
+    dropped: usize,
+}
+
+/// Reads a journal; `None` when no case had ended.
+fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let torn = usize::from(bytes.last().is_some_and(|&byte| byte != b'\n'));
+    let Some(first) = lines.next() else { return Ok(None) };
+    let mut run = header(path, first)?;
+    let mut planned = None;
+    let mut dropped = torn;
+    for line in lines {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(value) => take_line(&value, &mut run, &mut planned, &mut dropped),
+            Err(_) => dropped += 1,
+        }
+    }
+    if run.benchmarks.is_empty() {
+        return Ok(None);
+    }
+    run.notes.push(note(run.benchmarks.len(), planned, dropped));
+    Ok(Some(Salvage { run, dropped }))
+}
+
+fn header(path: &Path, line: &[u8]) -> Result<Run, StoreError> {
+    let document: Value = serde_json::from_slice(line).unwrap_or_default();
+    let run = document.get("run").cloned().unwrap_or_default();
+    format::check(&run).map_err(|source| ReadError::Format { path: path.to_owned(), source })?;
+    let run = read::run_from(path, run)?;
+    files::check_name(&run.run_id.0)?;
+    Ok(run)
+}
+
+fn take_line(line: &Value, run: &mut Run, planned: &mut Option<u64>, dropped: &mut usize) {
+    if let Some(cases) = line.get("planned").and_then(Value::as_u64) {
+        *planned = Some(cases);
+    } else if let Some(result) = line.get("result") {
+        let result: BenchmarkResult = read::result_from(result, run.benchmarks.len(), run.started);
+        run.keep(result);
+    } else {
+        *dropped += 1;
+    }
+}
+
+fn note(ended: usize, planned: Option<u64>, dropped: usize) -> String {
+    let of = planned.map_or_else(String::new, |planned| format!(" of the {planned} planned"));
+    let torn = if dropped == 0 { String::new() } else { format!("; {dropped} torn lines of its journal were dropped") };
+    format!("interrupted: {ended}{of} cases had ended when the run was cut off{torn}")
+}

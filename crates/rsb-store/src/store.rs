@@ -1,0 +1,303 @@
+//! A folder of results: opening it, finding runs in it, writing to it.
+
+use std::cell::{Ref, RefCell};
+use std::path::{Path, PathBuf};
+
+use rsb_model::run::Counts;
+use rsb_model::{ComparisonResult, Fingerprint, Run, RunId, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::error::{Notice, StoreError};
+use crate::files::{self, COMPARISONS, DATABASE, RUNS};
+use crate::index::{Index, database_error, is_corrupt};
+use crate::journal::Journal;
+use crate::open::{open_index, rebuild};
+use crate::{document, read, recovery};
+
+/// A folder of results.
+///
+/// Each handle has its own connection: several threads or processes use one each.
+#[derive(Debug)]
+pub struct Store {
+    results_dir: PathBuf,
+    index: RefCell<Index>,
+    notices: RefCell<Vec<Notice>>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its id.
+    pub run_id: RunId,
+    /// Its file.
+    pub path: PathBuf,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended; `None` when it was cut off.
+    pub finished: Option<Timestamp>,
+    /// What was asked for.
+    pub suite: String,
+    /// How thoroughly.
+    pub profile: String,
+    /// Full hash of the commit measured.
+    pub commit: Option<String>,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// The folder name of its hardware: [`Fingerprint::slug`].
+    pub slug: String,
+    /// How many cases ended how.
+    pub counts: Counts,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A comparison in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparisonSummaryRow {
+    /// Its id.
+    pub comparison_id: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// When.
+    pub timestamp: Timestamp,
+    /// The run or baseline compared with.
+    pub baseline_run_id: String,
+    /// The run compared.
+    pub current_run_id: String,
+    /// The worst verdict.
+    pub verdict: String,
+    /// Comparisons Improved.
+    pub improved: usize,
+    /// Comparisons Regressed.
+    pub degraded: usize,
+    /// Comparisons Unchanged.
+    pub unchanged: usize,
+    /// Comparisons without a verdict.
+    pub no_verdict: usize,
+}
+
+impl Store {
+    /// Opens `results_dir` to add to it. It is created when missing; runs that were cut off are recovered.
+    ///
+    /// # Errors
+    /// When the folder cannot be written, or its database is of a later program.
+    pub fn open_for_writing(results_dir: &Path) -> Result<Self, StoreError> {
+        files::create_folder(&results_dir.join(RUNS))?;
+        Self::open(results_dir)
+    }
+
+    /// Opens `results_dir` to read it. A missing folder is an empty history, and stays missing.
+    ///
+    /// # Errors
+    /// When it is not a folder, or its database is of a later program.
+    pub fn open_existing(results_dir: &Path) -> Result<Self, StoreError> {
+        if results_dir.exists() && !results_dir.is_dir() {
+            return Err(StoreError::NotAFolder { path: results_dir.to_owned() });
+        }
+        if results_dir.join(RUNS).is_dir() {
+            return Self::open(results_dir);
+        }
+        let index = Index::in_memory().map_err(|error| database_error(&results_dir.join(DATABASE), error))?;
+        Ok(Self::with(results_dir, index, Vec::new()))
+    }
+
+    fn open(results_dir: &Path) -> Result<Self, StoreError> {
+        let mut notices = recovery::recover(results_dir);
+        let (index, more) = open_index(results_dir)?;
+        notices.extend(more);
+        Ok(Self::with(results_dir, index, notices))
+    }
+
+    fn with(results_dir: &Path, index: Index, notices: Vec<Notice>) -> Self {
+        Self { results_dir: results_dir.to_owned(), index: RefCell::new(index), notices: RefCell::new(notices) }
+    }
+
+    /// The folder.
+    pub fn results_dir(&self) -> &Path {
+        &self.results_dir
+    }
+
+    /// What a reader should know about the folder, since it was opened.
+    pub fn notices(&self) -> Ref<'_, [Notice]> {
+        Ref::map(self.notices.borrow(), Vec::as_slice)
+    }
+
+    /// Takes in what others have written since this was opened.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn refresh(&self) -> Result<(), StoreError> {
+        let found = self.index.borrow_mut().sync(&self.results_dir);
+        let found = found.map_err(|error| database_error(&self.results_dir.join(DATABASE), error))?;
+        let mut notices = self.notices.borrow_mut();
+        for notice in found {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the journal of `run`. Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
+    ///
+    /// # Errors
+    /// When the folder cannot be written, or the id cannot be the name of a file.
+    pub fn begin(&self, run: &Run) -> Result<Journal, StoreError> {
+        files::create_folder(&self.results_dir.join(RUNS))?;
+        Journal::begin(&self.results_dir, run)
+    }
+
+    /// Keeps `comparison` as a file and indexes it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_comparison(&self, comparison: &ComparisonResult) -> Result<PathBuf, StoreError> {
+        let name = files::safe_name(&comparison.comparison_id);
+        let path = self.results_dir.join(COMPARISONS).join(format!("{name}.json"));
+        let text = document::to_text(comparison).map_err(|error| StoreError::write(&path, error.into()))?;
+        files::write_atomically(&path, &text)?;
+        // The file is the truth: an index that cannot take it now reads it at the next opening.
+        let _ = self.index.borrow_mut().add_comparison(&path, comparison);
+        Ok(path)
+    }
+
+    /// Every run, newest first.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.query(|connection| {
+            let mut statement = connection.prepare("SELECT * FROM runs ORDER BY started DESC, run_id DESC")?;
+            statement.query_map([], |row| self.summary(row))?.collect()
+        })
+    }
+
+    /// The newest run; with `fingerprint` the newest on that hardware.
+    ///
+    /// # Errors
+    /// When the index does not answer, or the run's file cannot be read.
+    pub fn latest(&self, fingerprint: Option<&Fingerprint>) -> Result<Option<Run>, StoreError> {
+        let slug = fingerprint.map(Fingerprint::slug);
+        let file: Option<String> = self.query(|connection| {
+            let sql = "SELECT file FROM runs WHERE ?1 IS NULL OR slug = ?1 ORDER BY started DESC, run_id DESC LIMIT 1";
+            connection.query_row(sql, params![slug], |row| row.get(0)).optional()
+        })?;
+        Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
+    }
+
+    /// The run that `text` names: a path, an id, or the beginning of one id.
+    ///
+    /// # Errors
+    /// When there is none, there are several, or the file cannot be read.
+    pub fn run(&self, text: &str) -> Result<Run, StoreError> {
+        let path = Path::new(text);
+        if path.is_file() || path.extension().is_some_and(|end| end == "json") || text.contains('/') {
+            return Ok(read::read_run(path)?);
+        }
+        let found: Vec<(String, String)> = self.query(|connection| {
+            let sql = "SELECT run_id, file FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 \
+                       ORDER BY run_id <> ?1, started DESC LIMIT 6";
+            connection.prepare(sql)?.query_map([text], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        match found.as_slice() {
+            [(id, file), rest @ ..] if !text.is_empty() && (rest.is_empty() || id == text) => {
+                Ok(read::read_run(&self.results_dir.join(RUNS).join(file))?)
+            }
+            [] => Err(StoreError::UnknownRun { text: text.to_owned(), folder: self.results_dir.clone() }),
+            several => Err(StoreError::AmbiguousRun {
+                text: text.to_owned(),
+                matches: several.iter().map(|(id, _)| id.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Every comparison, newest first.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn comparisons(&self) -> Result<Vec<ComparisonSummaryRow>, StoreError> {
+        self.query(|connection| {
+            let sql = "SELECT * FROM comparisons ORDER BY timestamp DESC, comparison_id DESC";
+            connection.prepare(sql)?.query_map([], |row| self.comparison_row(row))?.collect()
+        })
+    }
+
+    /// The comparison called `id`.
+    ///
+    /// # Errors
+    /// When the index does not answer, or the file cannot be read.
+    pub fn comparison(&self, id: &str) -> Result<Option<ComparisonResult>, StoreError> {
+        let file: Option<String> = self.query(|connection| {
+            let sql = "SELECT file FROM comparisons WHERE comparison_id = ?1";
+            connection.query_row(sql, [id], |row| row.get(0)).optional()
+        })?;
+        Ok(file.map(|file| read::read_comparison(&self.results_dir.join(COMPARISONS).join(file))).transpose()?)
+    }
+
+    /// Asks the index. Where that proves corrupt only now, it is rebuilt and asked again.
+    pub(crate) fn query<T>(&self, ask: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let first = ask(self.index.borrow().connection());
+        let path = self.results_dir.join(DATABASE);
+        match first {
+            Ok(answer) => Ok(answer),
+            Err(error) if is_corrupt(&error) && path.exists() => {
+                // The connection to the corrupt file is closed before that is moved.
+                let memory = Index::in_memory().map_err(|error| database_error(&path, error))?;
+                drop(self.index.replace(memory));
+                let (index, notices) = rebuild(&self.results_dir)?;
+                self.notices.borrow_mut().extend(notices);
+                self.index.replace(index);
+                ask(self.index.borrow().connection()).map_err(|error| database_error(&path, error))
+            }
+            Err(error) => Err(database_error(&path, error)),
+        }
+    }
+
+    fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+        let file: String = row.get("file")?;
+        let notes: String = row.get("notes")?;
+        Ok(RunSummary {
+            run_id: RunId(row.get("run_id")?),
+            path: self.results_dir.join(RUNS).join(file),
+            started: time(row.get("started")?),
+            finished: row.get::<_, Option<i64>>("finished")?.map(time),
+            suite: row.get("suite")?,
+            profile: row.get("profile")?,
+            commit: row.get("commit_hash")?,
+            branch: row.get("branch")?,
+            slug: row.get("slug")?,
+            counts: Counts {
+                measured: count(row, "measured")?,
+                skipped: count(row, "skipped")?,
+                failed: count(row, "failed")?,
+                simulated: count(row, "simulated")?,
+            },
+            notes: notes.lines().map(str::to_owned).collect(),
+        })
+    }
+
+    fn comparison_row(&self, row: &Row<'_>) -> rusqlite::Result<ComparisonSummaryRow> {
+        let file: String = row.get("file")?;
+        Ok(ComparisonSummaryRow {
+            comparison_id: row.get("comparison_id")?,
+            path: self.results_dir.join(COMPARISONS).join(file),
+            timestamp: time(row.get("timestamp")?),
+            baseline_run_id: row.get("baseline_run_id")?,
+            current_run_id: row.get("current_run_id")?,
+            verdict: row.get("verdict")?,
+            improved: count(row, "improved")?,
+            degraded: count(row, "degraded")?,
+            unchanged: count(row, "unchanged")?,
+            no_verdict: count(row, "no_verdict")?,
+        })
+    }
+}
+
+fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<usize> {
+    row.get::<_, i64>(column).map(|count| count as usize)
+}
+
+/// The moment that the index keeps as microseconds. What is out of range is the earliest there is.
+pub(crate) fn time(microseconds: i64) -> Timestamp {
+    Timestamp::from_microsecond(microseconds).unwrap_or(Timestamp::MIN)
+}

@@ -1,0 +1,390 @@
+//! What happens to a folder of results: dead writers, corrupt indexes, strange files, several writers at once.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rsb_model::record::{ComparisonSummary, OverallStatus};
+use rsb_model::{ComparisonResult, Fingerprint, Run, Verdict};
+
+use crate::error::{Notice, StoreError};
+use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
+use crate::read::read_run;
+use crate::store::Store;
+use crate::testing::{machine, measured, moment, run, skipped};
+use crate::{export, files, index};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("results")
+    }
+
+    fn database(&self) -> PathBuf {
+        self.path().join(files::DATABASE)
+    }
+
+    fn write(&self) -> Store {
+        Store::open_for_writing(&self.path()).unwrap()
+    }
+
+    fn read(&self) -> Store {
+        Store::open_existing(&self.path()).unwrap()
+    }
+
+    /// A folder with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow` and a skipped one.
+    fn with_runs() -> Self {
+        let folder = Self::new();
+        let store = folder.write();
+        for (index, id) in [(0_u8, "a"), (1, "b"), (2, "c")] {
+            let base = run(id, i64::from(index) * 3600);
+            let mut journal = store.begin(&base).unwrap();
+            journal.add(&measured("fast", 1.0 + f64::from(index))).unwrap();
+            journal.add(&measured("slow", 10.0 + f64::from(index))).unwrap();
+            journal.add(&skipped("none")).unwrap();
+            journal.finish(&base).unwrap();
+        }
+        folder
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.read().runs().unwrap().into_iter().map(|run| run.run_id.0).collect()
+    }
+}
+
+fn notices(store: &Store) -> Vec<String> {
+    store.notices().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_reader_of_a_missing_folder_creates_nothing() {
+    let folder = Folder::new();
+    let store = folder.read();
+    assert_eq!(store.runs().unwrap(), []);
+    assert_eq!(store.latest(None).unwrap(), None);
+    assert_eq!(store.series(&SeriesFilter::default()).unwrap(), []);
+    assert!(!folder.path().exists());
+    fs::create_dir(folder.path()).unwrap();
+    folder.read();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nor does a reader of an empty one");
+}
+
+#[test]
+fn a_file_in_place_of_the_folder_is_named() {
+    let folder = Folder::new();
+    fs::write(folder.path(), "").unwrap();
+    assert!(matches!(Store::open_existing(&folder.path()), Err(StoreError::NotAFolder { .. })));
+    let error = Store::open_for_writing(&folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Write { .. }) && error.to_string().contains("--results-dir"), "{error}");
+}
+
+#[test]
+fn runs_are_listed_and_found() {
+    let folder = Folder::with_runs();
+    let store = folder.read();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs.iter().map(|run| run.run_id.0.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
+    assert_eq!((runs[0].counts.measured, runs[0].counts.skipped), (2, 1));
+    assert_eq!((runs[0].commit.as_deref(), runs[0].started), (Some("1a2b3c4d5e6f"), moment(7200)));
+    assert_eq!(store.latest(None).unwrap().unwrap().run_id.0, "c");
+    assert_eq!(store.latest(Some(&Fingerprint::of(&machine(2)))).unwrap().unwrap().run_id.0, "c");
+    assert_eq!(store.latest(Some(&Fingerprint::of(&machine(64)))).unwrap(), None);
+    assert_eq!(store.run(runs[1].path.to_str().unwrap()).unwrap().run_id.0, "b");
+    assert_eq!(notices(&store), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_is_named_by_its_id_or_a_unique_beginning() {
+    let folder = Folder::new();
+    let store = folder.write();
+    for id in ["20260101T000000Z_abc", "20260101T000000Z_abc-2", "20260202T000000Z_abc", "odd%id"] {
+        if id.contains('%') {
+            assert!(store.begin(&run(id, 0)).is_err());
+        } else {
+            store.begin(&run(id, 0)).unwrap().finish(&run(id, 0)).unwrap();
+        }
+    }
+    let found = |text: &str| store.run(text).map(|run| run.run_id.0);
+    assert_eq!(found("20260101T000000Z_abc").unwrap(), "20260101T000000Z_abc", "a whole id wins");
+    assert_eq!(found("202602").unwrap(), "20260202T000000Z_abc");
+    assert!(matches!(found("2026"), Err(StoreError::AmbiguousRun { matches, .. }) if matches.len() == 3));
+    assert!(matches!(found("2027"), Err(StoreError::UnknownRun { .. })));
+    assert!(matches!(found("%"), Err(StoreError::UnknownRun { .. })), "a percent sign is no wildcard");
+    assert!(matches!(found(""), Err(StoreError::AmbiguousRun { .. })));
+    assert!(matches!(found("missing.json"), Err(StoreError::Read(_))));
+}
+
+#[test]
+fn a_killed_run_is_recovered_without_its_torn_line() {
+    let folder = Folder::new();
+    let store = folder.write();
+    let mut journal = store.begin(&run("x", 0)).unwrap();
+    journal.plan(5).unwrap();
+    journal.add(&measured("a", 1.0)).unwrap();
+    journal.add(&skipped("b")).unwrap();
+    assert_eq!(notices(&folder.write()), Vec::<String>::new(), "a live writer is left alone");
+    let path = folder.path().join("runs/x.partial.jsonl");
+    drop(journal);
+    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"result\": {\"bench").unwrap();
+
+    let store = folder.read();
+    let run_file = folder.path().join("runs/x.json");
+    assert_eq!(*store.notices(), [Notice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
+    assert!(!path.exists());
+    let recovered = read_run(&run_file).unwrap();
+    assert_eq!(recovered.benchmarks, [measured("a", 1.0), skipped("b")]);
+    assert_eq!(recovered.finished, None);
+    assert!(recovered.notes[0].starts_with("interrupted: 2 of the 5 planned cases"), "{:?}", recovered.notes);
+    assert_eq!(store.runs().unwrap().len(), 1);
+    assert_eq!(notices(&folder.read()), Vec::<String>::new());
+}
+
+#[test]
+fn journals_that_hold_no_run_do_no_harm() {
+    let folder = Folder::new();
+    drop(folder.write().begin(&run("empty", 0)).unwrap());
+    let journal = |name: &str| folder.path().join("runs").join(format!("{name}.partial.jsonl"));
+    fs::write(journal("nothing"), "").unwrap();
+    fs::write(journal("torn"), "{\"run\": {\"form").unwrap();
+    fs::write(journal("garbage"), "\0\0\0\n{}\n").unwrap();
+    fs::write(journal("newer"), "{\"run\": {\"format_version\": 99}}\n").unwrap();
+    let store = folder.read();
+    assert_eq!(store.runs().unwrap(), []);
+    assert!(!journal("empty").exists() && !journal("nothing").exists() && !journal("torn").exists());
+    assert!(journal("garbage").exists() && journal("newer").exists(), "what cannot be read is kept");
+    let told = notices(&store).join("\n");
+    assert!(told.contains("99 is newer") && told.contains("garbage"), "{told}");
+}
+
+#[test]
+fn a_finished_run_is_not_recovered_again() {
+    let folder = Folder::new();
+    let store = folder.write();
+    let mut journal = store.begin(&run("x", 0)).unwrap();
+    journal.add(&measured("a", 1.0)).unwrap();
+    let left = fs::read(folder.path().join("runs/x.partial.jsonl")).unwrap();
+    journal.finish(&Run { finished: Some(moment(1)), ..run("x", 0) }).unwrap();
+    drop(journal);
+    fs::write(folder.path().join("runs/x.partial.jsonl"), left).unwrap();
+    let store = folder.read();
+    assert_eq!(store.latest(None).unwrap().unwrap().finished, Some(moment(1)));
+    assert!(!folder.path().join("runs/x.partial.jsonl").exists());
+}
+
+#[test]
+fn a_corrupt_index_is_moved_aside_and_rebuilt() {
+    type Damage = fn(&[u8]) -> Vec<u8>;
+    let damages: [Damage; 5] = [
+        |_| b"this is not a database, but it is long enough to look like one".to_vec(),
+        |_| b"SQLite format 3\0junk".to_vec(),
+        |whole| whole[..whole.len() / 2].to_vec(),
+        |whole| whole[..5000].to_vec(),
+        |whole| whole.iter().enumerate().map(|(at, &byte)| if at < 4096 { byte } else { 0xa5 }).collect(),
+    ];
+    for (index, damage) in damages.into_iter().enumerate() {
+        let folder = Folder::with_runs();
+        let damaged = damage(&fs::read(folder.database()).unwrap());
+        fs::write(folder.database(), &damaged).unwrap();
+        let store = folder.read();
+        assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15, "damage {index}");
+        let moved_to = folder.path().join("benchmarks.db.corrupt-1");
+        assert_eq!(
+            *store.notices(),
+            [Notice::DatabaseRebuilt { moved_to: moved_to.clone(), runs: 3 }],
+            "damage {index}"
+        );
+        assert!(moved_to.exists());
+        assert_eq!(folder.ids(), ["c", "b", "a"]);
+    }
+}
+
+#[test]
+fn corruption_that_shows_late_is_repaired_too() {
+    let folder = Folder::with_runs();
+    let store = folder.read();
+    let other = rusqlite::Connection::open(folder.database()).unwrap();
+    other.execute_batch("DROP TABLE metrics; DROP TABLE results;").unwrap();
+    drop(other);
+    assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15);
+    assert!(matches!(&store.notices()[..], [Notice::DatabaseRebuilt { runs: 3, .. }]));
+}
+
+#[test]
+fn a_newer_index_is_refused_and_an_older_one_rebuilt() {
+    let folder = Folder::with_runs();
+    let set = |version: i64| {
+        let connection = rusqlite::Connection::open(folder.database()).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+    };
+    set(index::SCHEMA_VERSION + 1);
+    for error in [Store::open_existing(&folder.path()), Store::open_for_writing(&folder.path())].map(Result::unwrap_err)
+    {
+        assert!(matches!(error, StoreError::NewerDatabase { .. }));
+        assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
+    }
+    set(index::SCHEMA_VERSION - 1);
+    assert_eq!(folder.ids(), ["c", "b", "a"]);
+}
+
+#[test]
+fn without_an_index_the_files_still_answer() {
+    let folder = Folder::with_runs();
+    fs::remove_file(folder.database()).unwrap();
+    fs::create_dir(folder.database()).unwrap();
+    let store = folder.read();
+    assert_eq!(store.runs().unwrap().len(), 3);
+    assert!(matches!(&store.notices()[..], [Notice::IndexUnavailable { .. }]));
+    let mut journal = folder.write().begin(&run("d", 9999)).unwrap();
+    journal.finish(&run("d", 9999)).unwrap();
+    store.refresh().unwrap();
+    assert_eq!(store.runs().unwrap().len(), 4);
+}
+
+#[test]
+fn files_that_come_go_change_or_break_are_noticed() {
+    let folder = Folder::with_runs();
+    let runs = folder.path().join("runs");
+    fs::remove_file(runs.join("a.json")).unwrap();
+    fs::write(runs.join("broken.json"), "{\"format_version\": 1, \"run").unwrap();
+    fs::copy(runs.join("b.json"), runs.join("copy-of-b.json")).unwrap();
+    let edited =
+        fs::read_to_string(runs.join("c.json")).unwrap().replace("\"suite\": \"quick\"", "\"suite\": \"edited\"");
+    fs::write(runs.join("c.json"), edited).unwrap();
+    let store = folder.read();
+    assert_eq!(folder.ids(), ["c", "b"]);
+    assert_eq!(store.runs().unwrap()[0].suite, "edited");
+    let told = notices(&store).join("\n");
+    assert!(told.contains("broken.json") && told.contains("cut off"), "{told}");
+    assert!(told.contains("copy-of-b.json") && told.contains("run id b already"), "{told}");
+}
+
+#[test]
+fn many_writers_at_once_lose_nothing() {
+    let folder = Folder::new();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let path = folder.path();
+            scope.spawn(move || {
+                for turn in 0..4 {
+                    let store = Store::open_for_writing(&path).unwrap();
+                    let base = run("same", i64::from(writer * 10 + turn));
+                    let mut journal = store.begin(&base).unwrap();
+                    journal.add(&measured("a", 1.0)).unwrap();
+                    journal.finish(&base).unwrap();
+                }
+            });
+        }
+    });
+    let store = folder.read();
+    let mut started: Vec<_> = store.runs().unwrap().into_iter().map(|run| run.started).collect();
+    started.sort();
+    let mut expected: Vec<_> = (0..4).flat_map(|writer| (0..4).map(move |turn| moment(writer * 10 + turn))).collect();
+    expected.sort();
+    assert_eq!(started, expected);
+    assert_eq!(notices(&store), Vec::<String>::new());
+    assert_eq!(files::files_in(&folder.path().join("runs"), files::JOURNAL_SUFFIX), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn history_filters_by_case_metric_and_runs() {
+    let folder = Folder::with_runs();
+    let store = folder.read();
+    let rows = |cases: Option<&str>, metric: Option<&str>, runs| {
+        let filter = HistoryFilter { cases: cases.map(str::to_owned), metric: metric.map(str::to_owned), runs };
+        store.history(&filter).unwrap()
+    };
+    assert_eq!(rows(None, None, None).len(), 15, "three runs of two cases with two metrics and one without any");
+    assert_eq!(rows(None, None, Some(1)).len(), 5);
+    assert_eq!(rows(Some("fast"), None, None).len(), 6, "a part of the id");
+    assert_eq!(rows(Some("fast*"), None, None).len(), 0, "a pattern is of the whole id");
+    assert_eq!(rows(Some("cpu_performance/*/fas?"), Some("time_ms"), None).len(), 3);
+    assert_eq!(rows(Some("[f]ast"), None, None).len(), 0, "a bracket is a bracket");
+    assert_eq!(rows(None, None, Some(1)), {
+        let mut expected = export::rows_of(&store.run("c").unwrap());
+        expected.sort_by_key(|row| row.benchmark_id.ends_with("none"));
+        expected
+    });
+}
+
+#[test]
+fn a_series_is_of_one_machine_and_of_what_was_measured() {
+    let folder = Folder::with_runs();
+    let store = folder.write();
+    let other = Run { environment: machine(64), ..run("unlike", 1800) };
+    let mut journal = store.begin(&other).unwrap();
+    journal.add(&measured("fast", 500.0)).unwrap();
+    journal.finish(&other).unwrap();
+    let values = |machine: Fingerprints| {
+        let filter =
+            SeriesFilter { cases: Some("fast".to_owned()), metric: Some("time_ms".to_owned()), machine, runs: None };
+        let series = store.series(&filter).unwrap();
+        assert_eq!(series.len(), 1);
+        assert_eq!((series[0].unit.as_str(), series[0].better), ("ms", Some(rsb_model::Better::Lower)));
+        series[0].points.iter().map(|point| point.value).collect::<Vec<_>>()
+    };
+    assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 3.0]);
+    assert_eq!(values(Fingerprints::Slug(Fingerprint::of(&machine(64)).slug())), [500.0]);
+}
+
+fn comparison(id: &str) -> ComparisonResult {
+    ComparisonResult {
+        format_version: 1,
+        comparison_id: id.to_owned(),
+        baseline_run_id: "a".to_owned(),
+        current_run_id: "b".to_owned(),
+        timestamp: moment(3),
+        verdict: Verdict::Regressed,
+        threshold_percent: 10.0,
+        comparisons: Vec::new(),
+        missing: Vec::new(),
+        new: Vec::new(),
+        threshold_checks: Vec::new(),
+        summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
+    }
+}
+
+#[test]
+fn comparisons_survive_their_index() {
+    let folder = Folder::with_runs();
+    let path = folder.write().save_comparison(&comparison("b-vs-../a b/c-7")).unwrap();
+    assert_eq!(path.parent(), Some(folder.path().join("comparisons").as_path()));
+    fs::remove_file(folder.database()).unwrap();
+    let store = folder.read();
+    let listed = store.comparisons().unwrap();
+    assert_eq!((listed.len(), listed[0].degraded, listed[0].verdict.as_str()), (1, 2, "Regressed"));
+    assert_eq!(store.comparison(&listed[0].comparison_id).unwrap(), Some(comparison("b-vs-../a b/c-7")));
+    assert_eq!(store.comparison("none").unwrap(), None);
+    assert_eq!(listed[0].path, path);
+}
+
+#[test]
+fn the_csv_has_its_columns() {
+    let folder = Folder::with_runs();
+    let rows = folder.read().history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() }).unwrap();
+    let mut out = Vec::new();
+    export::write_csv(&rows, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let mut lines = text.lines();
+    let header = "run_id,timestamp,commit,benchmark_id,benchmark_type,outcome,device_type,metric,unit,better,value";
+    assert_eq!(lines.next(), Some(header));
+    let first = "c,2026-01-01T02:00:00Z,1a2b3c4d5e6f,cpu_performance/gemm/cpu:0/fast,cpu_performance,measured,cpu,gflops,GFLOP/s,higher,100";
+    assert_eq!(lines.next(), Some(first));
+    assert_eq!(lines.count(), 5);
+    let json = export::to_json(&rows);
+    assert_eq!(json["format_version"], 1);
+    assert_eq!(json["rows"][1]["metric"], "time_ms");
+    assert_eq!(json["rows"][1]["better"], "lower");
+}
+
+#[test]
+fn reading_leaves_a_folder_of_other_things_alone() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path().join("src")).unwrap();
+    assert_eq!(folder.read().runs().unwrap(), []);
+    assert!(!Path::new(&folder.database()).exists());
+}

@@ -1,0 +1,63 @@
+//! Runs that tests are made of.
+
+use rsb_model::environment::{Cpu, Git};
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Reason, Run, RunId, Samples,
+    Timestamp,
+};
+
+/// A moment `seconds` after the first of January 2026.
+pub(crate) fn moment(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_767_225_600 + seconds).unwrap()
+}
+
+/// A machine with this many usable cores.
+pub(crate) fn machine(cores: u32) -> Environment {
+    Environment {
+        cpu: Some(Cpu { model: Some("Test CPU".to_owned()), usable_cores: cores, ..Cpu::default() }),
+        git: Some(Git { commit: "1a2b3c4d5e6f".to_owned(), branch: Some("main".to_owned()), dirty: false }),
+        ..Environment::default()
+    }
+}
+
+/// A run without cases that began at `moment(seconds)`.
+pub(crate) fn run(id: &str, seconds: i64) -> Run {
+    Run::begin(RunId(id.to_owned()), moment(seconds), "quick", "quick", machine(2))
+}
+
+/// The id of the case `name`.
+pub(crate) fn case_id(name: &str) -> CaseId {
+    CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", name])
+}
+
+/// A measured case that took `time_ms`.
+pub(crate) fn measured(name: &str, time_ms: f64) -> BenchmarkResult {
+    let times_ns: Vec<f64> = (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
+    BenchmarkResult {
+        benchmark_id: case_id(name),
+        timestamp: moment(60),
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: Some("gemm".to_owned()),
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: Some(DeviceType::Cpu),
+        environment: EnvironmentSummary::of(&machine(2)),
+        results: vec![Fields::new().with("dtype", "f32").with("time_ms", time_ms).with("gflops", 100.0)],
+        statistics: None,
+        samples: vec![Samples { replicate: 0, iters: vec![1; 40], times_ns }],
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// A skipped case.
+pub(crate) fn skipped(name: &str) -> BenchmarkResult {
+    BenchmarkResult {
+        outcome: Outcome::Skipped,
+        reason: Some(Reason::new("a GPU", "there is none", "add one")),
+        device_type: None,
+        results: Vec::new(),
+        samples: Vec::new(),
+        ..measured(name, 1.0)
+    }
+}

@@ -1,0 +1,133 @@
+//! Axes: the parameters of a benchmark, how a value of each is written, and how it shows in a case's id.
+
+use rsb_model::Dtype;
+use rsb_model::shape::{format_bytes, format_shape, parse_bytes, parse_shape};
+
+/// A parameter of a benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct AxisInfo {
+    /// As in `--axis name=value`.
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// The value where no other is given; left out of the id.
+    pub default: Option<&'static str>,
+    /// How it shows in the id.
+    pub form: IdForm,
+    /// What its values are.
+    pub kind: AxisKind,
+}
+
+/// How an axis shows in an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdForm {
+    /// The bare value, always: `f32`.
+    Value,
+    /// `name=value`, unless it is the default.
+    Named,
+}
+
+/// What the values of an axis are.
+#[derive(Debug, Clone, Copy)]
+pub enum AxisKind {
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A data type, in any common spelling.
+    Dtype,
+    /// A size in bytes, such as `64MiB`.
+    Bytes,
+    /// So many sizes with an `x` between them; the text is an example.
+    Shape(usize, &'static str),
+    /// A whole number above zero.
+    Count,
+    /// A whole number, also zero.
+    CountOrZero,
+    /// Any finite number.
+    Number,
+}
+
+impl AxisInfo {
+    /// An axis without a default that shows as its bare value.
+    pub(crate) const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> Self {
+        Self { name, about, default: None, form: IdForm::Value, kind }
+    }
+
+    /// An axis with a default that shows where it differs.
+    pub(crate) const fn named(name: &'static str, about: &'static str, default: &'static str, kind: AxisKind) -> Self {
+        Self { name, about, default: Some(default), form: IdForm::Named, kind }
+    }
+
+    /// `text` as ids and documents write it; `None` when it is no value of this axis.
+    pub fn canonical(&self, text: &str) -> Option<String> {
+        let text = text.trim();
+        match self.kind {
+            AxisKind::Choice(words) => words.contains(&text).then(|| text.to_owned()),
+            AxisKind::Dtype => text.parse::<Dtype>().ok().map(|dtype| dtype.to_string()),
+            AxisKind::Bytes => parse_bytes(text).ok().map(format_bytes),
+            AxisKind::Shape(rank, _) => {
+                parse_shape(text).ok().filter(|sizes| sizes.len() == rank).map(|sizes| format_shape(&sizes))
+            }
+            AxisKind::Count => text.parse::<u32>().ok().filter(|&count| count > 0).map(|count| count.to_string()),
+            AxisKind::CountOrZero => text.parse::<u32>().ok().map(|count| count.to_string()),
+            AxisKind::Number => {
+                text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
+            }
+        }
+    }
+
+    /// What a value looks like, for messages and help.
+    pub fn form_of_values(&self) -> String {
+        match self.kind {
+            AxisKind::Choice(words) => format!("one of {}", words.join(", ")),
+            AxisKind::Dtype => "a data type such as f32".to_owned(),
+            AxisKind::Bytes => "a size such as 64MiB".to_owned(),
+            AxisKind::Shape(rank, example) => format!("{rank} sizes such as {example}"),
+            AxisKind::Count => "a whole number from 1 on".to_owned(),
+            AxisKind::CountOrZero => "a whole number from 0 on".to_owned(),
+            AxisKind::Number => "a number".to_owned(),
+        }
+    }
+}
+
+/// The type of an element.
+pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element", AxisKind::Dtype);
+
+/// How many threads of the processor work.
+pub(crate) const THREADS: AxisInfo =
+    AxisInfo::named("threads", "processor threads (a GPU ignores it)", "1", AxisKind::Count);
+
+/// Whether the inputs are in the caches.
+pub(crate) const CACHE: AxisInfo = AxisInfo::named(
+    "cache",
+    "hot: iterations follow one another; cold: caches are flushed before each",
+    "hot",
+    AxisKind::Choice(&["hot", "cold"]),
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_become_canonical_or_are_refused() {
+        let shape = AxisInfo::value("shape", "", AxisKind::Shape(3, "1x2x3"));
+        let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
+        let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
+        for (axis, text, expected) in [
+            (&DTYPE, "float32", Some("f32")),
+            (&DTYPE, "f33", None),
+            (&THREADS, "04", Some("4")),
+            (&THREADS, "0", None),
+            (&CACHE, "cold", Some("cold")),
+            (&CACHE, "warm", None),
+            (&shape, "8x16x032", Some("8x16x32")),
+            (&shape, "8x16", None),
+            (&bytes, "65536", Some("64KiB")),
+            (&bytes, "-1", None),
+            (&number, "1.0", Some("1")),
+            (&number, "nan", None),
+        ] {
+            assert_eq!(axis.canonical(text).as_deref(), expected, "{}={text}", axis.name);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a benchmark is, and a case of it that is ready to be timed.
+
+use rsb_device::{Device, DeviceError, DeviceInfo, Operation};
+use rsb_model::{Fields, ParamError, Params, Reason};
+
+use crate::axis::AxisInfo;
+
+/// How many cases are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Breadth {
+    /// A few that say most, for every push.
+    Quick,
+    /// The useful cross-section.
+    Standard,
+    /// Everything.
+    Full,
+}
+
+/// Values for some axes; every combination of them is a case, and the axes left out are at their default.
+pub type Grid = Vec<(&'static str, Vec<String>)>;
+
+/// Something to measure.
+pub trait Benchmark: Sync {
+    /// Also its verb: `memory-bandwidth`.
+    fn name(&self) -> &'static str;
+
+    /// One line for `--help`.
+    fn about(&self) -> &'static str;
+
+    /// Its parameters, in the order in which they show in an id.
+    fn axes(&self) -> &'static [AxisInfo];
+
+    /// The cases worth having on `device`.
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid>;
+
+    /// The operation of one case.
+    ///
+    /// # Errors
+    /// When this combination of values does not go together: what, why, cure.
+    fn operation(&self, params: &Params) -> Result<Operation, Reason>;
+
+    /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never timed.
+    ///
+    /// # Errors
+    /// `Skipped` when this device cannot do it, `Failed` when it should have.
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure>;
+}
+
+/// A case that is ready to be timed.
+pub trait Prepared {
+    /// Runs exactly `iters` iterations and gives their nanoseconds together, by the device's clock.
+    ///
+    /// # Errors
+    /// When a launch fails or the clock gives a time that cannot be.
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure>;
+
+    /// The fields of the case when one iteration takes `time_ns`.
+    ///
+    /// # Errors
+    /// When the figures are impossible (above the hardware's peak) or a measurement beside the case fails.
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure>;
+}
+
+/// Why a case has no figures.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It cannot run here; nothing is wrong with it.
+    #[error("skipped: {0}")]
+    Skipped(Reason),
+    /// It ran and broke, or gave what cannot be.
+    #[error("failed: {0}")]
+    Failed(Reason),
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Unsupported(reason) => Self::Skipped(reason),
+            DeviceError::Failed(reason) => Self::Failed(reason),
+        }
+    }
+}
+
+impl Failure {
+    /// The reason in either case.
+    pub fn reason(&self) -> &Reason {
+        match self {
+            Self::Skipped(reason) | Self::Failed(reason) => reason,
+        }
+    }
+}
+
+/// A parameter that does not make a case.
+pub(crate) fn unusable(error: &ParamError) -> Reason {
+    Reason::new("parameters of the case", error.to_string(), "see the axes of the benchmark in `list`")
+}

@@ -1,0 +1,105 @@
+//! Every benchmark, and what they share.
+
+mod allocation;
+mod bandwidth;
+mod cache_hits;
+mod convolution;
+mod fragmentation;
+mod gemm;
+mod latency;
+mod peak;
+mod tensor_ops;
+
+use rsb_device::DeviceInfo;
+use rsb_model::shape::{format_bytes, parse_shape};
+use rsb_model::{Dtype, Params, Reason};
+
+use crate::benchmark::{Benchmark, Grid, unusable};
+
+/// Every benchmark, memory first.
+pub fn all() -> &'static [&'static dyn Benchmark] {
+    &[
+        &bandwidth::MemoryBandwidth,
+        &latency::MemoryLatency,
+        &cache_hits::CacheHitRate,
+        &allocation::MemoryAllocation,
+        &fragmentation::MemoryFragmentation,
+        &peak::ComputePeak,
+        &gemm::Gemm,
+        &tensor_ops::TensorOps,
+        &convolution::Convolution,
+    ]
+}
+
+/// The benchmark of that name.
+pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
+    all().iter().copied().find(|benchmark| benchmark.name() == name)
+}
+
+/// Axis `name` at each of `values`.
+fn axis(name: &'static str, values: &[&str]) -> (&'static str, Vec<String>) {
+    (name, values.iter().map(|&value| value.to_owned()).collect())
+}
+
+/// Axis `name` at each of `sizes`, in bytes.
+fn sizes(name: &'static str, sizes: &[u64]) -> (&'static str, Vec<String>) {
+    (name, sizes.iter().map(|&size| format_bytes(size)).collect())
+}
+
+/// A grid from its axes.
+fn grid<const N: usize>(axes: [(&'static str, Vec<String>); N]) -> Grid {
+    Vec::from(axes)
+}
+
+/// 2, 4, 8 … and all threads, where there is more than one; nothing on a GPU.
+fn thread_counts(device: &DeviceInfo) -> Vec<String> {
+    if !is_cpu(device) {
+        return Vec::new();
+    }
+    let mut counts: Vec<u32> = std::iter::successors(Some(2_u32), |count| count.checked_mul(2))
+        .take_while(|&count| count < device.units)
+        .collect();
+    if device.units > 1 {
+        counts.push(device.units);
+    }
+    counts.iter().map(u32::to_string).collect()
+}
+
+fn is_cpu(device: &DeviceInfo) -> bool {
+    device.device.0.starts_with("cpu:")
+}
+
+/// The largest cache, or a usual one where it is not known.
+fn last_level_cache(device: &DeviceInfo) -> u64 {
+    device.last_level_cache_bytes().unwrap_or(32 << 20).max(1 << 20)
+}
+
+/// A buffer that no cache holds: at least twice the largest one, a round size, and affordable.
+fn beyond_caches(device: &DeviceInfo) -> u64 {
+    let wanted = (2 * last_level_cache(device)).next_power_of_two().clamp(64 << 20, 1 << 30);
+    let affordable = (device.usable_memory_bytes / 8).max(1 << 20);
+    if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
+}
+
+fn dtype(params: &Params) -> Result<Dtype, Reason> {
+    params.get("dtype").map_err(|error| unusable(&error))
+}
+
+fn shape<const N: usize>(params: &Params, name: &str) -> Result<[u64; N], Reason> {
+    let sizes = params.get_with(name, parse_shape).map_err(|error| unusable(&error))?;
+    sizes.try_into().map_err(|_| {
+        Reason::new(
+            "parameters of the case",
+            format!("`{}` is not {N} sizes", params.text(name).unwrap_or_default()),
+            "see the axes of the benchmark in `list`",
+        )
+    })
+}
+
+fn number<T: std::str::FromStr>(params: &Params, name: &str) -> Result<T, Reason> {
+    params.get(name).map_err(|error| unusable(&error))
+}
+
+fn bytes(params: &Params, name: &str) -> Result<u64, Reason> {
+    params.get_with(name, rsb_model::shape::parse_bytes).map_err(|error| unusable(&error))
+}

@@ -1,0 +1,65 @@
+//! The cost of allocating and freeing a large tensor, beside that of using it.
+
+use rsb_device::operation::{Allocate, Touch};
+use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::{Fields, Params, Reason};
+
+use super::{bytes, grid, sizes};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::timed::{PreparedCase, Timed};
+
+/// Allocate and free.
+pub(super) struct MemoryAllocation;
+
+const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes allocated at once", AxisKind::Bytes)];
+
+const MIB: u64 = 1 << 20;
+
+impl Benchmark for MemoryAllocation {
+    fn name(&self) -> &'static str {
+        "memory-allocation"
+    }
+
+    fn about(&self) -> &'static str {
+        "Cost of allocating and freeing a large tensor"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
+        let chosen: &[u64] = match breadth {
+            Breadth::Quick => &[16 * MIB],
+            Breadth::Standard => &[MIB, 16 * MIB, 256 * MIB],
+            Breadth::Full => &[MIB / 16, MIB / 4, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB],
+        };
+        vec![grid([sizes("size", chosen)])]
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        Ok(Operation::Allocate(Allocate { bytes: bytes(params, "size")?, touch: Touch::Untouched }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let timed = Timed::prepare(device, operation, Options::default())?;
+        Ok(PreparedCase::boxed(timed, fields))
+    }
+}
+
+fn fields(timed: &mut Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
+    /// Of how many uses the fastest counts: what disturbs one only makes it slower.
+    const USES: u32 = 5;
+    let Operation::Allocate(op) = timed.operation.clone() else { return Ok(Fields::new()) };
+    let used = Operation::Allocate(Allocate { touch: Touch::Written, ..op });
+    let mut used = Timed::prepare(timed.device, used, timed.options.clone())?;
+    let mut used_ns = f64::INFINITY;
+    for _ in 0..USES {
+        used_ns = used_ns.min(used.sample(1)?);
+    }
+    let mut fields = timed.common_fields().with("size_bytes", op.bytes).with("time_us", time_ns / 1e3);
+    fields.set("allocation_overhead_percent", 100.0 * time_ns / used_ns);
+    Ok(fields)
+}

@@ -1,0 +1,147 @@
+//! Memory bandwidth: how fast plain reads and writes are, from the nearest cache to memory.
+
+use rsb_device::operation::{Stores, Stream, StreamPattern};
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{Fields, Params, Reason};
+
+use super::{axis, beyond_caches, bytes, dtype, grid, is_cpu, last_level_cache, number, sizes, thread_counts};
+use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::limits::check_bandwidth;
+use crate::timed::{PreparedCase, Timed};
+
+/// Read, write, copy and triad.
+pub(super) struct MemoryBandwidth;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "operation",
+        "read, write, copy (b = a) or triad (c = a + 3b)",
+        AxisKind::Choice(&["read", "write", "copy", "triad"]),
+    ),
+    DTYPE,
+    AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
+    AxisInfo::named(
+        "stores",
+        "through the caches or around them",
+        "temporal",
+        AxisKind::Choice(&["temporal", "non-temporal"]),
+    ),
+    CACHE,
+    THREADS,
+];
+
+impl Benchmark for MemoryBandwidth {
+    fn name(&self) -> &'static str {
+        "memory-bandwidth"
+    }
+
+    fn about(&self) -> &'static str {
+        "Bandwidth of reads and writes, from the nearest cache to memory"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let large = beyond_caches(device);
+        let f32 = || axis("dtype", &["f32"]);
+        let all = || axis("operation", &["read", "write", "copy", "triad"]);
+        let writing = || axis("operation", &["write", "copy", "triad"]);
+        let around = || axis("stores", &["non-temporal"]);
+        let mut grids = vec![
+            grid([axis("operation", &["copy", "read", "triad"]), f32(), sizes("size", &[large])]),
+            grid([axis("operation", &["copy"]), f32(), sizes("size", &[16 * KIB, 256 * KIB])]),
+            grid([axis("operation", &["copy"]), f32(), sizes("size", &[MIB]), axis("cache", &["cold"])]),
+        ];
+        if is_cpu(device) {
+            grids.insert(1, grid([axis("operation", &["copy"]), f32(), sizes("size", &[large]), around()]));
+        }
+        if breadth == Breadth::Quick {
+            return grids;
+        }
+        grids.push(grid([all(), f32(), sizes("size", &[16 * KIB, 256 * KIB, 4 * MIB, large])]));
+        grids.push(grid([
+            axis("operation", &["copy", "triad"]),
+            axis("dtype", &["f16", "bf16"]),
+            sizes("size", &[large]),
+        ]));
+        if is_cpu(device) {
+            grids.push(grid([writing(), f32(), sizes("size", &[large]), around()]));
+            let threads = ("threads", thread_counts(device));
+            grids.push(grid([all(), f32(), sizes("size", &[large]), threads.clone()]));
+            grids.push(grid([writing(), f32(), sizes("size", &[large]), around(), threads]));
+        }
+        if breadth == Breadth::Full {
+            grids.extend(full(device));
+        }
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let (pattern, stores): (StreamPattern, Stores) = (number(params, "operation")?, number(params, "stores")?);
+        if pattern == StreamPattern::Read && stores == Stores::NonTemporal {
+            return Err(Reason::new("stores of a read", "a read stores nothing", "leave `stores` at temporal for it"));
+        }
+        let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
+        let elements = size / dtype.bytes(1);
+        if elements == 0 {
+            return Err(Reason::new(
+                format!("an array of {size} bytes"),
+                format!("one {dtype} is larger"),
+                "choose a larger size",
+            ));
+        }
+        Ok(Operation::Stream(Stream { pattern, dtype, elements, stores }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let timed = Timed::from_params(device, operation, params)?;
+        let stores: String = number(params, "stores").map_err(Failure::Skipped)?;
+        let size = bytes(params, "size").map_err(Failure::Skipped)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &stores, size)))
+    }
+}
+
+fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -> Result<Fields, Failure> {
+    let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
+    check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+    let mut fields = timed.common_fields();
+    fields.set("size_bytes", size);
+    fields.set("stores", stores);
+    fields.set("time_us", time_ns / 1e3);
+    fields.set("bandwidth_gb_s", rate);
+    if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
+        fields.set("peak_bandwidth_gb_s", peak);
+        fields.set("roofline_percent", 100.0 * rate / peak);
+    }
+    Ok(fields)
+}
+
+/// Every type, every size from the first cache to several times the last, cold too, on any number of threads.
+fn full(device: &DeviceInfo) -> Vec<Grid> {
+    let all = || axis("operation", &["read", "write", "copy", "triad"]);
+    let most = (4 * last_level_cache(device)).next_power_of_two().min(beyond_caches(device) * 4);
+    let every: Vec<u64> =
+        std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2)).take_while(|&size| size <= most).collect();
+    let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
+    let mut grids = vec![
+        grid([all(), types(), sizes("size", &every)]),
+        grid([all(), types(), sizes("size", &every), axis("cache", &["cold"])]),
+    ];
+    if is_cpu(device) {
+        let writing = || axis("operation", &["write", "copy", "triad"]);
+        let around = || axis("stores", &["non-temporal"]);
+        let threads = || ("threads", thread_counts(device));
+        grids.push(grid([writing(), types(), sizes("size", &every), around()]));
+        grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &every), threads()]));
+        grids.push(grid([writing(), axis("dtype", &["f32"]), sizes("size", &every), around(), threads()]));
+    }
+    grids
+}

@@ -1,0 +1,178 @@
+//! Matrix products: squares, the shapes of transformers, batches, transposes.
+
+use rsb_device::operation::Gemm as GemmOperation;
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::{Fields, Params, Reason};
+
+use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
+use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::limits::Compute;
+use crate::timed::{PreparedCase, Timed};
+
+/// C = alpha·A·B + beta·C.
+pub(super) struct Gemm;
+
+const AXES: &[AxisInfo] = &[
+    DTYPE,
+    AxisInfo::value(
+        "shape",
+        "m x n x k: rows and columns of C, length of the sums",
+        AxisKind::Shape(3, "1024x1024x1024"),
+    ),
+    AxisInfo::named("batch_size", "products in one iteration, one after another in memory", "1", AxisKind::Count),
+    AxisInfo::named(
+        "transpose",
+        "for A and B, n as stored or t transposed",
+        "nn",
+        AxisKind::Choice(&["nn", "tn", "nt", "tt"]),
+    ),
+    AxisInfo::named("alpha", "factor of the product", "1", AxisKind::Number),
+    AxisInfo::named("beta", "factor of C", "0", AxisKind::Number),
+    AxisInfo::named(
+        "provider",
+        "the library that does it; auto: the device's own choice",
+        "auto",
+        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "rocblas", "cublas"]),
+    ),
+    CACHE,
+    THREADS,
+];
+
+impl Benchmark for Gemm {
+    fn name(&self) -> &'static str {
+        "gemm"
+    }
+
+    fn about(&self) -> &'static str {
+        "Matrix products: squares, shapes of transformers, batches, transposes"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let transformer = || axis("shape", &["32x768x768", "128x768x3072"]);
+        let mut grids = vec![
+            grid([axis("dtype", &["f32"]), axis("shape", &["512x512x512", "1024x1024x1024"])]),
+            grid([axis("dtype", &["f64"]), axis("shape", &["512x512x512"])]),
+            grid([axis("dtype", &["f16"]), axis("shape", &["256x256x256"])]),
+            grid([axis("dtype", &["f32"]), transformer()]),
+        ];
+        if breadth == Breadth::Quick {
+            return grids;
+        }
+        let square = || axis("shape", &["512x512x512"]);
+        grids.extend([
+            grid([
+                axis("dtype", &["f32"]),
+                axis("shape", &["64x64x64", "128x128x128", "256x256x256", "2048x2048x2048"]),
+            ]),
+            grid([axis("dtype", &["f64", "f16", "bf16"]), axis("shape", &["256x256x256", "1024x1024x1024"])]),
+            grid([axis("dtype", &["f32"]), axis("shape", &["128x3072x768", "512x768x768", "512x768x3072"])]),
+            grid([axis("dtype", &["f32"]), square(), axis("transpose", &["tn", "nt", "tt"])]),
+            grid([axis("dtype", &["f32"]), square(), axis("alpha", &["0.5"]), axis("beta", &["0.5"])]),
+            grid([axis("dtype", &["f32"]), axis("shape", &["128x128x64"]), axis("batch_size", &["12", "96"])]),
+        ]);
+        if is_cpu(device) {
+            let large = || axis("shape", &["1024x1024x1024"]);
+            grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", &["gemm", "openblas", "mkl"])]));
+            grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
+        }
+        if breadth == Breadth::Full {
+            grids.extend(full(device));
+        }
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let [m, n, k] = shape(params, "shape")?;
+        let transpose = params.text("transpose").unwrap_or("nn");
+        Ok(Operation::Gemm(GemmOperation {
+            dtype: dtype(params)?,
+            m,
+            n,
+            k,
+            batch: number(params, "batch_size")?,
+            transpose_a: transpose.starts_with('t'),
+            transpose_b: transpose.ends_with('t'),
+            alpha: number(params, "alpha")?,
+            beta: number(params, "beta")?,
+        }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let transpose = params.text("transpose").unwrap_or("nn").to_owned();
+        let timed = Timed::from_params(device, operation, params)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let Operation::Gemm(op) = timed.operation.clone() else { return Ok(Fields::new()) };
+            let mut fields = timed.common_fields();
+            fields.set("m", op.m);
+            fields.set("n", op.n);
+            fields.set("k", op.k);
+            fields.set("batch_size", op.batch);
+            fields.set("transpose", transpose.clone());
+            fields.set("alpha", op.alpha);
+            fields.set("beta", op.beta);
+            fields.extend(Compute::measure(timed, time_ns)?.fields());
+            Ok(fields)
+        }))
+    }
+}
+
+/// Every type, square and transformer shape, transposes of each, batches, providers and threads.
+fn full(device: &DeviceInfo) -> Vec<Grid> {
+    let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
+    let squares = || {
+        axis(
+            "shape",
+            &[
+                "64x64x64",
+                "128x128x128",
+                "256x256x256",
+                "512x512x512",
+                "1024x1024x1024",
+                "2048x2048x2048",
+                "4096x4096x4096",
+            ],
+        )
+    };
+    let transformer = || {
+        axis(
+            "shape",
+            &[
+                "32x768x768",
+                "32x3072x768",
+                "32x768x3072",
+                "128x768x768",
+                "128x3072x768",
+                "128x768x3072",
+                "512x1024x1024",
+                "512x4096x1024",
+                "512x1024x4096",
+                "1x4096x4096",
+            ],
+        )
+    };
+    let mut grids = vec![
+        grid([types(), squares()]),
+        grid([types(), transformer()]),
+        grid([
+            axis("dtype", &["f32", "f64", "f16"]),
+            axis("shape", &["1000x1000x1000"]),
+            axis("transpose", &["nn", "tn", "nt", "tt"]),
+        ]),
+        grid([types(), axis("shape", &["512x512x512"]), axis("alpha", &["1", "0.5"]), axis("beta", &["0", "0.5"])]),
+        grid([types(), axis("shape", &["128x128x64", "64x64x64"]), axis("batch_size", &["8", "12", "32", "96"])]),
+        grid([types(), axis("shape", &["512x512x512"]), axis("cache", &["cold"])]),
+    ];
+    if is_cpu(device) {
+        let providers = || axis("provider", &["gemm", "openblas", "mkl"]);
+        grids.push(grid([types(), squares(), providers()]));
+        grids.push(grid([types(), transformer(), providers()]));
+        grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
+    }
+    grids
+}

@@ -1,0 +1,79 @@
+//! Memory latency: how long one read takes when the next cannot begin before it ends.
+
+use rsb_device::operation::PointerChase;
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::{Params, Reason};
+
+use super::{beyond_caches, bytes, grid, last_level_cache, sizes};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::limits::SHORTEST_LATENCY_NS;
+use crate::timed::{PreparedCase, SEED, Timed};
+
+/// A random walk over cache lines.
+pub(super) struct MemoryLatency;
+
+const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes)];
+
+/// Bytes from one node to the next: a cache line of every processor and card here.
+const LINE: u64 = 64;
+
+/// Reads in one iteration: long enough that starting it does not count, a millisecond at most.
+const ACCESSES: u64 = 1 << 13;
+
+impl Benchmark for MemoryLatency {
+    fn name(&self) -> &'static str {
+        "memory-latency"
+    }
+
+    fn about(&self) -> &'static str {
+        "Time of one dependent read, from the nearest cache to memory"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let (cache, memory) = (last_level_cache(device), beyond_caches(device) * 2);
+        let quarter = (cache / 4).next_power_of_two();
+        let chosen = match breadth {
+            Breadth::Quick => vec![16 << 10, quarter, memory],
+            Breadth::Standard => vec![16 << 10, 256 << 10, 1 << 20, quarter, 2 * quarter, memory],
+            Breadth::Full => std::iter::successors(Some(4 << 10), |size: &u64| size.checked_mul(2))
+                .take_while(|&size| size <= memory)
+                .collect(),
+        };
+        vec![grid([sizes("size", &chosen)])]
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let nodes = bytes(params, "size")? / LINE;
+        if !(2..=u64::from(u32::MAX)).contains(&nodes) {
+            return Err(Reason::new(
+                format!("a walk over {nodes} cache lines"),
+                "it needs at least two, and fewer than 2³²",
+                "choose a size between 128 bytes and 256 GiB",
+            ));
+        }
+        Ok(Operation::PointerChase(PointerChase { nodes, line_bytes: LINE, accesses: ACCESSES, seed: SEED }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let size = bytes(params, "size").map_err(Failure::Skipped)?;
+        let timed = Timed::prepare(device, operation, rsb_device::Options::default())?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let latency = time_ns / ACCESSES as f64;
+            if latency < SHORTEST_LATENCY_NS {
+                return Err(Failure::Failed(Reason::new(
+                    "impossible result",
+                    format!("{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"),
+                    "suspect the clock: run it again, then report it",
+                )));
+            }
+            let fields = timed.common_fields().with("size_bytes", size);
+            Ok(fields.with("latency_ns", latency).with("time_us", time_ns / 1e3))
+        }))
+    }
+}

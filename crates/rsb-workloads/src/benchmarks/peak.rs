@@ -1,0 +1,58 @@
+//! The highest arithmetic rate that the device reaches when it does nothing but multiply and add in registers.
+
+use rsb_device::operation::PeakArithmetic;
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::unit::gigaflops;
+use rsb_model::{Params, Reason};
+
+use super::{axis, dtype, grid, is_cpu, number, thread_counts};
+use crate::axis::{AxisInfo, DTYPE, THREADS};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::timed::{PreparedCase, Timed};
+
+/// Multiply-adds in registers.
+pub(super) struct ComputePeak;
+
+const AXES: &[AxisInfo] = &[DTYPE, THREADS];
+
+impl Benchmark for ComputePeak {
+    fn name(&self) -> &'static str {
+        "compute-peak"
+    }
+
+    fn about(&self) -> &'static str {
+        "Highest arithmetic rate: multiply-adds in registers"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let mut grids = vec![grid([axis("dtype", &["f32"])])];
+        if breadth >= Breadth::Standard {
+            grids.push(grid([axis("dtype", &["f64"])]));
+            if is_cpu(device) {
+                grids.push(grid([axis("dtype", &["f32", "f64"]), ("threads", thread_counts(device))]));
+            }
+        }
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let threads: u64 = number(params, "threads")?;
+        let operations = PeakArithmetic::UNIT * 512 * threads;
+        Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let timed = Timed::from_params(device, operation, params)?;
+        Ok(PreparedCase::boxed(timed, |timed, time_ns| {
+            let rate = gigaflops(timed.operation.flops(), time_ns);
+            crate::limits::check_core_rate(rate, timed)?;
+            let fields = timed.common_fields().with("time_us", time_ns / 1e3);
+            Ok(fields.with("gflops", rate).with("tflops", rate / 1e3))
+        }))
+    }
+}

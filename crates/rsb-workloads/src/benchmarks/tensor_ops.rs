@@ -1,0 +1,112 @@
+//! Element-wise operations, reductions, softmax and layer norm: what lies between the matrix products of a model.
+
+use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{Params, Reason};
+
+use super::{axis, dtype, grid, is_cpu, shape, thread_counts};
+use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::limits::check_bandwidth;
+use crate::timed::{PreparedCase, Timed};
+
+/// Operations that move more than they compute.
+pub(super) struct TensorOps;
+
+const OPERATIONS: &[&str] =
+    &["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax", "softmax", "layer-norm"];
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value("operation", "element-wise, reduction of everything, or along rows", AxisKind::Choice(OPERATIONS)),
+    DTYPE,
+    AxisInfo::value("shape", "rows x columns of the input", AxisKind::Shape(2, "4096x1024")),
+    CACHE,
+    THREADS,
+];
+
+/// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not matter.
+const LARGE: &str = "8192x1024";
+
+impl Benchmark for TensorOps {
+    fn name(&self) -> &'static str {
+        "tensor-ops"
+    }
+
+    fn about(&self) -> &'static str {
+        "Element-wise operations, reductions, softmax and layer norm"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let some = ["add", "relu", "gelu", "sum", "max", "softmax", "layer-norm"];
+        let f32 = || axis("dtype", &["f32"]);
+        let mut grids = vec![grid([axis("operation", &some), f32(), axis("shape", &[LARGE])])];
+        if breadth == Breadth::Quick {
+            return grids;
+        }
+        grids.push(grid([axis("operation", OPERATIONS), f32(), axis("shape", &["32x1024", LARGE])]));
+        grids.push(grid([
+            axis("operation", &["relu", "gelu", "softmax"]),
+            axis("dtype", &["f16", "bf16"]),
+            axis("shape", &[LARGE]),
+        ]));
+        if is_cpu(device) {
+            let threads = ("threads", thread_counts(device));
+            grids.push(grid([axis("operation", &["gelu", "sum"]), f32(), axis("shape", &[LARGE]), threads]));
+        }
+        if breadth == Breadth::Full {
+            let types = || axis("dtype", &["f32", "f16", "bf16"]);
+            let shapes = || axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", LARGE, "16384x4096"]);
+            grids.push(grid([axis("operation", OPERATIONS), types(), shapes()]));
+            grids.push(grid([axis("operation", OPERATIONS), types(), shapes(), axis("cache", &["cold"])]));
+            let threads = ("threads", thread_counts(device));
+            grids.push(grid([axis("operation", OPERATIONS), f32(), shapes(), threads]));
+        }
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let (dtype, [rows, columns]) = (dtype(params)?, shape(params, "shape")?);
+        let elements = rows.saturating_mul(columns);
+        let name = params.text("operation").unwrap_or_default();
+        if let Ok(op) = name.parse::<ElementwiseOp>() {
+            return Ok(Operation::Elementwise(Elementwise { op, dtype, elements }));
+        }
+        if let Ok(op) = name.parse::<ReduceOp>() {
+            return Ok(Operation::Reduce(Reduce { op, dtype, elements }));
+        }
+        match name.parse::<NormalizeOp>() {
+            Ok(op) => Ok(Operation::Normalize(Normalize { op, dtype, rows, columns })),
+            Err(_) => Err(Reason::new(
+                format!("operation `{name}`"),
+                "it is not one of this benchmark",
+                format!("choose one of {}", OPERATIONS.join(", ")),
+            )),
+        }
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let input = params.text("shape").unwrap_or_default().to_owned();
+        let timed = Timed::from_params(device, operation, params)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
+            check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+            let output = match timed.operation {
+                Operation::Reduce(_) => "1".to_owned(),
+                _ => input.clone(),
+            };
+            let mut fields = timed.common_fields().with("input_shape", input.clone()).with("output_shape", output);
+            fields.set("time_us", time_ns / 1e3);
+            fields.set("throughput_gb_s", rate);
+            if let Some(intensity) = timed.operation.arithmetic_intensity() {
+                fields.set("arithmetic_intensity", intensity);
+            }
+            Ok(fields)
+        }))
+    }
+}

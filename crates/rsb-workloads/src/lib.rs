@@ -1,0 +1,19 @@
+//! What is measured, on any device.
+//!
+//! A [`Benchmark`] names its axes and turns one point of them, a case, into an operation. It knows nothing of any
+//! backend: the device does the operation, and the reference says whether it did it right.
+
+mod axis;
+mod benchmark;
+mod benchmarks;
+mod cases;
+mod limits;
+mod timed;
+
+pub use axis::{AxisInfo, AxisKind, IdForm};
+pub use benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+pub use benchmarks::{all, find};
+pub use cases::{CaseOrReason, UsageError, cases};
+
+#[cfg(test)]
+mod tests;

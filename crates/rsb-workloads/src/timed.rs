@@ -1,0 +1,151 @@
+//! One operation on one device, verified, ready to be timed: what every benchmark is made of.
+
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
+use rsb_model::{Fields, Params};
+
+use crate::benchmark::{Failure, Prepared, unusable};
+use crate::limits;
+
+/// Seed of every input.
+pub(crate) const SEED: u64 = 0x0052_7573_7479;
+
+/// Whether caches are flushed before every iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheState {
+    /// Iterations follow one another.
+    Hot,
+    /// Each iteration is timed on its own, after a flush.
+    Cold,
+}
+
+/// One operation, allocated, filled and verified.
+pub(crate) struct Timed<'d> {
+    pub(crate) device: &'d dyn Device,
+    pub(crate) operation: Operation,
+    pub(crate) options: Options,
+    pub(crate) accuracy_error: f64,
+    cache: CacheState,
+    buffers: Vec<Buffer>,
+    kernel: Box<dyn Kernel + 'd>,
+    stream: Box<dyn Stream + 'd>,
+}
+
+impl<'d> Timed<'d> {
+    /// Allocates, fills, compiles, runs once and verifies.
+    pub(crate) fn prepare(device: &'d dyn Device, operation: Operation, options: Options) -> Result<Self, Failure> {
+        let buffers =
+            operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+        reference::fill(device, &operation, &buffers, SEED)?;
+        let mut kernel = device.prepare(&operation, &options, &buffers)?;
+        let mut stream = device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        let accuracy_error = reference::verify(device, &operation, &buffers, SEED)?;
+        Ok(Self { device, operation, options, accuracy_error, cache: CacheState::Hot, buffers, kernel, stream })
+    }
+
+    /// As [`Timed::prepare`], with threads, provider and state of the caches from `params`.
+    pub(crate) fn from_params(device: &'d dyn Device, operation: Operation, params: &Params) -> Result<Self, Failure> {
+        let threads = match params.text("threads") {
+            Some(_) => Some(params.get::<u32>("threads").map_err(|error| Failure::Failed(unusable(&error)))?),
+            None => None,
+        };
+        let provider = params.text("provider").filter(|&name| name != "auto").map(str::to_owned);
+        let cache = if params.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Hot };
+        let mut timed = Self::prepare(device, operation, Options { threads, provider })?;
+        timed.cache = cache;
+        Ok(timed)
+    }
+
+    /// Exactly `iters` iterations; their nanoseconds together.
+    pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let time = match self.cache {
+            CacheState::Hot => self.launches(iters)?,
+            CacheState::Cold => {
+                let mut total = 0.0;
+                for _ in 0..iters {
+                    self.device.flush_caches()?;
+                    total += self.launches(1)?;
+                }
+                total
+            }
+        };
+        limits::check_time(time)?;
+        Ok(time)
+    }
+
+    fn launches(&mut self, iters: u64) -> Result<f64, Failure> {
+        let from = self.stream.record()?;
+        for _ in 0..iters {
+            self.kernel.launch()?;
+        }
+        let to = self.stream.record()?;
+        self.stream.synchronize()?;
+        Ok(self.stream.elapsed_ns(from, to)?)
+    }
+
+    /// The numbers in buffer `index`.
+    pub(crate) fn read(&self, index: usize) -> Result<Vec<f64>, Failure> {
+        let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.operation.buffers().get(index).copied()) else {
+            return Ok(Vec::new());
+        };
+        let mut bytes = vec![0; spec.bytes() as usize];
+        self.device.read(buffer, 0, &mut bytes)?;
+        Ok(rsb_device::convert::decode(spec.dtype, &bytes))
+    }
+
+    /// Threads that work.
+    pub(crate) fn threads(&self) -> u32 {
+        self.options.threads.unwrap_or(1)
+    }
+
+    /// What is said of every case: how it was done, on what, and how right it was.
+    pub(crate) fn common_fields(&self) -> Fields {
+        let mut fields = Fields::new().with("operation", self.operation.name());
+        if let Some(dtype) = self.operation.dtype() {
+            fields.set("dtype", dtype.as_str());
+        }
+        fields.set("provider", self.kernel.provider());
+        if self.options.threads.is_some() {
+            fields.set("threads", self.threads());
+        }
+        let cache = match self.cache {
+            CacheState::Hot => "hot",
+            CacheState::Cold => "cold",
+        };
+        fields.set("cache", cache);
+        fields.set("init", reference::distribution(&self.operation).as_str());
+        fields.set("accuracy_error", self.accuracy_error);
+        fields
+    }
+}
+
+/// Turns the time of one iteration into fields.
+pub(crate) type Derive<'d> = Box<dyn FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd>;
+
+/// A timed operation with the benchmark's own way to derive fields.
+pub(crate) struct PreparedCase<'d> {
+    timed: Timed<'d>,
+    derive: Derive<'d>,
+}
+
+impl<'d> PreparedCase<'d> {
+    /// Ready.
+    pub(crate) fn boxed(
+        timed: Timed<'d>,
+        derive: impl FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd,
+    ) -> Box<dyn Prepared + 'd> {
+        Box::new(Self { timed, derive: Box::new(derive) })
+    }
+}
+
+impl Prepared for PreparedCase<'_> {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        self.timed.sample(iters)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        limits::check_time(time_ns)?;
+        (self.derive)(&mut self.timed, time_ns)
+    }
+}

@@ -1,0 +1,213 @@
+//! `cargo xtask speed`: our figures as ratios against a peer in the same run, as a Markdown table.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use crate::steps::root;
+
+/// Times that ours and the peer are measured in turn.
+const ROUNDS: usize = 5;
+
+/// Measures and prints every line.
+pub(crate) fn run() -> Result<()> {
+    let program = Program::build()?;
+    println!("| what | ours | peer | ratio or limit |\n|---|---|---|---|");
+    copy_against_c(&program)?;
+    gemm_against_providers(&program)?;
+    rates(&program)?;
+    harness_cost(&program)?;
+    start_up(&program)
+}
+
+struct Program {
+    path: PathBuf,
+    scratch: PathBuf,
+}
+
+impl Program {
+    fn build() -> Result<Self> {
+        let status = Command::new("cargo")
+            .args(["build", "--release", "--bin", "rusty-stack-bench"])
+            .current_dir(root())
+            .status()?;
+        if !status.success() {
+            bail!("the program does not build");
+        }
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        let scratch = std::env::temp_dir().join(format!("rusty-stack-bench-speed-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch)?;
+        Ok(Self { path: target.join("release/rusty-stack-bench"), scratch })
+    }
+
+    /// The benchmarks of one verb with these arguments.
+    fn measure(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        let mut command = Command::new(&self.path);
+        command
+            .args(arguments)
+            .arg("--json")
+            .arg("--results-dir")
+            .arg(self.scratch.join("results"))
+            .current_dir(&self.scratch);
+        let output = command.output().with_context(|| format!("cannot start {}", self.path.display()))?;
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        Ok(document["benchmarks"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// One metric of the one case that `arguments` choose; `None` when it was skipped.
+    fn figure(&self, arguments: &[&str], metric: &str) -> Result<Option<f64>> {
+        let results = self.measure(arguments)?;
+        let case = results.first().ok_or_else(|| anyhow!("{arguments:?} chooses no case"))?;
+        Ok(case["results"][0][metric].as_f64())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // What cannot be removed from the temporary folder is left to the system.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Each side measured in turn; their medians.
+fn in_turn(
+    mut ours: impl FnMut() -> Result<Option<f64>>,
+    mut peer: impl FnMut() -> Result<Option<f64>>,
+) -> Result<(Option<f64>, Option<f64>)> {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        left.extend(ours()?);
+        right.extend(peer()?);
+    }
+    Ok((median(left), median(right)))
+}
+
+fn row(what: &str, unit: &str, (ours, peer): (Option<f64>, Option<f64>)) {
+    let shown = |value: Option<f64>| value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"));
+    let ratio = ours.zip(peer).map_or_else(|| "-".to_owned(), |(ours, peer)| format!("{:.3}", ours / peer));
+    println!("| {what} | {} | {} | {ratio} |", shown(ours), shown(peer));
+}
+
+fn copy_against_c(program: &Program) -> Result<()> {
+    let binary = program.scratch.join("stream_copy");
+    let source = root().join("scripts/stream_copy.c");
+    let compiled = Command::new("cc")
+        .args(["-O3", "-march=native", "-fno-tree-loop-distribute-patterns", "-o"])
+        .arg(&binary)
+        .arg(source)
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        bail!("cc cannot compile scripts/stream_copy.c; install a C compiler");
+    }
+    let stream = || plain_c(&binary);
+    for stores in ["non-temporal", "temporal"] {
+        let stores_axis = format!("stores={stores}");
+        let arguments = [
+            "memory-bandwidth",
+            "--replicates",
+            "1",
+            "--axis",
+            "operation=copy",
+            "--axis",
+            "dtype=f32",
+            "--axis",
+            "size=64MiB",
+            "--axis",
+            "threads=1",
+            "--axis",
+            "cache=hot",
+            "--axis",
+            &stores_axis,
+        ];
+        let sides = in_turn(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
+        row(&format!("copy, 64 MiB, {stores} stores, against plain C STREAM"), "GB/s", sides);
+    }
+    Ok(())
+}
+
+fn plain_c(binary: &Path) -> Result<Option<f64>> {
+    let output = Command::new(binary).args(["67108864", "40"]).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
+}
+
+fn gemm_against_providers(program: &Program) -> Result<()> {
+    for dtype in ["f32", "f64"] {
+        let dtype_axis = format!("dtype={dtype}");
+        let gemm = |provider: &str| {
+            let provider = format!("provider={provider}");
+            let arguments = [
+                "gemm",
+                "--replicates",
+                "1",
+                "--axis",
+                "shape=1024x1024x1024",
+                "--axis",
+                "threads=1",
+                "--axis",
+                &dtype_axis,
+                "--axis",
+                &provider,
+            ];
+            program.figure(&arguments, "gflops")
+        };
+        for peer in ["gemm", "openblas", "mkl"] {
+            let sides = in_turn(|| gemm("auto"), || gemm(peer))?;
+            row(&format!("gemm {dtype} 1024³, one thread, against {peer}"), "GFLOP/s", sides);
+        }
+    }
+    Ok(())
+}
+
+fn rates(program: &Program) -> Result<()> {
+    for operation in ["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax"] {
+        let operation_axis = format!("operation={operation}");
+        let arguments = ["tensor-ops", "--axis", &operation_axis, "--axis", "dtype=f32", "--axis", "threads=1"];
+        let rates = program
+            .measure(&arguments)?
+            .iter()
+            .filter_map(|case| case["results"][0]["throughput_gb_s"].as_f64())
+            .collect();
+        let limit = if matches!(operation, "sum" | "max" | "mean" | "argmax") { 5.0 } else { 10.0 };
+        let shown = median(rates).map_or_else(|| "not here".to_owned(), |rate| format!("{rate:.1} GB/s"));
+        println!("| {operation} f32, one thread | {shown} | - | above {limit} GB/s |");
+    }
+    Ok(())
+}
+
+fn harness_cost(program: &Program) -> Result<()> {
+    let results = program.measure(&["run", "--suite", "quick"])?;
+    let total = |name: &str| results.iter().filter_map(|case| case["metadata"][name].as_f64()).sum::<f64>();
+    let replicates = total("replicates");
+    println!(
+        "| harness beyond preparing and measuring, a replicate of a case | {:.1} ms | - | at most 40 ms |\n| preparing and verifying, a replicate of a case | {:.1} ms | - | - |",
+        total("harness_ms") / replicates,
+        total("prepare_ms") / replicates
+    );
+    Ok(())
+}
+
+fn start_up(program: &Program) -> Result<()> {
+    for (arguments, limit) in [(["--help"].as_slice(), 20), (&["probe", "--json"], 150)] {
+        let mut times = Vec::new();
+        for _ in 0..21 {
+            let began = Instant::now();
+            let output = Command::new(&program.path).args(arguments).current_dir(root()).output()?;
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+            if !output.status.success() {
+                bail!("{arguments:?} failed");
+            }
+        }
+        let shown = median(times).unwrap_or_default();
+        println!("| `{}` | {shown:.1} ms | - | at most {limit} ms |", arguments.join(" "));
+    }
+    Ok(())
+}

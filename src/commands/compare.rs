@@ -1,0 +1,19 @@
+//! Compares two sides, for a look; with `--check`, for a verdict.
+
+use rsb_report::Style;
+
+use super::judge::{self, Judge};
+use crate::cli::CompareArgs;
+use crate::exit::{Ended, Exit};
+
+/// The verb `compare`.
+///
+/// # Errors
+/// When a side cannot be read.
+pub fn run(args: &CompareArgs, style: Style) -> Ended {
+    let judge = Judge::load(&args.judge)?;
+    let baseline = judge.sides(std::slice::from_ref(&args.baseline))?;
+    let current = judge.current(args.current.as_slice())?;
+    let result = judge.conclude(&baseline, &current, style)?;
+    Ok(if args.check { judge::exit_of(&result) } else { Exit::Pass })
+}

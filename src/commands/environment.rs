@@ -1,0 +1,58 @@
+//! The environment variables that count. One that looks like ours but is not known is an error: a typo never means the default.
+
+use anyhow::anyhow;
+
+use crate::exit::Trouble;
+
+/// Every variable that is read, with the flag that goes before it.
+pub const KNOWN: [(&str, &str); 14] = [
+    ("RSB_SUITE", "--suite"),
+    ("RSB_BACKEND", "--backend"),
+    ("RSB_DEVICE", "--device"),
+    ("RSB_PROFILE", "--profile"),
+    ("RSB_RUNS", "--runs"),
+    ("RSB_WARMUP", "--warmup"),
+    ("RSB_REPLICATES", "--replicates"),
+    ("RSB_TIMEOUT", "--timeout"),
+    ("RSB_RESULTS_DIR", "--results-dir"),
+    ("RSB_BASELINES_DIR", "--baselines-dir"),
+    ("RSB_POLICY", "--policy"),
+    ("RSB_CONFIG", "--config"),
+    ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
+    ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
+];
+
+/// Refuses variables that begin with `RSB_` and are not known.
+///
+/// # Errors
+/// Names the variable and the nearest known one.
+pub fn check() -> Result<(), Trouble> {
+    check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+}
+
+fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
+    for name in names.filter(|name| name.starts_with("RSB_")) {
+        if KNOWN.iter().all(|(known, _)| *known != name) {
+            let nearest = KNOWN
+                .iter()
+                .max_by(|a, b| strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0)));
+            let near = nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
+            return Err(Trouble::usage(anyhow!("the environment variable {name} is not known{near}")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_is_an_error_that_names_the_right_one() {
+        let check = |name: &str| check_names(std::iter::once(name.to_owned()));
+        assert!(check("RSB_RUNS").is_ok());
+        assert!(check("PATH").is_ok());
+        let error = check("RSB_RUNZ").unwrap_err().error.to_string();
+        assert!(error.contains("RSB_RUNS"), "{error}");
+    }
+}

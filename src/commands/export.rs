@@ -1,0 +1,35 @@
+//! Every stored result, for other programs.
+
+use anyhow::Context;
+use rsb_store::{HistoryFilter, export};
+
+use super::{judge, settings};
+use crate::cli::{ExportArgs, ExportFormat};
+use crate::exit::{Ended, Exit};
+use crate::show;
+
+/// The verb `export`.
+///
+/// # Errors
+/// When the results cannot be read, or the file cannot be written.
+pub fn run(args: &ExportArgs) -> Ended {
+    let (_, folders) = settings::load(&args.places)?;
+    let store = judge::open(&folders)?;
+    let text = match args.format {
+        ExportFormat::Csv => {
+            let mut bytes = Vec::new();
+            export::write_csv(&store.history(&HistoryFilter::default())?, &mut bytes)?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+        ExportFormat::Json => {
+            let ids = store.runs()?.into_iter().map(|run| run.run_id);
+            let runs = ids.map(|id| store.run(&id.0)).collect::<Result<Vec<_>, _>>()?;
+            rsb_report::document("runs", &runs)?
+        }
+    };
+    match &args.output {
+        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,
+        None => show::text(&text)?,
+    }
+    Ok(Exit::Pass)
+}

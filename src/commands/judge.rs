@@ -1,0 +1,160 @@
+//! What `gate` and `compare` share: find both sides, judge, keep the comparison, show it.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use rsb_model::{ComparisonResult, Fingerprint, Run, Timestamp};
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
+use rsb_stats::{Policy, PolicyError, PolicyFile};
+use rsb_store::criterion_folder::LATEST;
+use rsb_store::{Baselines, Recorded, Store, read_criterion_folder, read_recorded};
+
+use super::settings::{self, Folders, Named};
+use crate::cli::{self, JudgeArgs};
+use crate::config::Config;
+use crate::exit::{Exit, Trouble};
+use crate::show;
+
+/// Everything that judging needs, loaded.
+pub(super) struct Judge<'a> {
+    args: &'a JudgeArgs,
+    pub(super) folders: Folders,
+    pub(super) store: Store,
+    policy: Policy,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn load(args: &'a JudgeArgs) -> Result<Self, Trouble> {
+        let (config, folders) = settings::load(&args.places)?;
+        let policy = policy(&config, &folders, args.threshold)?;
+        let store = open(&folders)?;
+        Ok(Self { args, folders, store, policy })
+    }
+
+    /// The run that `text` names, or the latest.
+    pub(super) fn current(&self, named: &[String]) -> Result<Vec<Run>, Trouble> {
+        if named.is_empty() {
+            return Ok(vec![latest(&self.store)?]);
+        }
+        named
+            .iter()
+            .map(|text| self.side(text))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|sides| sides.into_iter().flatten().collect())
+    }
+
+    /// The runs that each of `named` stands for.
+    pub(super) fn sides(&self, named: &[String]) -> Result<Vec<Run>, Trouble> {
+        let sides: Result<Vec<Vec<Run>>, Trouble> = named.iter().map(|text| self.side(text)).collect();
+        Ok(sides?.into_iter().flatten().collect())
+    }
+
+    /// An output folder of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a stored run.
+    fn side(&self, text: &str) -> Result<Vec<Run>, Trouble> {
+        if let Some((folder, name)) = criterion_folder(text) {
+            return Ok(vec![read_criterion_folder(folder, name).map_err(Trouble::usage)?]);
+        }
+        if settings::is_path(text) {
+            return read_file(Path::new(text));
+        }
+        let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
+        let baselines = Baselines::new(&self.folders.baselines);
+        match baselines.load(text, here.as_ref()) {
+            Ok(baseline) => Ok(baseline.into_runs()),
+            Err(no_baseline) => self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
+                Trouble::usage(anyhow!(
+                    "`{text}` is neither a file, nor a saved baseline ({no_baseline}), nor a stored run ({no_run})"
+                ))
+            }),
+        }
+    }
+
+    /// Judges, keeps the comparison and shows it.
+    pub(super) fn conclude(
+        &self,
+        baseline: &[Run],
+        current: &[Run],
+        style: Style,
+    ) -> Result<ComparisonResult, Trouble> {
+        let result = rsb_stats::gate(baseline, current, &self.policy, &self.args.across, Timestamp::now());
+        if self.store.results_dir().is_dir()
+            && let Err(error) = self.store.save_comparison(&result)
+        {
+            eprintln!("warning: the comparison is not kept: {error}");
+        }
+        let format = if self.args.json { cli::GateFormat::Json } else { self.args.format };
+        let format = match format {
+            cli::GateFormat::Text => GateFormat::Text,
+            cli::GateFormat::Json => GateFormat::Json,
+            cli::GateFormat::Markdown => GateFormat::Markdown,
+        };
+        let detail = if self.args.verbose { Detail::Full } else { Detail::Brief };
+        show::text(&rsb_report::gate::write(&result, format, style, detail)?)?;
+        Ok(result)
+    }
+}
+
+/// The exit code of `result` under `gate`.
+pub(super) fn exit_of(result: &ComparisonResult) -> Exit {
+    match rsb_stats::exit_code(result) {
+        0 => Exit::Pass,
+        3 => Exit::Regression,
+        _ => Exit::NoVerdict,
+    }
+}
+
+/// The results folder, for reading; what it wants to say goes to standard error.
+pub(super) fn open(folders: &Folders) -> Result<Store, Trouble> {
+    let store = Store::open_existing(&folders.results).map_err(Trouble::usage)?;
+    for notice in store.notices().iter() {
+        eprintln!("note: {notice}");
+    }
+    Ok(store)
+}
+
+/// The latest run of the store.
+pub(super) fn latest(store: &Store) -> Result<Run, Trouble> {
+    let run = store.latest(None).map_err(Trouble::usage)?;
+    run.ok_or_else(|| {
+        let folder = store.results_dir().display();
+        Trouble::no_verdict(anyhow!("there is no run in {folder} yet; measure one with `rusty-stack-bench run`, or name the folder with --results-dir"))
+    })
+}
+
+fn read_file(path: &Path) -> Result<Vec<Run>, Trouble> {
+    match read_recorded(path).map_err(Trouble::usage)? {
+        Recorded::Run(run) => Ok(vec![*run]),
+        Recorded::Baseline(baseline) => Ok(baseline.into_runs()),
+    }
+}
+
+/// `DIR` or `DIR@NAME`: an output folder of Criterion, its latest result or a saved one.
+fn criterion_folder(text: &str) -> Option<(&Path, &str)> {
+    if Path::new(text).is_dir() {
+        return Some((Path::new(text), LATEST));
+    }
+    text.rsplit_once('@').map(|(folder, name)| (Path::new(folder), name)).filter(|(folder, _)| folder.is_dir())
+}
+
+/// The policy's file under the thresholds of the configuration, under the flag.
+pub(super) fn policy(config: &Config, folders: &Folders, threshold: Option<f64>) -> Result<Policy, Trouble> {
+    let (path, named) = &folders.policy;
+    let mut file = if *named == Named::Yes || path.exists() {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .map_err(Trouble::usage)?;
+        toml::from_str::<PolicyFile>(&text).map_err(|error| Trouble::usage(anyhow!("{}: {error}", path.display())))?
+    } else {
+        PolicyFile::default()
+    };
+    if let Some(percent) = threshold {
+        file.threshold_percent = Some(percent);
+    }
+    let invalid = |error: PolicyError| Trouble::usage(anyhow!("{}: {error}", path.display()));
+    let mut policy = Policy::try_from(file).map_err(invalid)?;
+    for (benchmark, percent) in &config.thresholds {
+        policy = policy.or_benchmark_threshold(benchmark, *percent).map_err(invalid)?;
+    }
+    Ok(policy)
+}

@@ -1,0 +1,74 @@
+//! The benchmarks, and where each can run here: every one on every backend, or why not.
+
+use std::fmt::Write as _;
+
+use rsb_model::BackendId;
+use rsb_report::{CaseRow, Style};
+use rsb_workloads::{Benchmark, Breadth};
+
+use crate::cli::ListArgs;
+use crate::exit::{Ended, Exit};
+use crate::plan::{self, Machine};
+use crate::{show, suites};
+
+/// The verb `list`.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn run(args: &ListArgs, style: Style) -> Ended {
+    let machine = super::run::machine();
+    let rows = rows(&machine);
+    if args.json {
+        show::text(&rsb_report::document("benchmarks", &rows)?)?;
+    } else {
+        show::text(&rsb_report::list::cases(&rows, style))?;
+        if args.verbose {
+            show::text(&axes())?;
+        }
+    }
+    Ok(Exit::Pass)
+}
+
+fn rows(machine: &Machine) -> Vec<CaseRow> {
+    let native = rsb_workloads::all()
+        .iter()
+        .flat_map(|benchmark| BackendId::ALL.map(|backend| row(*benchmark, backend, machine)));
+    let components = suites::COMPONENTS.iter().map(|component| {
+        let (_, reason) = plan::missing_component(component);
+        CaseRow {
+            benchmark: (*component).to_owned(),
+            about: "a component".to_owned(),
+            backend: "any".to_owned(),
+            cases: 0,
+            missing: Some(reason),
+        }
+    });
+    native.chain(components).collect()
+}
+
+fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
+    let prefix = format!("{backend}:");
+    let devices = machine.devices.iter().filter(|device| device.device.0.starts_with(&prefix));
+    let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
+    CaseRow {
+        benchmark: benchmark.name().to_owned(),
+        about: benchmark.about().to_owned(),
+        backend: backend.as_str().to_owned(),
+        cases: devices.map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),
+        missing,
+    }
+}
+
+/// Each benchmark with its axes, for `--axis`.
+fn axes() -> String {
+    let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
+    for benchmark in rsb_workloads::all() {
+        text.extend(["\n", benchmark.name(), "\n"]);
+        for axis in benchmark.axes() {
+            let default = axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {:<14} {}{default}", axis.name, axis.about);
+        }
+    }
+    text
+}

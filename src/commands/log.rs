@@ -1,0 +1,24 @@
+//! A log for each run in `logs/` beside the results. `RSB_LOG` says how much.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Mutex;
+
+use rsb_model::RunId;
+use tracing::level_filters::LevelFilter;
+
+/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: trouble is said and passed over.
+pub(super) fn to_file(results: &Path, run_id: &RunId) {
+    let folder = results.join("logs");
+    let file = std::fs::create_dir_all(&folder).and_then(|()| File::create(folder.join(format!("{run_id}.log"))));
+    match file {
+        Ok(file) => {
+            let level = std::env::var("RSB_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
+            let subscriber =
+                tracing_subscriber::fmt().with_ansi(false).with_max_level(level).with_writer(Mutex::new(file)).finish();
+            // A second run in one process goes on with the first one's log.
+            let _ = tracing::subscriber::set_global_default(subscriber);
+        }
+        Err(error) => eprintln!("warning: no log is written to {}: {error}", folder.display()),
+    }
+}

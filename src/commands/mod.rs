@@ -1,0 +1,22 @@
+//! One verb, one file: load, call something pure, write.
+
+pub mod baseline;
+pub mod compare;
+pub mod completions;
+pub mod environment;
+pub mod export;
+pub mod gate;
+pub mod history;
+pub mod list;
+pub mod man;
+pub mod probe;
+pub mod report;
+pub mod run;
+pub mod schema;
+pub mod trend;
+
+mod judge;
+mod log;
+mod progress;
+mod recorder;
+mod settings;

@@ -1,0 +1,30 @@
+//! What is here.
+
+use rsb_report::Style;
+
+use crate::cli::ProbeArgs;
+use crate::exit::{Ended, Exit, Trouble};
+use crate::show;
+
+/// The verb `probe`.
+///
+/// # Errors
+/// When the folder named is not there.
+pub fn run(args: &ProbeArgs, style: Style) -> Ended {
+    let options = rsb_probe::ProbeOptions { sysfs_root: args.sysfs_root.clone() };
+    options.check().map_err(Trouble::usage)?;
+    let environment = rsb_probe::environment(&options);
+    let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };
+    show::text(&text)?;
+    Ok(Exit::Pass)
+}
+
+/// The environment with its version first.
+fn document(environment: &rsb_model::Environment) -> anyhow::Result<String> {
+    let mut document = serde_json::Map::new();
+    document.insert("format_version".to_owned(), rsb_model::format::FORMAT_VERSION.into());
+    if let serde_json::Value::Object(fields) = serde_json::to_value(environment)? {
+        document.extend(fields);
+    }
+    Ok(rsb_report::json(&document)?)
+}

@@ -1,0 +1,74 @@
+//! What a person sees on standard error while cases are measured. It draws between cases, never while one is timed.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rsb_model::Case;
+
+/// A bar with the time that is left on a terminal; a line a case in a log.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    began: Instant,
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// Begins with `steps` to go.
+    pub(super) fn begin(steps: usize) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        // The template is fixed and correct; without it indicatif's own look would do.
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {prefix}  {msg}") {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        Self { bar, began: Instant::now(), is_terminal }
+    }
+
+    /// Step `step`, counted from 1, of `steps` begins with `case`.
+    pub(super) fn started(&self, case: &Case, step: usize, steps: usize) {
+        let left = remaining(self.began.elapsed(), step, steps)
+            .map_or_else(String::new, |left| format!("{} left", human(left)));
+        self.bar.set_position(step as u64 - 1);
+        self.bar.set_prefix(left);
+        self.bar.set_message(case.id.to_string());
+        self.bar.tick();
+        if !self.is_terminal {
+            eprintln!("[{step}/{steps}] {}", case.id);
+        }
+    }
+
+    /// Removes the bar.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Time left at the present pace, once a step is done.
+fn remaining(elapsed: Duration, step: usize, steps: usize) -> Option<Duration> {
+    let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
+    let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;
+    Some(elapsed / done * left)
+}
+
+fn human(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_the_pace() {
+        let seconds = Duration::from_secs;
+        assert_eq!(remaining(seconds(0), 1, 10), None, "nothing is known before the first step is done");
+        assert_eq!(remaining(seconds(20), 3, 10), Some(seconds(80)));
+        assert_eq!(human(seconds(80)), "80 s");
+        assert_eq!(human(seconds(121)), "3 min");
+    }
+}

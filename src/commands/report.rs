@@ -1,0 +1,108 @@
+//! Writes a report of a run: Markdown with charts beside it, or the run in another form.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rsb_model::{Fingerprint, Run, Timestamp};
+use rsb_report::{ChartLink, Report, Style, charts, report};
+use rsb_stats::Policy;
+use rsb_store::{Baselines, Store};
+
+use super::judge;
+use super::settings::{self, Folders};
+use crate::cli::{ReportArgs, ReportFormat};
+use crate::exit::{Ended, Exit, Trouble};
+use crate::show;
+
+/// The verb `report`.
+///
+/// # Errors
+/// When the run cannot be read or the report cannot be written.
+pub fn run(args: &ReportArgs, style: Style) -> Ended {
+    let (config, folders) = settings::load(&args.places)?;
+    let store = judge::open(&folders)?;
+    let run = match &args.run {
+        Some(text) => store.run(text).map_err(Trouble::usage)?,
+        None => judge::latest(&store)?,
+    };
+    let policy = judge::policy(&config, &folders, None)?;
+    let comparison = against_saved(&folders, &run, &policy);
+    let checks = rsb_stats::threshold_checks(std::slice::from_ref(&run), &policy);
+    let report = Report::new(&run).with_checks(&checks);
+    let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
+    match args.format {
+        ReportFormat::Markdown => markdown(&report, args, &store),
+        ReportFormat::Svg => {
+            let folder = args.output.clone().unwrap_or_else(|| charts_folder(store.results_dir(), &run));
+            write_charts(&report, &folder)?;
+            show::text(&folder.display().to_string())?;
+            Ok(Exit::Pass)
+        }
+        ReportFormat::Json => to(args.output.as_deref(), &report::json(&report)?),
+        ReportFormat::Csv => to(args.output.as_deref(), &report::csv(&report)?),
+        ReportFormat::Text => to(args.output.as_deref(), &report::text(&report, style)),
+    }
+}
+
+/// The run against the baseline saved for its machine and suite, when there is one that can be read.
+fn against_saved(folders: &Folders, run: &Run, policy: &Policy) -> Option<rsb_model::ComparisonResult> {
+    let fingerprint = Fingerprint::of(&run.environment);
+    let baselines = Baselines::new(&folders.baselines);
+    let baseline =
+        baselines.path_of(&fingerprint, &run.suite).exists().then(|| baselines.load(&run.suite, Some(&fingerprint)))?;
+    match baseline {
+        Ok(baseline) => {
+            Some(rsb_stats::gate(&baseline.into_runs(), std::slice::from_ref(run), policy, &[], Timestamp::now()))
+        }
+        Err(error) => {
+            eprintln!("warning: the report has no comparison: {error}");
+            None
+        }
+    }
+}
+
+fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> Ended {
+    if args.output.as_deref() == Some(Path::new("-")) {
+        return to(None, &report::markdown(report, &[]));
+    }
+    let run = report.run();
+    let path = args.output.clone().unwrap_or_else(|| {
+        let time = run.started.strftime("%Y%m%dT%H%M%SZ");
+        store.results_dir().join(format!("benchmark_report_{time}.md"))
+    });
+    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = charts_folder(&beside, run);
+    let links = write_charts(report, &folder)?;
+    let text = report::markdown(report, &links);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    show::text(&format!("report: {}", path.display()))?;
+    Ok(Exit::Pass)
+}
+
+fn charts_folder(beside: &Path, run: &Run) -> PathBuf {
+    beside.join("charts").join(&run.run_id.0)
+}
+
+fn write_charts(report: &Report<'_>, folder: &Path) -> anyhow::Result<Vec<ChartLink>> {
+    let charts = charts::all(report);
+    if !charts.is_empty() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let relative = format!("charts/{}", report.run().run_id);
+    let write = |chart: &rsb_report::Chart| -> anyhow::Result<ChartLink> {
+        let path = folder.join(chart.file_name());
+        std::fs::write(&path, &chart.svg).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(chart.link(&relative))
+    };
+    charts.iter().map(write).collect()
+}
+
+fn to(path: Option<&Path>, text: &str) -> Ended {
+    match path {
+        Some(path) if path != Path::new("-") => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        _ => show::text(text)?,
+    }
+    Ok(Exit::Pass)
+}

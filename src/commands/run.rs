@@ -1,0 +1,240 @@
+//! Measures a suite or the benchmarks named: plan, measure, store, show.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use rsb_model::{BenchmarkResult, Case, Environment};
+use rsb_report::Style;
+use rsb_store::Store;
+
+use super::progress::Progress;
+use super::recorder::Recorder;
+use super::settings::{self, Folders};
+use crate::cli::{MeasureArgs, Places, RunArgs};
+use crate::exit::{Ended, Exit, Trouble};
+use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, interrupt};
+use crate::plan::{self, Machine, Plan, Selection};
+use crate::{cli, show};
+
+/// The verb of one benchmark, or `all`.
+///
+/// # Errors
+/// As [`run`].
+pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> Ended {
+    let names = if name == cli::ALL {
+        rsb_workloads::all().iter().map(|benchmark| benchmark.name().to_owned()).collect()
+    } else {
+        vec![name.to_owned()]
+    };
+    run(&RunArgs { names, suite: None, measure: args.clone() }, style)
+}
+
+/// The verb `run`.
+///
+/// # Errors
+/// When the words or the configuration are off, or the results cannot be kept.
+pub fn run(args: &RunArgs, style: Style) -> Ended {
+    let (config, folders) = settings::load(&args.measure.places)?;
+    let (selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
+    let plan = plan::plan(&selection, &machine()).map_err(Trouble::usage)?;
+    interrupt::listen();
+    let store = open_store(&folders)?;
+    let environment = environment_here();
+    let mut kept = Kept::begin(&store, &selection, settings.profile.as_str(), environment, &plan)?;
+    super::log::to_file(&folders.results, &kept.recorder.run.run_id);
+    let outcome = measure_all(&plan, &settings, &mut kept)?;
+    let stored = kept.recorder.finish();
+    let run = &kept.recorder.run;
+    if args.measure.json {
+        show::json(run)?;
+    } else {
+        show::text(&rsb_report::run::text(run, style))?;
+        if let Ok(path) = &stored {
+            eprintln!("stored in {}", path.display());
+        }
+    }
+    stored?;
+    Ok(match outcome {
+        measure::Ended::Interrupted => Exit::Interrupted,
+        measure::Ended::Complete | measure::Ended::OutOfTime => exit_of(run.counts()),
+    })
+}
+
+/// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was skipped.
+fn exit_of(counts: rsb_model::run::Counts) -> Exit {
+    match counts {
+        counts if counts.failed > 0 => Exit::Failure,
+        counts if counts.measured + counts.simulated > 0 => Exit::Pass,
+        _ => Exit::Nothing,
+    }
+}
+
+/// The devices here, and why the other backends have none.
+pub(super) fn machine() -> Machine {
+    let mut machine = Machine { devices: Vec::new(), missing: Vec::new() };
+    for backend in rsb_device::backends() {
+        match backend.devices() {
+            Ok(devices) => machine.devices.extend(devices),
+            Err(reason) => machine.missing.push((backend.id(), reason)),
+        }
+    }
+    machine.missing.extend(crate::suites::absent_backends());
+    machine
+}
+
+fn environment_here() -> Environment {
+    let mut environment = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
+    environment.git = rsb_probe::git(std::path::Path::new("."));
+    environment.state = Some(rsb_probe::state());
+    environment
+}
+
+/// Opened before anything is measured: a folder that cannot be written is the user's to choose again.
+fn open_store(folders: &Folders) -> Result<Store, Trouble> {
+    let store = Store::open_for_writing(&folders.results)
+        .with_context(|| {
+            format!("cannot keep results in {}; choose another folder with --results-dir", folders.results.display())
+        })
+        .map_err(Trouble::usage)?;
+    for notice in store.notices().iter() {
+        eprintln!("note: {notice}");
+    }
+    Ok(store)
+}
+
+/// What is kept and what is shown while measuring.
+struct Kept {
+    recorder: Recorder,
+    progress: Option<Progress>,
+}
+
+impl Kept {
+    fn begin(
+        store: &Store,
+        selection: &Selection,
+        profile: &str,
+        environment: Environment,
+        plan: &Plan,
+    ) -> Result<Self, Trouble> {
+        let suite =
+            if selection.names.is_empty() { selection.suite.as_str().to_owned() } else { selection.names.join("+") };
+        let planned = plan.cases.len() + plan.skipped.len();
+        let recorder = Recorder::begin(store, &suite, profile, environment, planned).map_err(Trouble::usage)?;
+        Ok(Self { recorder, progress: None })
+    }
+}
+
+impl Observer for Kept {
+    fn started(&mut self, case: &Case, step: usize, steps: usize) {
+        self.progress.get_or_insert_with(|| Progress::begin(steps)).started(case, step, steps);
+    }
+
+    fn known(&mut self, result: &BenchmarkResult) {
+        tracing::info!(outcome = %result.outcome, "{}", result.benchmark_id);
+        self.recorder.keep(result);
+    }
+}
+
+impl measure::bench::Keeper for Kept {
+    fn keep(&mut self, result: &BenchmarkResult) {
+        self.recorder.keep(result);
+    }
+}
+
+fn measure_all(plan: &Plan, settings: &Settings, kept: &mut Kept) -> anyhow::Result<measure::Ended> {
+    let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let environment = kept.recorder.run.environment.clone();
+    let ended = measure::measure(plan, settings, &command, &environment, kept)
+        .context("cannot make a scratch folder; set TMPDIR to one with room")?;
+    if let Some(progress) = &kept.progress {
+        progress.end();
+    }
+    match ended {
+        measure::Ended::Complete => {}
+        measure::Ended::Interrupted => {
+            kept.recorder.run.notes.push("interrupted: the cases before were measured, the rest were not".to_owned());
+        }
+        measure::Ended::OutOfTime => kept
+            .recorder
+            .run
+            .notes
+            .push("the time limit of the whole run was over before every replicate was taken".to_owned()),
+    }
+    Ok(ended)
+}
+
+/// A bench target: the same plan and store, under Criterion's own command line.
+pub fn under_criterion(selection: impl Fn(Profile) -> Selection) -> ExitCode {
+    match criterion_run(&selection) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Trouble { exit, error }) => {
+            eprintln!("error: {}", show::chain(&error));
+            exit.into()
+        }
+    }
+}
+
+fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Result<(), Trouble> {
+    super::environment::check()?;
+    let places = Places { results_dir: std::env::var_os("RSB_RESULTS_DIR").map(Into::into), ..Places::default() };
+    let (_, folders) = settings::load(&places)?;
+    let profile = std::env::var("RSB_PROFILE").ok().map(|name| clap::ValueEnum::from_str(&name, true));
+    let profile =
+        profile.transpose().map_err(|message: String| Trouble::usage(anyhow::anyhow!("RSB_PROFILE: {message}")))?;
+    let selection = selection(profile.unwrap_or(Profile::Quick));
+    let plan = plan::plan(&selection, &machine()).map_err(Trouble::usage)?;
+    let environment = environment_here();
+    let mut results =
+        Lazily { folders: &folders, selection: &selection, plan: &plan, environment: &environment, kept: None };
+    measure::bench::run(&plan, &environment, &mut results).context("cannot start workers")?;
+    if let Some(mut kept) = results.kept {
+        let path = kept.recorder.finish()?;
+        eprintln!("stored in {}", path.display());
+    }
+    Ok(())
+}
+
+/// Opens the store with the first result, so that `--list` and `--test` leave nothing behind.
+struct Lazily<'a> {
+    folders: &'a Folders,
+    selection: &'a Selection,
+    plan: &'a Plan,
+    environment: &'a Environment,
+    kept: Option<Kept>,
+}
+
+impl measure::bench::Keeper for Lazily<'_> {
+    fn keep(&mut self, result: &BenchmarkResult) {
+        if self.kept.is_none() {
+            let begun = open_store(self.folders).and_then(|store| {
+                Kept::begin(&store, self.selection, "criterion", self.environment.clone(), self.plan)
+            });
+            match begun {
+                Ok(kept) => self.kept = Some(kept),
+                Err(trouble) => eprintln!("warning: results are not kept: {}", show::chain(&trouble.error)),
+            }
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.recorder.keep(result);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::run::Counts;
+
+    #[test]
+    fn the_exit_code_of_a_run_follows_its_outcomes() {
+        for (measured, skipped, failed, simulated, exit) in [
+            (1, 5, 0, 0, Exit::Pass),
+            (0, 0, 0, 1, Exit::Pass),
+            (9, 0, 1, 0, Exit::Failure),
+            (0, 3, 0, 0, Exit::Nothing),
+            (0, 0, 0, 0, Exit::Nothing),
+        ] {
+            assert_eq!(exit_of(Counts { measured, skipped, failed, simulated }), exit);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The JSON Schemas of the documents, generated from the types.
+
+use anyhow::Context;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+use crate::cli::SchemaArgs;
+use crate::exit::{Ended, Exit, Trouble};
+use crate::show;
+
+/// Every document: name and schema, draft-07.
+pub fn all() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("benchmark-result", of::<rsb_model::BenchmarkResult>()),
+        ("component-benchmark-result", of::<rsb_model::ComponentBenchmarkResult>()),
+        ("comparison-result", of::<rsb_model::ComparisonResult>()),
+        ("run", of::<rsb_model::Run>()),
+        ("trend", of::<rsb_model::record::TrendDocument>()),
+    ]
+}
+
+fn of<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<T>()
+}
+
+/// Lists, prints or writes them.
+///
+/// # Errors
+/// When there is none of that name, or the folder cannot be written.
+pub fn run(args: &SchemaArgs) -> Ended {
+    let schemas = all();
+    match (&args.dir, &args.name) {
+        (Some(folder), _) => {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            for (name, schema) in &schemas {
+                let path = folder.join(format!("{name}.schema.json"));
+                let text = serde_json::to_string_pretty(schema)? + "\n";
+                std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        (None, Some(name)) => {
+            let names = || schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            let found = schemas.iter().find(|(known, _)| known == name);
+            let (_, schema) = found
+                .ok_or_else(|| Trouble::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names())))?;
+            show::json(schema)?;
+        }
+        (None, None) => show::text(&schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("\n"))?,
+    }
+    Ok(Exit::Pass)
+}

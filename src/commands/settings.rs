@@ -1,0 +1,88 @@
+//! Defaults, then the configuration file, then the environment, then flags: one place that puts them together.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cli::{MeasureArgs, Places};
+use crate::config::{self, Config};
+use crate::exit::Trouble;
+use crate::measure::{Limits, Profile, Settings};
+use crate::plan::Selection;
+use crate::suites::Suite;
+
+/// Where things are kept, decided.
+#[derive(Debug, Clone)]
+pub(super) struct Folders {
+    pub(super) results: PathBuf,
+    pub(super) baselines: PathBuf,
+    /// The policy, and whether somebody named it (then it must be there).
+    pub(super) policy: (PathBuf, Named),
+}
+
+/// Whether a file was named or is only looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    Yes,
+    No,
+}
+
+/// The configuration and the places.
+pub(super) fn load(places: &Places) -> Result<(Config, Folders), Trouble> {
+    let config = Config::find(places.config.as_deref()).map_err(Trouble::usage)?;
+    let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>, default: &str| {
+        flag.clone().or_else(|| file.clone()).unwrap_or_else(|| PathBuf::from(default))
+    };
+    let baselines = choose(&places.baselines_dir, &config.run.baselines_dir, "baselines");
+    let policy = places.policy.clone().or_else(|| config.run.policy.clone());
+    let policy = policy.map_or_else(|| (baselines.join("policy.toml"), Named::No), |path| (path, Named::Yes));
+    let results = choose(&places.results_dir, &config.run.results_dir, "benchmark_results");
+    Ok((config, Folders { results, baselines, policy }))
+}
+
+/// What to run and how, from everything that was said.
+pub(super) fn resolve(
+    names: &[String],
+    suite: Option<Suite>,
+    args: &MeasureArgs,
+    config: &Config,
+) -> Result<(Selection, Settings), Trouble> {
+    let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
+    let quick = if names.is_empty() { suite.profile() } else { Profile::Quick };
+    let profile = args.profile.or(config.run.profile).unwrap_or(quick);
+    let mut settings = Settings::of(profile);
+    if let Some(runs) = args.runs.map(|runs| runs as usize).or(config.run.runs) {
+        settings.runs = runs;
+    }
+    settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
+    settings.replicates = args.replicates.or(config.run.replicates).unwrap_or(settings.replicates);
+    settings.limits = limits(args.timeout, config);
+    let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
+    let backend = config::parse_backend(backend)
+        .map_err(|message| Trouble::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
+    let devices = if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
+    let selection = Selection {
+        names: names.to_vec(),
+        suite,
+        custom: config.custom_entries(),
+        backend,
+        devices,
+        axes: args.axis.clone(),
+        profile,
+    };
+    Ok((selection, settings))
+}
+
+fn limits(timeout: Option<u64>, config: &Config) -> Limits {
+    let defaults = Limits::default();
+    let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default);
+    Limits {
+        component: case(config.time_limits.component_seconds, defaults.component),
+        gpu: case(config.time_limits.gpu_seconds, defaults.gpu),
+        suite: config::seconds(config.time_limits.suite_seconds, defaults.suite),
+    }
+}
+
+/// Whether `text` names a file rather than an id.
+pub(super) fn is_path(text: &str) -> bool {
+    Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
+}

@@ -1,0 +1,55 @@
+//! Where metrics go over the stored runs, or over a CSV file.
+
+use rsb_report::Style;
+use rsb_stats::SeriesInput;
+use rsb_store::{Series, SeriesFilter};
+
+use super::{judge, settings};
+use crate::cli::TrendArgs;
+use crate::exit::{Ended, Exit, Trouble};
+use crate::show;
+
+/// The verb `trend`.
+///
+/// # Errors
+/// When the input cannot be read.
+pub fn run(args: &TrendArgs, style: Style) -> Ended {
+    let (_, folders) = settings::load(&args.places)?;
+    let series = match &args.input {
+        Some(path) => rsb_store::read_series(path).map_err(Trouble::usage)?,
+        None => stored(args, &judge::open(&folders)?)?,
+    };
+    let inputs: Vec<SeriesInput> = series.into_iter().map(input).collect();
+    let document = rsb_stats::trend(&inputs);
+    if args.json {
+        show::json(&document)?;
+    } else if document.series.is_empty() {
+        show::text("there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric")?;
+    } else {
+        show::text(&rsb_report::trend::text(&document, style))?;
+    }
+    Ok(Exit::Pass)
+}
+
+fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Trouble> {
+    let metric = match args.metric.as_deref() {
+        Some("all") | None => None,
+        Some(name) => Some(name.to_owned()),
+    };
+    let filter = SeriesFilter { cases: args.case.clone(), metric, ..SeriesFilter::default() };
+    let mut series = store.series(&filter)?;
+    if args.metric.is_none() {
+        series.retain(|series| matches!(series.metric.as_str(), "time_ms" | "time_us" | "latency_ns"));
+    }
+    Ok(series)
+}
+
+fn input(series: Series) -> SeriesInput {
+    SeriesInput {
+        id: series.id,
+        metric: series.metric,
+        unit: series.unit,
+        better: series.better,
+        points: series.points.into_iter().map(|point| (point.timestamp, point.value)).collect(),
+    }
+}

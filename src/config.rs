@@ -1,0 +1,207 @@
+//! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error with its place, never the default.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::measure::Profile;
+use crate::plan::CustomEntry;
+use crate::suites::Suite;
+
+/// The name looked for in the current folder.
+pub const FILE_NAME: &str = "rusty-stack-bench.toml";
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Its text or a value is wrong; the message says where and which keys are valid.
+    #[error("{}: {message}", path.display())]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// Where and what.
+        message: String,
+    },
+}
+
+/// The whole file. Every key may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What to run and how thoroughly.
+    pub run: RunSection,
+    /// How long things may take.
+    pub time_limits: TimeLimits,
+    /// Threshold in percent by benchmark name, under those of `baselines/policy.toml`.
+    pub thresholds: BTreeMap<String, f64>,
+    /// Entries of the suite `custom`.
+    pub custom: Vec<CustomSection>,
+}
+
+/// `[run]`: the same names as the flags.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct RunSection {
+    pub suite: Option<Suite>,
+    pub profile: Option<Profile>,
+    pub backend: Option<String>,
+    pub device: Vec<u32>,
+    pub runs: Option<usize>,
+    pub warmup: Option<u64>,
+    pub replicates: Option<u32>,
+    pub results_dir: Option<PathBuf>,
+    pub baselines_dir: Option<PathBuf>,
+    pub policy: Option<PathBuf>,
+}
+
+/// `[time_limits]`, in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct TimeLimits {
+    pub component_seconds: Option<u64>,
+    pub gpu_seconds: Option<u64>,
+    pub suite_seconds: Option<u64>,
+}
+
+/// `[[custom]]`: one benchmark with its axes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct CustomSection {
+    pub benchmark: String,
+    #[serde(default)]
+    pub axes: BTreeMap<String, Vec<String>>,
+}
+
+impl Config {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not TOML, has an unknown key, or a value is out of range.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    /// The file named, else the one in the current folder, else the defaults.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn find(named: Option<&Path>) -> Result<Self, ConfigError> {
+        match named {
+            Some(path) => Self::read(path),
+            None if Path::new(FILE_NAME).exists() => Self::read(Path::new(FILE_NAME)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(backend) = &self.run.backend {
+            parse_backend(backend)?;
+        }
+        if self.run.runs.is_some_and(|runs| runs < 10) {
+            return Err("`run.runs` must be at least 10: Criterion takes no fewer samples".to_owned());
+        }
+        if self.run.replicates == Some(0) {
+            return Err("`run.replicates` must be at least 1".to_owned());
+        }
+        let seconds =
+            [self.time_limits.component_seconds, self.time_limits.gpu_seconds, self.time_limits.suite_seconds];
+        if seconds.contains(&Some(0)) {
+            return Err("a time limit must be at least 1 second".to_owned());
+        }
+        for (name, percent) in &self.thresholds {
+            if rsb_workloads::find(name).is_none() {
+                let near =
+                    crate::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+                return Err(format!("`thresholds.{name}` names no benchmark{near}"));
+            }
+            if !(percent.is_finite() && *percent > 0.0) {
+                return Err(format!("`thresholds.{name}` must be a percentage above 0, not {percent}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of the suite `custom`.
+    pub fn custom_entries(&self) -> Vec<CustomEntry> {
+        let entry = |section: &CustomSection| CustomEntry {
+            benchmark: section.benchmark.clone(),
+            axes: section.axes.iter().map(|(name, values)| (name.clone(), values.clone())).collect(),
+        };
+        self.custom.iter().map(entry).collect()
+    }
+}
+
+/// A backend by name; `None` for `auto`.
+///
+/// # Errors
+/// When it is neither.
+pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
+    if text == "auto" {
+        Ok(None)
+    } else {
+        text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
+    }
+}
+
+/// Seconds, when given.
+pub fn seconds(given: Option<u64>, default: Duration) -> Duration {
+    given.map_or(default, Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_in_the_documentation_is_valid() {
+        let example = include_str!("../docs/rusty-stack-bench.example.toml");
+        let config = Config::parse(example).unwrap();
+        assert_eq!(config.run.runs, Some(100));
+        assert_eq!(config.time_limits.component_seconds, Some(300));
+        assert_eq!(config.custom_entries().len(), 2);
+    }
+
+    #[test]
+    fn each_mistake_says_where_and_what_is_valid() {
+        for (text, expected) in [
+            ("[run]\nrunz = 3\n", "expected one of `suite`, `profile`"),
+            ("[run]\nrunz = 3\n", "line 2"),
+            ("[rum]\n", "expected one of `run`"),
+            ("[run\n", "line 1"),
+            ("[run]\nsuite = \"fast\"\n", "pre-installation"),
+            ("[run]\nruns = 3\n", "at least 10"),
+            ("[run]\nruns = \"many\"\n", "line 2"),
+            ("[run]\nreplicates = 0\n", "at least 1"),
+            ("[run]\nbackend = \"mps\"\n", "rocm, cuda, vulkan"),
+            ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
+            ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
+            ("[thresholds]\ngemm = -1.0\n", "above 0"),
+            ("[thresholds]\ngemm = nan\n", "above 0"),
+            ("[[custom]]\naxes = {}\n", "benchmark"),
+        ] {
+            let message = Config::parse(text).unwrap_err();
+            assert!(message.contains(expected), "{text}\n{message}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Exit codes are an interface: scripts and workflows branch on them.
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done, and nothing is wrong.
+    Pass = 0,
+    /// An internal error, or a case failed.
+    Failure = 1,
+    /// Wrong words on the command line, a wrong configuration, or input that cannot be read.
+    Usage = 2,
+    /// Something regressed.
+    Regression = 3,
+    /// Something has no verdict.
+    NoVerdict = 4,
+    /// Nothing could run here.
+    Nothing = 5,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// For `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  0  pass
+  1  failure: an internal error, or a case failed
+  2  usage, configuration, or input that cannot be read
+  3  regression
+  4  no verdict
+  5  nothing could run here
+  130  interrupted; what was measured is kept";
+
+/// An error with the exit code it ends the program with.
+#[derive(Debug)]
+pub struct Trouble {
+    /// The code.
+    pub exit: Exit,
+    /// What went wrong, with its cure.
+    pub error: anyhow::Error,
+}
+
+impl Trouble {
+    /// The user's words, files or configuration are off.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Usage, error: error.into() }
+    }
+
+    /// There is nothing to compare or show: no verdict.
+    pub fn no_verdict(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::NoVerdict, error: error.into() }
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self { exit: Exit::Failure, error: error.into() }
+    }
+}
+
+/// What a verb returns.
+pub type Ended = Result<Exit, Trouble>;

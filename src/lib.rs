@@ -1,0 +1,11 @@
+//! The application: command line, plan, suites, measuring engine. The benches are thin and live on this.
+
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod exit;
+pub mod measure;
+mod memory_profile;
+pub mod plan;
+pub mod show;
+pub mod suites;

@@ -1,0 +1,39 @@
+//! Parse, dispatch, exit code.
+
+use std::process::ExitCode;
+
+use rusty_stack_bench::cli::{self, Verb};
+use rusty_stack_bench::exit::{Exit, Trouble};
+use rusty_stack_bench::{commands, measure, show};
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(measure::WORKER_ARGUMENT) {
+        return measure::serve();
+    }
+    let cli = cli::parse();
+    let style = show::style(cli.color);
+    let ended = commands::environment::check().and_then(|()| match cli.verb {
+        Verb::Probe(args) => commands::probe::run(&args, style),
+        Verb::List(args) => commands::list::run(&args, style),
+        Verb::Run(args) => commands::run::run(&args, style),
+        Verb::Benchmark(name, args) => commands::run::benchmark(&name, &args, style),
+        Verb::Gate(args) => commands::gate::run(&args, style),
+        Verb::Compare(args) => commands::compare::run(&args, style),
+        Verb::Baseline(verb) => commands::baseline::run(&verb, style),
+        Verb::Trend(args) => commands::trend::run(&args, style),
+        Verb::History(args) => commands::history::run(&args, style),
+        Verb::Export(args) => commands::export::run(&args),
+        Verb::Report(args) => commands::report::run(&args, style),
+        Verb::Schema(args) => commands::schema::run(&args),
+        Verb::Completions { shell } => commands::completions::run(shell),
+        Verb::Man => commands::man::run(),
+    });
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(Trouble { error, .. }) if show::is_closed_pipe(&error) => Exit::Pass.into(),
+        Err(Trouble { exit, error }) => {
+            eprintln!("error: {}", show::chain(&error));
+            exit.into()
+        }
+    }
+}

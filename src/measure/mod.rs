@@ -1,0 +1,155 @@
+//! The measuring engine: replicates in fresh processes, interleaved, each driven by Criterion.
+//!
+//! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was measured has been
+//! handed to the observer before the next case begins.
+
+mod assemble;
+mod client;
+mod inject;
+pub mod interrupt;
+mod noise;
+mod quiet;
+mod serve;
+mod session;
+mod settings;
+mod tape;
+
+pub mod bench;
+
+use std::time::Instant;
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Reason, Timestamp};
+
+pub use client::{WORKER_ARGUMENT, WorkerCommand};
+pub use serve::serve;
+pub use settings::{Limits, Profile, Settings};
+
+use crate::plan::Plan;
+use assemble::Progress;
+use client::Trouble;
+use session::Session;
+
+/// Who is told what happens.
+pub trait Observer {
+    /// Replicate `step` of `steps` begins.
+    fn started(&mut self, case: &Case, step: usize, steps: usize);
+
+    /// This is known of a case now. It comes again, with more samples, after each replicate; the last one counts.
+    fn known(&mut self, result: &BenchmarkResult);
+}
+
+/// How the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every case has its result.
+    Complete,
+    /// Ctrl-C.
+    Interrupted,
+    /// The suite's time limit.
+    OutOfTime,
+}
+
+/// Measures `plan`.
+///
+/// # Errors
+/// When there is no room for Criterion's scratch folder: nothing was measured then.
+pub fn measure(
+    plan: &Plan,
+    settings: &Settings,
+    command: &WorkerCommand,
+    environment: &Environment,
+    observer: &mut dyn Observer,
+) -> std::io::Result<Ended> {
+    let summary = EnvironmentSummary::of(environment);
+    let mut session = Session::new(settings, command)?;
+    for (case, reason) in &plan.skipped {
+        let ended = Some((Outcome::Skipped, reason.clone()));
+        observer.known(&assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
+    }
+    let mut progress: Vec<Progress> = vec![Progress::default(); plan.cases.len()];
+    let steps = plan.cases.len() * settings.replicates as usize;
+    let began = Instant::now();
+    let mut step = 0;
+    for replicate in 0..settings.replicates {
+        for index in shuffled(plan.cases.len(), replicate) {
+            step += 1;
+            if began.elapsed() > settings.limits.suite {
+                skip_the_rest(plan, &progress, settings, &summary, observer);
+                return Ok(Ended::OutOfTime);
+            }
+            let (case, progress) = (&plan.cases[index], &mut progress[index]);
+            if progress.ended.is_some() {
+                continue;
+            }
+            observer.started(case, step, steps);
+            let watch = noise::Watch::begin();
+            match session.replicate(case, replicate) {
+                Ok(measured) => progress.replicates.push(measured),
+                Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
+                Err(Trouble::Failed(reason)) => progress.ended = Some((Outcome::Failed, reason)),
+                Err(Trouble::Interrupted) => return Ok(Ended::Interrupted),
+            }
+            noise::merge(&mut progress.noise, watch.end());
+            observer.known(&assemble::result(case, progress, &summary, Timestamp::now()));
+        }
+    }
+    Ok(Ended::Complete)
+}
+
+/// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
+fn skip_the_rest(
+    plan: &Plan,
+    progress: &[Progress],
+    settings: &Settings,
+    summary: &EnvironmentSummary,
+    observer: &mut dyn Observer,
+) {
+    let limit = settings.limits.suite.as_secs();
+    for (case, progress) in plan.cases.iter().zip(progress) {
+        if progress.replicates.is_empty() && progress.ended.is_none() {
+            let why = format!("the time limit of the whole run, {limit} s, was over before its turn");
+            let reason = Reason::new(
+                format!("case {}", case.id),
+                why,
+                "raise `suite_seconds` under [time_limits], or choose fewer cases",
+            );
+            let progress = Progress { ended: Some((Outcome::Skipped, reason)), ..Progress::default() };
+            observer.known(&assemble::result(case, &progress, summary, Timestamp::now()));
+        }
+    }
+}
+
+/// The order of round `replicate`: another one each time, so that no case always follows the same neighbour.
+fn shuffled(count: usize, replicate: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    if replicate == 0 {
+        return order; // The first round runs as planned, which is what a person watching expects.
+    }
+    let mut state = u64::from(replicate);
+    for last in (1..count).rev() {
+        // SplitMix64 (Steele, Lea, Flood 2014).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        order.swap(last, ((word ^ (word >> 31)) % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_holds_every_case_once_in_another_order() {
+        let orders: Vec<Vec<usize>> = (0..3).map(|replicate| shuffled(20, replicate)).collect();
+        assert_eq!(orders[0], (0..20).collect::<Vec<_>>());
+        assert_ne!(orders[1], orders[0]);
+        assert_ne!(orders[2], orders[1]);
+        for mut order in orders {
+            order.sort_unstable();
+            assert_eq!(order, (0..20).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Noise guards: what disturbed the machine while a case was measured. They annotate; they never drop a sample.
+
+use rsb_probe::{StateSample, sample, state_between};
+
+/// Watches from [`Watch::begin`] to [`Watch::end`].
+pub(super) struct Watch(StateSample);
+
+impl Watch {
+    /// Begins.
+    pub(super) fn begin() -> Self {
+        Self(sample())
+    }
+
+    /// What disturbed since then, a sentence each.
+    pub(super) fn end(self) -> Vec<String> {
+        state_between(&self.0, &sample()).warnings
+    }
+}
+
+/// Adds `more` to `known`, each kind of trouble once: the first sentence of a kind stays, figures may differ.
+pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
+    let kind = |sentence: &str| sentence.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
+    for sentence in more {
+        if known.iter().all(|old| kind(old) != kind(&sentence)) {
+            known.push(sentence);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_trouble_is_said_once() {
+        let mut known = vec!["the load average is 3.1 on 2 threads".to_owned()];
+        merge(
+            &mut known,
+            vec!["the load average is 3.4 on 2 threads".to_owned(), "2 % of the time was stolen".to_owned()],
+        );
+        assert_eq!(known.len(), 2);
+    }
+}

@@ -1,0 +1,78 @@
+//! The far end: this program as a worker. It prepares one case, samples as often as it is asked, and leaves.
+
+use std::io::{BufRead, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use rsb_model::protocol::{Request, Response};
+use rsb_model::{Case, Reason};
+use rsb_workloads::Failure;
+
+use super::inject;
+use crate::memory_profile;
+
+/// Serves one case on standard input and output.
+pub fn serve() -> ExitCode {
+    // When the measuring process dies, however, so does this one.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
+    let mut requests =
+        std::io::stdin().lock().lines().map_while(Result::ok).map_while(|line| serde_json::from_str(&line).ok());
+    let Some(Request::Prepare { case }) = requests.next() else { return ExitCode::FAILURE };
+    let mut answer = |response: Response| -> std::io::Result<()> {
+        let mut line = serde_json::to_string(&response)?;
+        line.push('\n');
+        answers.write_all(line.as_bytes())
+    };
+    // When nobody listens any more there is nobody to tell.
+    let _ = match converse(&case, &mut requests, &mut answer) {
+        Ok(()) => Ok(()),
+        Err(Failure::Skipped(reason)) => answer(Response::Skipped { reason }),
+        Err(Failure::Failed(reason)) => answer(Response::Failed { reason }),
+    };
+    ExitCode::SUCCESS
+}
+
+fn converse(
+    case: &Case,
+    requests: &mut dyn Iterator<Item = Request>,
+    answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let gone = |error: std::io::Error| {
+        Failure::Failed(Reason::new("worker", format!("nobody reads its answers: {error}"), "start it through `run`"))
+    };
+    let benchmark = rsb_workloads::find(&case.benchmark).ok_or_else(|| {
+        Failure::Failed(Reason::new(
+            format!("benchmark {}", case.benchmark),
+            "this worker does not know it",
+            "use the program and worker of one version",
+        ))
+    })?;
+    let device = rsb_device::open(&case.device).map_err(Failure::Skipped)?;
+    let device_type = device.info().device_type;
+    let mut prepared = benchmark.prepare(&case.params, &*device)?;
+    let mut ledger = memory_profile::Ledger::default();
+    answer(Response::Ready { device_type }).map_err(gone)?;
+    for request in requests {
+        match request {
+            Request::Sample { iters } => {
+                let time_ns = ledger.around(iters, || prepared.sample(iters))?;
+                answer(Response::Sampled { time_ns: inject::slow_down(&case.id, time_ns) }).map_err(gone)?;
+            }
+            Request::Finish { time_ns } => {
+                let mut fields = prepared.fields(time_ns)?;
+                fields.extend(ledger.fields());
+                return answer(Response::Finished { fields }).map_err(gone);
+            }
+            Request::Prepare { .. } => break,
+        }
+    }
+    Ok(())
+}
+
+/// Standard output for answers alone: what a library prints goes to standard error instead.
+fn private_stdout() -> std::io::Result<std::fs::File> {
+    let own = std::io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(std::io::stderr())?;
+    Ok(own.into())
+}

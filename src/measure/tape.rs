@@ -1,0 +1,148 @@
+//! Criterion drives, and this tape keeps what its closure saw.
+//!
+//! Criterion's own files are not a stable interface, so the samples are recorded where they pass. Criterion asks its
+//! `Measurement` for a zero at the start of each phase (warm-up, then sampling), which is how the phases are told apart.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+
+/// Iterations and nanoseconds of one call.
+pub(super) type Call = (u64, f64);
+
+/// What the closure saw, phase by phase.
+#[derive(Clone, Default)]
+pub(super) struct Tape(Rc<RefCell<Vec<Vec<Call>>>>);
+
+impl Tape {
+    /// Forgets everything, for the next case.
+    pub(super) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// Notes one call.
+    pub(super) fn push(&self, iters: u64, time_ns: f64) {
+        if let Some(phase) = self.0.borrow_mut().last_mut() {
+            phase.push((iters, time_ns));
+        }
+    }
+
+    /// The samples, and the iterations of the warm-up before them.
+    ///
+    /// In Criterion's quick mode each call is a phase of its own: the first is the warm-up. A single call (its test
+    /// mode, or profiling) is no measurement.
+    pub(super) fn samples(&self) -> (Vec<Call>, u64) {
+        let phases = self.0.borrow();
+        let iterations = |phases: &[Vec<Call>]| phases.iter().flatten().map(|&(iters, _)| iters).sum();
+        match phases.as_slice() {
+            [] | [_] => (Vec::new(), 0),
+            [warm_up, quick @ ..] if phases.iter().all(|phase| phase.len() == 1) => {
+                let samples: Vec<Call> = quick.iter().flatten().copied().collect();
+                (if samples.len() > 1 { samples } else { Vec::new() }, iterations(std::slice::from_ref(warm_up)))
+            }
+            [warm_up @ .., samples] if samples.len() > 1 => (samples.clone(), iterations(warm_up)),
+            _ => (Vec::new(), 0),
+        }
+    }
+}
+
+/// Wall-clock units for Criterion's display, with the tape behind.
+pub(super) struct DeviceTime {
+    pub(super) tape: Tape,
+    pub(super) shown: Shown,
+}
+
+/// How Criterion prints times: as it always does.
+pub(super) struct Shown(WallTime);
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self(WallTime)
+    }
+}
+
+impl Measurement for DeviceTime {
+    type Intermediate = ();
+    type Value = Duration;
+
+    fn start(&self) {}
+
+    fn end(&self, (): ()) -> Duration {
+        Duration::ZERO
+    }
+
+    fn add(&self, first: &Duration, second: &Duration) -> Duration {
+        *first + *second
+    }
+
+    fn zero(&self) -> Duration {
+        self.tape.0.borrow_mut().push(Vec::new());
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        self.shown.0.formatter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use criterion::{BenchmarkId, Criterion, SamplingMode};
+
+    fn criterion(folder: &std::path::Path, tape: &Tape) -> Criterion<DeviceTime> {
+        Criterion::default()
+            .without_plots()
+            .output_directory(folder)
+            .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+            .nresamples(100)
+            .warm_up_time(Duration::from_millis(1))
+            .measurement_time(Duration::from_millis(1))
+    }
+
+    #[test]
+    fn exactly_the_samples_are_kept_and_the_warm_up_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let tape = Tape::default();
+        let mut calls = 0_u64;
+        let mut harness = criterion(folder.path(), &tape).sample_size(12);
+        let mut group = harness.benchmark_group("group");
+        group.sampling_mode(SamplingMode::Flat);
+        group.bench_function(BenchmarkId::from_parameter("case"), |bencher| {
+            bencher.iter_custom(|iters| {
+                calls += 1;
+                let time_ns = (iters * 1000 + calls) as f64; // Each call is told apart by its last digits.
+                std::hint::black_box((0..iters * 2000).fold(0_u64, |sum, step| sum ^ std::hint::black_box(step)));
+                tape.push(iters, time_ns);
+                Duration::from_nanos(time_ns as u64)
+            });
+        });
+        group.finish();
+        let (samples, warm_up) = tape.samples();
+        assert_eq!(samples.len(), 12);
+        assert!(warm_up > 0);
+        let last: Vec<u64> = samples.iter().map(|&(iters, time)| time as u64 - iters * 1000).collect();
+        assert_eq!(last, (calls - 11..=calls).collect::<Vec<_>>(), "the last twelve calls are the samples");
+    }
+
+    #[test]
+    fn a_single_call_is_no_measurement_and_quick_mode_drops_the_first() {
+        let tape = Tape::default();
+        let harness = DeviceTime { tape: tape.clone(), shown: Shown::default() };
+        assert_eq!(tape.samples(), (vec![], 0));
+        harness.zero();
+        tape.push(1, 5.0);
+        assert_eq!(tape.samples(), (vec![], 0));
+        for iters in [2, 4] {
+            harness.zero();
+            tape.push(iters, 5.0);
+        }
+        assert_eq!(tape.samples(), (vec![(2, 5.0), (4, 5.0)], 1));
+    }
+}

@@ -1,0 +1,60 @@
+//! Standard output: where a person's text and a program's document leave the program, and nowhere else.
+
+use std::io::{IsTerminal, Write};
+
+use rsb_report::{Color, Style};
+use serde::Serialize;
+
+use crate::cli::ColorChoice;
+
+/// Colours only on a terminal, unless asked otherwise; `NO_COLOR` is honoured.
+pub fn style(choice: ColorChoice) -> Style {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let color = match choice {
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Auto if !unwanted && std::io::stdout().is_terminal() => Color::Always,
+        ColorChoice::Auto | ColorChoice::Never => Color::Never,
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    Style { color, width: columns.unwrap_or(110) }
+}
+
+/// Writes `text` to standard output, with one newline at its end.
+///
+/// # Errors
+/// When it cannot be written: a full disk, a closed pipe.
+pub fn text(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.trim_end_matches('\n').as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Writes `document` as one JSON document to standard output.
+///
+/// # Errors
+/// As [`text`].
+pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    Ok(text(&serde_json::to_string_pretty(document)?)?)
+}
+
+/// Whether `error` only says that the reader (`head`, `less`) has left: that is no failure.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// `error` and its causes in one line; a cause that the text before already says is not said twice.
+pub fn chain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |mut said, cause| {
+        if !said.contains(&cause) {
+            if !said.is_empty() {
+                said.push_str(": ");
+            }
+            said.push_str(&cause);
+        }
+        said
+    })
+}

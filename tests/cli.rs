@@ -1,0 +1,190 @@
+//! What people and scripts see of the command line: words, streams, exit codes.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, SMALL};
+
+fn small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    arguments.iter().copied().chain(SMALL).collect()
+}
+
+const TINY_GEMM: [&str; 5] = ["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"];
+
+#[test]
+fn json_is_one_document_and_nothing_else_reaches_standard_output() {
+    let bench = Bench::new();
+    let ended = bench.run(&small(&[&TINY_GEMM[..], &["--json"]].concat())).expect(0);
+    let document = ended.json();
+    assert_eq!(document["format_version"], 1);
+    let case = &document["benchmarks"][0];
+    assert_eq!(case["outcome"], "measured");
+    assert_eq!(case["benchmark_type"], "cpu_performance");
+    assert!(case["results"][0]["gflops"].as_f64().unwrap() > 0.0);
+    assert!(case["samples"][0]["iters"].as_array().unwrap().len() >= 10);
+    assert_eq!(bench.run_files().len(), 1);
+}
+
+#[test]
+fn a_run_is_stored_and_found_again() {
+    let bench = Bench::new();
+    let ended = bench.run(&small(&TINY_GEMM)).expect(0);
+    assert!(ended.stdout.contains("gemm"), "{}", ended.stdout);
+    let history = bench.run(&["history", "--json"]).expect(0).json();
+    assert_eq!(history["runs"].as_array().unwrap().len(), 1);
+    let values = bench.run(&["history", "--case", "gemm", "--json"]).expect(0).json();
+    assert!(values["history"].as_array().unwrap().iter().any(|row| row["metric"] == "gflops"));
+    let csv = bench.run(&["export"]).expect(0).stdout;
+    assert!(csv.lines().any(|line| line.contains("gflops")), "{csv}");
+    bench.run(&["report"]).expect(0);
+    let reports = std::fs::read_dir(bench.path("benchmark_results"))
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("benchmark_report_"));
+    assert_eq!(reports.count(), 1);
+    assert!(bench.path("benchmark_results/logs").read_dir().unwrap().count() == 1);
+}
+
+#[test]
+fn wrong_words_are_exit_2_with_the_cure() {
+    let bench = Bench::new();
+    for (arguments, expected) in [
+        (vec!["run", "gem"], "did you mean `gemm`"),
+        (vec!["frobnicate"], "unrecognized subcommand"),
+        (vec!["run", "--suite", "fast"], "pre-installation"),
+        (vec!["run", "gemm", "--axis", "color=red"], "shape"),
+        (vec!["run", "gemm", "--axis", "dtype=f33"], "f33"),
+        (vec!["run", "gemm", "--axis", "dtype"], "NAME=V1,V2"),
+        (vec!["run", "gemm", "--backend", "metal"], "rocm, cuda, vulkan"),
+        (vec!["run", "gemm", "--runs", "3"], "10"),
+        (vec!["run", "gemm", "--device", "9"], "cpu:0"),
+        (vec!["run", "--suite", "custom"], "[[custom]]"),
+        (vec!["run", "--config", "missing.toml"], "missing.toml"),
+        (vec!["gate", "--baseline", "nonexistent.json"], "nonexistent.json"),
+        (vec!["trend", "--input", "nonexistent.csv"], "nonexistent.csv"),
+        (vec!["schema", "frob"], "benchmark-result"),
+        (vec!["probe", "--sysfs-root", "/nonexistent"], "/nonexistent"),
+        (vec!["report", "20990101"], "20990101"),
+    ] {
+        let ended = bench.run(&arguments).expect(2);
+        assert!(ended.stderr.contains(expected), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(!bench.path("benchmark_results").exists(), "a mistake leaves nothing behind");
+}
+
+#[test]
+fn a_wrong_file_or_variable_is_exit_2_and_says_where() {
+    let bench = Bench::new();
+    bench.write("rusty-stack-bench.toml", "[run]\nrunz = 5\n");
+    let ended = bench.run(&TINY_GEMM).expect(2);
+    for part in ["rusty-stack-bench.toml", "line 2", "runz", "`runs`"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    let ended = Bench::new().set("RSB_RUNZ", "5").run(&TINY_GEMM).expect(2);
+    assert!(ended.stderr.contains("RSB_RUNS"), "{}", ended.stderr);
+}
+
+#[test]
+fn settings_come_from_the_file_then_the_environment_then_flags() {
+    let samples = |bench: &Bench, extra: &[&str]| {
+        let arguments = [&TINY_GEMM[..], &["--json", "--replicates", "1"], extra].concat();
+        let count =
+            bench.run(&arguments).expect(0).json()["benchmarks"][0]["samples"][0]["iters"].as_array().unwrap().len();
+        count
+    };
+    let file = "[run]\nruns = 11\n";
+    let plain = Bench::new();
+    plain.write("rusty-stack-bench.toml", file);
+    assert_eq!(samples(&plain, &[]) % 11, 0);
+    let environment = Bench::new().set("RSB_RUNS", "13");
+    environment.write("rusty-stack-bench.toml", file);
+    assert_eq!(samples(&environment, &[]) % 13, 0);
+    assert_eq!(samples(&environment, &["--runs", "17"]) % 17, 0);
+}
+
+#[test]
+fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
+    let bench = Bench::new();
+    let ended = bench.run(&["run", "--suite", "gpu-performance", "--backend", "rocm", "--json"]).expect(5);
+    let document = ended.json();
+    let cases = document["benchmarks"].as_array().unwrap();
+    assert!(!cases.is_empty());
+    for case in cases {
+        assert_eq!(case["outcome"], "skipped");
+        for field in ["what", "why", "cure"] {
+            assert!(!case[field].as_str().unwrap().is_empty());
+        }
+    }
+    bench.run(&["run", "--suite", "component"]).expect(5);
+}
+
+#[test]
+fn a_size_that_does_not_fit_is_skipped_not_tried() {
+    let bench = Bench::new();
+    let ended = bench
+        .run(&small(&["memory-bandwidth", "--axis", "size=4096GiB", "--axis", "operation=copy", "--json"]))
+        .expect(5);
+    let case = &ended.json()["benchmarks"][0];
+    assert_eq!(case["outcome"], "skipped");
+    assert!(case["cure"].as_str().unwrap().len() > 5);
+}
+
+#[test]
+fn a_case_over_its_time_limit_fails_and_the_rest_goes_on() {
+    let bench = Bench::new();
+    let arguments =
+        ["run", "gemm", "--axis", "shape=16x16x16,6000x6000x6000", "--axis", "dtype=f64", "--timeout", "2", "--json"];
+    let document = bench.run(&small(&arguments)).expect(1).json();
+    let outcome = |size: &str| {
+        let cases = document["benchmarks"].as_array().unwrap();
+        cases.iter().find(|case| case["benchmark_id"].as_str().unwrap().contains(size)).unwrap().clone()
+    };
+    assert_eq!(outcome("16x16x16")["outcome"], "measured");
+    let slow = outcome("6000x6000x6000");
+    assert_eq!(slow["outcome"], "failed");
+    assert!(slow["why"].as_str().unwrap().contains("2 s"), "{slow}");
+    assert!(slow["cure"].as_str().unwrap().contains("--timeout"));
+}
+
+#[test]
+fn help_names_every_benchmark_and_the_exit_codes() {
+    let help = Bench::new().run(&["--help"]).expect(0).stdout;
+    for benchmark in rsb_workloads::all() {
+        assert!(help.contains(benchmark.name()), "{}", benchmark.name());
+    }
+    assert!(help.contains("3  regression"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(Bench::new().run(&["completions", shell]).expect(0).stdout.contains("memory-bandwidth"));
+    }
+    assert!(Bench::new().run(&["man"]).expect(0).stdout.contains(".TH"));
+}
+
+#[test]
+fn colours_are_for_terminals_alone() {
+    let bench = Bench::new();
+    assert!(!bench.run(&["list"]).expect(0).stdout.contains('\u{1b}'));
+    assert!(bench.run(&["list", "--color", "always"]).expect(0).stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn list_names_what_each_backend_lacks() {
+    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let rows = document["benchmarks"].as_array().unwrap();
+    for backend in ["rocm", "cuda", "vulkan", "opencl", "oneapi"] {
+        let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
+        assert!(row["runnable"].is_boolean());
+        if row["runnable"] == false {
+            assert!(row["what"].is_string() && row["why"].is_string() && row["cure"].is_string());
+        }
+    }
+    assert!(rows.iter().any(|row| row["backend"] == "cpu" && row["benchmark"] == "gemm" && row["runnable"] == true));
+}
+
+#[test]
+fn probe_is_one_document_with_the_promised_keys() {
+    let document = Bench::new().run(&["probe", "--json"]).expect(0).json();
+    for key in ["format_version", "os", "kernel", "cpu", "memory_gb", "gpus", "rocm", "python", "frameworks"] {
+        assert!(document.get(key).is_some(), "{key}");
+    }
+    assert!(document["memory_gb"].as_f64().unwrap() > 0.1);
+}

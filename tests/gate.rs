@@ -1,0 +1,162 @@
+//! The gate's promise, by the real binary: 3 when something got slower, 0 when not, 4 when it cannot tell.
+//!
+//! Real measurements on a shared machine are noisy, so the two sides here are one measurement: the second is the stored
+//! run with its times scaled. Only the last test measures both sides.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, SMALL};
+use serde_json::Value;
+
+/// A bench with one stored run of several small cases, saved as baseline.
+fn with_baseline() -> (Bench, Value) {
+    let bench = Bench::new();
+    let arguments =
+        [&["run", "tensor-ops", "--axis", "size=64KiB", "--axis", "dtype=f32", "--replicates", "3"][..], &SMALL[2..]]
+            .concat();
+    bench.run(&arguments).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    let run = serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    (bench, run)
+}
+
+/// Writes `run` as the current side, changed by `change`, and gates it.
+fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> Value {
+    let mut current = run.clone();
+    current["run_id"] = "current".into();
+    change(&mut current);
+    bench.write("current.json", &current.to_string());
+    let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"]);
+    ended.expect(code).json()
+}
+
+fn scale(case: &mut Value, factor: f64) {
+    for replicate in case["samples"].as_array_mut().unwrap() {
+        for time in replicate["times_ns"].as_array_mut().unwrap() {
+            *time = (time.as_f64().unwrap() * factor).into();
+        }
+    }
+}
+
+fn regressed(result: &Value) -> Vec<&str> {
+    let comparisons = result["comparisons"].as_array().unwrap().iter();
+    comparisons
+        .filter(|comparison| comparison["verdict"] == "Regressed")
+        .map(|comparison| comparison["id"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn identical_passes_slower_fails_and_names_it() {
+    let (bench, run) = with_baseline();
+    let result = gate(&bench, &run, 0, |_| {});
+    assert_eq!(result["verdict"], "Unchanged");
+    assert_eq!(result["summary"]["overall_status"], "healthy");
+    let result = gate(&bench, &run, 3, |run| scale(&mut run["benchmarks"][2], 1.15));
+    assert_eq!(regressed(&result), [run["benchmarks"][2]["benchmark_id"].as_str().unwrap()]);
+    assert_eq!(result["summary"]["overall_status"], "critical");
+    let result = gate(&bench, &run, 0, |run| scale(&mut run["benchmarks"][2], 0.8));
+    assert_eq!(result["verdict"], "Improved");
+}
+
+#[test]
+fn what_cannot_be_judged_is_never_green() {
+    let (bench, run) = with_baseline();
+    let verdict_of_first = |result: &Value| result["comparisons"][0]["verdict"].clone();
+    let result = gate(&bench, &run, 4, |run| drop(run["benchmarks"].as_array_mut().unwrap().remove(0)));
+    assert_eq!(result["missing"].as_array().unwrap().len(), 1);
+    let result = gate(&bench, &run, 4, |run| run["environment"]["cpu"]["model"] = "Another Processor".into());
+    assert_eq!(verdict_of_first(&result), "NotComparable");
+    assert!(result["comparisons"][0]["reason"].as_str().unwrap().contains("cpu_model"));
+    gate(&bench, &run, 4, |run| {
+        run["benchmarks"][0]["outcome"] = "failed".into();
+        run["benchmarks"][0]["what"] = "w".into();
+        run["benchmarks"][0]["why"] = "y".into();
+        run["benchmarks"][0]["cure"] = "c".into();
+    });
+    gate(&bench, &run, 4, |run| run["benchmarks"][0]["outcome"] = "simulated".into());
+    gate(&bench, &run, 4, |run| run["benchmarks"][0]["samples"] = Value::Array(vec![]));
+    gate(&bench, &run, 4, |run| run["benchmarks"][0]["samples"][0]["times_ns"][0] = (-1.0).into());
+    gate(&bench, &run, 4, |run| run["benchmarks"][0]["samples"][0]["times_ns"] = Value::Null);
+    gate(&bench, &run, 4, |run| run["benchmarks"][0] = "rubbish".into());
+    // A regression is said whatever else has no verdict.
+    gate(&bench, &run, 3, |run| {
+        scale(&mut run["benchmarks"][2], 1.3);
+        run["benchmarks"].as_array_mut().unwrap().remove(0);
+    });
+}
+
+#[test]
+fn what_cannot_be_read_is_exit_2() {
+    let (bench, run) = with_baseline();
+    let whole = run.to_string();
+    let newer = whole.replacen("\"format_version\":1", "\"format_version\":99", 1);
+    for (name, text, expected) in [
+        ("truncated.json", &whole[..whole.len() / 2], "truncated.json"),
+        ("empty.json", "", "empty.json"),
+        ("other.json", "[1, 2]", "other.json"),
+        ("newer.json", newer.as_str(), "99"),
+    ] {
+        bench.write(name, text);
+        let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", name]).expect(2);
+        assert!(ended.stderr.contains(expected), "{name}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn without_a_baseline_there_is_no_verdict_and_the_command_that_saves_one_is_named() {
+    let bench = Bench::new();
+    bench.run(&["gate"]).expect(4);
+    bench.run(&[&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat()).expect(0);
+    let ended = bench.run(&["gate"]).expect(4);
+    assert!(ended.stdout.contains("NO VERDICT") && ended.stdout.contains("baseline save"), "{}", ended.stdout);
+    bench.run(&["gate", "--baseline-optional"]).expect(0);
+}
+
+#[test]
+fn a_new_case_is_listed_and_changes_nothing() {
+    let (bench, run) = with_baseline();
+    let result = gate(&bench, &run, 0, |run| {
+        let mut extra = run["benchmarks"][0].clone();
+        extra["benchmark_id"] = "cpu_performance/tensor-ops/cpu:0/new".into();
+        run["benchmarks"].as_array_mut().unwrap().push(extra);
+    });
+    assert_eq!(result["new"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn comparisons_are_kept() {
+    let (bench, run) = with_baseline();
+    gate(&bench, &run, 0, |_| {});
+    let kept = bench.run(&["history", "--comparisons", "--json"]).expect(0).json();
+    assert_eq!(kept["comparisons"].as_array().unwrap().len(), 1);
+    let looked = bench.run(&["compare", "tensor-ops", "current.json"]).expect(0);
+    assert!(looked.stdout.to_lowercase().contains("unchanged"), "{}", looked.stdout);
+}
+
+#[test]
+fn the_policy_is_strict_and_heeded() {
+    let (bench, run) = with_baseline();
+    bench.write("baselines/policy.toml", "threshold_percnt = 20.0\n");
+    let ended = bench.run(&["gate", "--baseline", "tensor-ops"]).expect(2);
+    assert!(ended.stderr.contains("policy.toml") && ended.stderr.contains("threshold_percent"), "{}", ended.stderr);
+    bench.write("baselines/policy.toml", "threshold_percent = 30.0\n");
+    gate(&bench, &run, 0, |run| scale(&mut run["benchmarks"][2], 1.15));
+}
+
+/// Both sides measured: a slow-down of half on purpose is found under any noise that this machine is likely to have.
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_workload_made_slower_on_purpose_is_named() {
+    let bench = Bench::new();
+    let arguments =
+        [&["run", "tensor-ops", "--axis", "size=256KiB", "--axis", "dtype=f32", "--replicates", "5"][..], &SMALL[2..]]
+            .concat();
+    bench.run(&arguments).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    let slowed = Bench { folder: bench.folder, ..Bench::new() }.set("RSB_TEST_SLOWDOWN", "/gelu/=3.0");
+    slowed.run(&arguments).expect(0);
+    let result = slowed.run(&["gate", "--json"]).expect(3).json();
+    assert!(regressed(&result).iter().any(|id| id.contains("/gelu/")), "{result:#}");
+}

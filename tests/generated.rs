@@ -1,0 +1,69 @@
+//! Generated files are up to date: schemas, the glossary's table of fields, the README's table of benchmarks.
+//! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rsb_model::field::{FIELDS, FieldRole};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn check(path: &Path, expected: &str) {
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    if found == expected {
+        return;
+    }
+    assert!(
+        std::env::var_os("UPDATE_GENERATED").is_some(),
+        "{} is out of date; run `cargo xtask codegen`",
+        path.display()
+    );
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, expected).unwrap();
+}
+
+/// `text` between the marks of `name` in the file at `path`.
+fn check_section(path: &Path, name: &str, text: &str) {
+    let (begin, end) = (format!("<!-- {name}: generated -->\n"), format!("<!-- {name}: end -->"));
+    let whole = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = whole.split_once(&begin).unwrap_or_else(|| panic!("{} lacks {begin}", path.display()));
+    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{} lacks {end}", path.display()));
+    check(path, &format!("{before}{begin}\n{text}\n{end}{after}"));
+}
+
+#[test]
+fn schemas_follow_the_types() {
+    for (name, schema) in rusty_stack_bench::commands::schema::all() {
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        check(&root().join(format!("schemas/{name}.schema.json")), &text);
+    }
+}
+
+#[test]
+fn the_glossary_holds_every_field() {
+    let mut table = String::from("| field | unit | better | meaning |\n|---|---|---|---|\n");
+    for field in FIELDS {
+        let better = match field.role {
+            FieldRole::Metric(rsb_model::Better::Higher) => "higher",
+            FieldRole::Metric(rsb_model::Better::Lower) => "lower",
+            FieldRole::Parameter => "parameter",
+            FieldRole::Fact => "fact",
+        };
+        let about = field.about.replace('|', "\\|");
+        writeln!(table, "| `{}` | {} | {better} | {about} |", field.name, field.unit).unwrap();
+    }
+    check_section(&root().join("docs/glossary.md"), "fields", &table);
+}
+
+#[test]
+fn the_readme_lists_every_benchmark() {
+    let mut table = String::from("| benchmark | what it measures | axes |\n|---|---|---|\n");
+    for benchmark in rsb_workloads::all() {
+        let axes: Vec<String> = benchmark.axes().iter().map(|axis| format!("`{}`", axis.name)).collect();
+        writeln!(table, "| `{}` | {} | {} |", benchmark.name(), benchmark.about(), axes.join(" ")).unwrap();
+    }
+    check_section(&root().join("README.md"), "benchmarks", &table);
+}

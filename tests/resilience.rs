@@ -1,0 +1,121 @@
+//! Faults injected on purpose: nothing that was measured is lost, and no process is left.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Bench, SMALL};
+
+const LONG: [&str; 8] = ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
+
+/// Starts a long run and returns once a case is in the journal.
+fn started(bench: &Bench) -> std::process::Child {
+    let child = bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while Instant::now() < until {
+        if journal_lines(bench) >= 4 {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no case was measured within two minutes");
+}
+
+fn journal_lines(bench: &Bench) -> usize {
+    let Ok(entries) = std::fs::read_dir(bench.path("benchmark_results/runs")) else { return 0 };
+    let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+    texts.map(|text| text.lines().count()).sum()
+}
+
+fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn measured(bench: &Bench) -> usize {
+    let history = bench.run(&["history", "--json"]).expect(0).json();
+    usize::try_from(history["runs"][0]["measured"].as_u64().unwrap()).unwrap()
+}
+
+/// Whether a worker whose current folder is the bench's still lives.
+fn workers(bench: &Bench) -> usize {
+    let here = bench.folder.path().canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)).count()
+}
+
+fn assert_no_process_left(bench: &Bench) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while workers(bench) > 0 {
+        assert!(Instant::now() < until, "a worker outlived its run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn kill_9_loses_nothing_measured_and_leaves_no_process() {
+    let bench = Bench::new();
+    let mut child = started(&bench);
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert_no_process_left(&bench);
+    assert!(measured(&bench) >= 1);
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    let ids: Vec<&str> =
+        run["benchmarks"].as_array().unwrap().iter().map(|case| case["benchmark_id"].as_str().unwrap()).collect();
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), ids.len(), "each case once, with all its replicates");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_exits_130() {
+    let bench = Bench::new();
+    let mut child = started(&bench);
+    signal(&child, rustix::process::Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_no_process_left(&bench);
+    assert!(measured(&bench) >= 1);
+    let run = std::fs::read_to_string(&bench.run_files()[0]).unwrap();
+    assert!(run.contains("interrupted"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
+    let bench = Bench::new();
+    bench.write("occupied", "a file, not a folder");
+    let ended = bench.run(&["gemm", "--results-dir", "occupied"]).expect(2);
+    assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a folder");
+}
+
+#[test]
+fn a_corrupt_database_is_rebuilt_from_the_run_files() {
+    let bench = Bench::new();
+    bench.run(&[&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat()).expect(0);
+    std::fs::write(
+        bench.path("benchmark_results/benchmarks.db"),
+        "this is no database, and long enough to be taken for one",
+    )
+    .unwrap();
+    let ended = bench.run(&["history", "--json"]).expect(0);
+    assert_eq!(ended.json()["runs"].as_array().unwrap().len(), 1);
+    assert!(ended.stderr.contains("note:"), "{}", ended.stderr);
+}
+
+#[test]
+fn two_runs_at_once_are_both_kept() {
+    let bench = Bench::new();
+    let arguments = [&["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"][..], &SMALL].concat();
+    let mut children: Vec<_> = (0..2)
+        .map(|_| bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        .collect();
+    assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
+    assert_eq!(bench.run_files().len(), 2);
+    assert_eq!(bench.run(&["history", "--json"]).expect(0).json()["runs"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,63 @@
+//! Every document that the program writes validates against its schema, formats on.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, SMALL};
+use serde_json::Value;
+
+fn validator(name: &str) -> jsonschema::Validator {
+    let path = format!("{}/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
+}
+
+fn check(name: &str, document: &Value) {
+    let problems: Vec<String> =
+        validator(name).iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(problems.is_empty(), "{name}: {problems:#?}");
+}
+
+#[test]
+fn every_benchmark_and_every_skip_validates() {
+    let bench = Bench::new();
+    // Small sizes where a benchmark has them; the others are small in their quick points.
+    for benchmark in rsb_workloads::all() {
+        let mut arguments = vec![benchmark.name(), "--json"];
+        let has = |name: &str| benchmark.axes().iter().any(|axis| axis.name == name);
+        if has("size") {
+            arguments.extend(["--axis", "size=64KiB"]);
+        }
+        arguments.extend(SMALL);
+        let ended = bench.run(&arguments);
+        assert!(ended.code == 0 || ended.code == 5, "{}: {}\n{}", benchmark.name(), ended.code, ended.stdout);
+        let document = ended.json();
+        check("run", &document);
+        for case in document["benchmarks"].as_array().unwrap() {
+            check("benchmark-result", case);
+            assert!(["measured", "skipped"].contains(&case["outcome"].as_str().unwrap()), "{case:#}");
+        }
+    }
+    let skipped = bench.run(&["run", "--suite", "gpu-performance", "--json"]).expect(5).json();
+    check("run", &skipped);
+}
+
+#[test]
+fn comparisons_and_trends_validate() {
+    let bench = Bench::new();
+    let gemm = [&["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"][..], &SMALL].concat();
+    bench.run(&gemm).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    bench.run(&gemm).expect(0);
+    let gate = bench.run(&["gate", "--json"]);
+    check("comparison-result", &gate.json());
+    check("trend", &bench.run(&["trend", "--json"]).expect(0).json());
+}
+
+#[test]
+fn a_document_that_is_wrong_does_not_validate() {
+    let wrong =
+        serde_json::json!({ "benchmark_id": "a", "timestamp": "yesterday", "benchmark_type": "gpu", "results": 3 });
+    let problems = validator("benchmark-result").iter_errors(&wrong).count();
+    assert!(problems >= 3, "{problems}");
+}
