@@ -210,7 +210,10 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) 
     let concerned = |backend: BackendId| match selection.backend {
         Some(asked) => asked == backend,
         None => {
-            backend != BackendId::Cpu && selection.names.is_empty() && selection.suite.wants(backend, DeviceType::Gpu)
+            !wanted.is_empty()
+                && backend != BackendId::Cpu
+                && selection.names.is_empty()
+                && selection.suite.wants(backend, DeviceType::Gpu)
         }
     };
     let missing = machine.missing.iter().filter(|(backend, _)| concerned(*backend));
@@ -248,7 +251,7 @@ pub fn missing_component(component: &str) -> (Case, Reason) {
         params: Params::new(),
     };
     let reason = Reason::new(
-        format!("benchmark {component}"),
+        "framework benchmarks",
         "this version has no framework benchmarks",
         "measure the hardware with `run --suite pre-installation`; frameworks come with a later version",
     );

@@ -88,9 +88,8 @@ fn a_wrong_file_or_variable_is_exit_2_and_says_where() {
 fn settings_come_from_the_file_then_the_environment_then_flags() {
     let samples = |bench: &Bench, extra: &[&str]| {
         let arguments = [&TINY_GEMM[..], &["--json", "--replicates", "1"], extra].concat();
-        let count =
-            bench.run(&arguments).expect(0).json()["benchmarks"][0]["samples"][0]["iters"].as_array().unwrap().len();
-        count
+        let document = bench.run(&arguments).expect(0).json();
+        document["benchmarks"][0]["samples"][0]["iters"].as_array().unwrap().len()
     };
     let file = "[run]\nruns = 11\n";
     let plain = Bench::new();

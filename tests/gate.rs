@@ -1,7 +1,7 @@
 //! The gate's promise, by the real binary: 3 when something got slower, 0 when not, 4 when it cannot tell.
 //!
-//! Real measurements on a shared machine are noisy, so the two sides here are one measurement: the second is the stored
-//! run with its times scaled. Only the last test measures both sides.
+//! Real measurements on a shared machine are noisy, and no test may depend on that: the run here is one that the
+//! program wrote, with made-up times in it. Only the last test measures both sides.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod common;
@@ -9,16 +9,28 @@ mod common;
 use common::{Bench, SMALL};
 use serde_json::Value;
 
-/// A bench with one stored run of several small cases, saved as baseline.
+/// A bench with a baseline of twelve cases, and the run that it was made of: three replicates each, about 1 % apart.
 fn with_baseline() -> (Bench, Value) {
     let bench = Bench::new();
-    let arguments =
-        [&["run", "tensor-ops", "--axis", "size=64KiB", "--axis", "dtype=f32", "--replicates", "3"][..], &SMALL[2..]]
-            .concat();
-    bench.run(&arguments).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
-    let run = serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
+    let mut run: Value = serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    let measured = run["benchmarks"][0].take();
+    run["benchmarks"] = (0..12).map(|index| synthetic(&measured, index)).collect();
+    bench.write("made-up.json", &run.to_string());
+    bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
     (bench, run)
+}
+
+fn synthetic(measured: &Value, index: u32) -> Value {
+    let mut case = measured.clone();
+    case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
+    let replicate = |replicate: u32| {
+        let level = 1000.0 * f64::from(index + 1) * (1.0 + f64::from((index + replicate * 5) % 7) / 500.0);
+        let times: Vec<f64> = (0..20).map(|sample| level * (1.0 + f64::from(sample % 4) / 400.0)).collect();
+        serde_json::json!({ "replicate": replicate, "iters": vec![1; 20], "times_ns": times })
+    };
+    case["samples"] = (0..3).map(replicate).collect();
+    case
 }
 
 /// Writes `run` as the current side, changed by `change`, and gates it.
@@ -150,12 +162,14 @@ fn the_policy_is_strict_and_heeded() {
 #[test]
 fn a_workload_made_slower_on_purpose_is_named() {
     let bench = Bench::new();
-    let arguments =
-        [&["run", "tensor-ops", "--axis", "size=256KiB", "--axis", "dtype=f32", "--replicates", "5"][..], &SMALL[2..]]
-            .concat();
+    let arguments = [
+        &["run", "tensor-ops", "--axis", "shape=256x256", "--axis", "dtype=f32", "--replicates", "5"][..],
+        &SMALL[2..],
+    ]
+    .concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
-    let slowed = Bench { folder: bench.folder, ..Bench::new() }.set("RSB_TEST_SLOWDOWN", "/gelu/=3.0");
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=3.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json"]).expect(3).json();
     assert!(regressed(&result).iter().any(|id| id.contains("/gelu/")), "{result:#}");

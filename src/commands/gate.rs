@@ -16,21 +16,16 @@ use crate::show;
 /// When a side cannot be read or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> Ended {
     let judge = Judge::load(&args.judge)?;
+    let named = judge.sides(&args.baseline)?;
     let current = judge.current(&args.current)?;
-    let baseline = if args.baseline.is_empty() {
-        match saved_for(&judge, &current) {
-            Ok(runs) => runs,
-            Err(trouble) if args.baseline_optional && trouble.exit == Exit::NoVerdict => {
-                show::text(&format!("NO VERDICT: {}", show::chain(&trouble.error)))?;
-                return Ok(Exit::Pass);
-            }
-            Err(trouble) => {
-                show::text(&format!("NO VERDICT: {}", show::chain(&trouble.error)))?;
-                return Ok(trouble.exit);
-            }
+    let saved = if args.baseline.is_empty() { saved_for(&judge, &current) } else { Ok(named) };
+    let baseline = match saved {
+        Ok(runs) => runs,
+        Err(trouble) if trouble.exit == Exit::NoVerdict => {
+            show::text(&format!("NO VERDICT: {}", show::chain(&trouble.error)))?;
+            return Ok(if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
         }
-    } else {
-        judge.sides(&args.baseline)?
+        Err(trouble) => return Err(trouble),
     };
     let result = judge.conclude(&baseline, &current, style)?;
     Ok(judge::exit_of(&result))

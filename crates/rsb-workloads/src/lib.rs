@@ -14,6 +14,3 @@ pub use axis::{AxisInfo, AxisKind, IdForm};
 pub use benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 pub use benchmarks::{all, find};
 pub use cases::{CaseOrReason, UsageError, cases};
-
-#[cfg(test)]
-mod tests;

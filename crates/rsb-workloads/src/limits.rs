@@ -139,5 +139,7 @@ fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
     for _ in 0..BURSTS {
         best = best.min(timed.sample(1)?);
     }
-    Ok(Some(flops / best))
+    let peak = gigaflops(flops, best);
+    check_core_rate(peak, &timed)?;
+    Ok(Some(peak))
 }

@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libloading::Library;
 use rsb_model::Reason;
@@ -35,6 +36,8 @@ pub(super) struct Blas {
     /// bf16 in, f32 out.
     pub(super) sbgemm: Option<GemmFn<u16, f32>>,
     set_threads: Option<unsafe extern "C" fn(c_int)>,
+    /// What was set last; the libraries keep one number for the whole process.
+    threads: AtomicUsize,
 }
 
 /// Where the names of one library differ from those of another.
@@ -75,8 +78,11 @@ impl Blas {
         LIBRARY.get_or_init(|| load(&MKL)).as_ref().map_err(Clone::clone)
     }
 
-    /// Sets how many threads the next products use. The libraries keep one number for the whole process.
+    /// Sets how many threads the next products use. Said again only when it changes: the call takes a lock.
     pub(super) fn set_threads(&self, threads: usize) {
+        if self.threads.swap(threads, Ordering::Relaxed) == threads {
+            return;
+        }
         if let Some(set) = self.set_threads {
             // SAFETY: both functions take a positive number and can be called at any time.
             unsafe { set(c_int::try_from(threads).unwrap_or(1)) };
@@ -108,6 +114,7 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
         dgemm: symbol(library, "cblas_dgemm"),
         sbgemm: symbol(library, kind.sbgemm),
         set_threads: symbol(library, kind.set_threads),
+        threads: AtomicUsize::new(0),
     };
     if blas.sgemm.is_none() && blas.dgemm.is_none() {
         return Err(Reason::new(kind.name, "the library has no CBLAS interface", kind.cure));

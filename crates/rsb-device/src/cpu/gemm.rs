@@ -3,14 +3,12 @@
 
 use std::ffi::c_int;
 use std::rc::Rc;
-use std::time::Instant;
 
 use half::f16;
 use rsb_model::{Dtype, Reason};
 
 use super::blas::Blas;
 use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported};
-use super::memory::Memory;
 use super::team::Team;
 use crate::device::{DeviceError, Options};
 use crate::operation::Gemm;
@@ -38,7 +36,7 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
     let library = match options.provider.as_deref() {
         Some(name) => find(name, op)?,
-        None => fastest(&product, &bound.team)?,
+        None => preferred(op)?,
     };
     Ok(CpuKernel::new(library.name(), move || {
         // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, and nobody
@@ -121,41 +119,10 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
     }
 }
 
-/// The fastest of those that can do it, by the best of a few runs each. One that is preferred stays unless another is
-/// clearly faster, so that noise does not make the choice.
-fn fastest(product: &Product, team: &Team) -> Result<Library, DeviceError> {
-    const CLEARLY: f64 = 0.95;
-    let able: Vec<Library> = PROVIDERS.iter().filter_map(|name| find(name, &product.op).ok()).collect();
-    let first = match able.as_slice() {
-        [] => return Err(nobody(&product.op)),
-        [only] => return Ok(*only),
-        [first, ..] => *first,
-    };
-    // The trial must not touch C, which may hold an input.
-    let bytes = product.op.output_dtype().bytes(product.op.batch * product.op.m * product.op.n) as usize;
-    let Some(scratch) = Memory::zeroed(bytes) else { return Ok(first) };
-    let trial = Product { c: Span::of(&scratch), ..*product };
-    let mut best = (first, f64::INFINITY);
-    for library in able {
-        // SAFETY: A and B are the caller's buffers, and C is the scratch that lives to the end of this function.
-        let time = unsafe { best_time(library, &trial, team) };
-        if time < best.1 * CLEARLY {
-            best = (library, time);
-        }
-    }
-    Ok(best.0)
-}
-
-/// # Safety
-/// As [`Library::run`].
-unsafe fn best_time(library: Library, trial: &Product, team: &Team) -> f64 {
-    const RUNS: u32 = 4;
-    (0..RUNS).fold(f64::INFINITY, |best, _| {
-        let start = Instant::now();
-        // SAFETY: by the promise of the caller.
-        unsafe { library.run(trial, team) };
-        best.min(start.elapsed().as_secs_f64())
-    })
+/// The first that can do it. Choosing by a trial run would be a choice by noise: the same case would have one library in
+/// one run and another in the next. The crate reaches what the libraries reach, and only bf16 needs one of them.
+fn preferred(op: &Gemm) -> Result<Library, DeviceError> {
+    PROVIDERS.iter().find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
 }
 
 /// No library can: the reasons of the BLAS libraries are the useful ones.

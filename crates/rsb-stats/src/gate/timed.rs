@@ -27,7 +27,8 @@ pub(super) fn rows(
     }
     let has_samples = |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
     let sampled = [has_samples(baseline), has_samples(current)];
-    let question = if sampled == [true, true] {
+    // Samples on one side alone are as readable as samples that are broken.
+    let question = if sampled != [false, false] {
         Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current)))
     } else {
         match common_metric(baseline, current, policy) {
@@ -35,9 +36,7 @@ pub(super) fn rows(
                 let better = field.better().unwrap_or(Better::Lower);
                 Some((field.name, field.unit, better, values(field, baseline), values(field, current)))
             }
-            Ok(None) if sampled == [false, false] => None,
-            // Samples on one side alone: as readable as samples that are broken.
-            Ok(None) => Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current))),
+            Ok(None) => None,
             Err(sentence) => {
                 return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
             }

@@ -1,7 +1,7 @@
 //! The check of matrix products and convolutions: fixed samples of elements, and Freivalds' check of the whole.
 
-use super::{Check, ErrorMeter};
-use crate::convert::{epsilon, rounded_values};
+use super::{Check, ErrorMeter, tolerance};
+use crate::convert::rounded_values;
 use crate::device::DeviceError;
 use crate::operation::{Convolution, Gemm};
 use crate::random::Generator;
@@ -89,8 +89,7 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
     }
     let mut row = Vec::new();
     // The errors of a row's n elements add up with random signs; see `tolerance` for the rest.
-    let steps = 8.0 + 2.0 * (op.k as f64).sqrt();
-    let limit = epsilon(op.output_dtype()) * steps * scale * (op.n as f64).sqrt();
+    let limit = tolerance(check.operation) * scale * (op.n as f64).sqrt();
     for (index, expected) in (0..op.m).zip(expected) {
         check.read_numbers(2, (batch * op.m + index) * op.n, op.n as usize, &mut row)?;
         let found: f64 = row.iter().zip(&signs).map(|(value, sign)| value * sign).sum();

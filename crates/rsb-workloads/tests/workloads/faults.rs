@@ -1,0 +1,139 @@
+//! Each way in which a device can break gives the right failure, and nothing wrong is ever timed.
+
+use rsb_device::Device;
+use rsb_device::scripted::{Fault, Script, ScriptedDevice};
+use rsb_model::Reason;
+use rsb_workloads::{Benchmark, Failure, find};
+
+use super::common::one_of_each;
+
+fn broken(fault: Fault) -> ScriptedDevice {
+    ScriptedDevice::new(Script::with_fault(fault))
+}
+
+/// How preparing ends for each benchmark on a device with `fault`.
+fn preparing(fault: Fault) -> Vec<(&'static str, Option<Failure>)> {
+    let sound = ScriptedDevice::new(Script::default());
+    let cases = one_of_each(&sound);
+    let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
+        // A fresh device for each, since faults count from its first launch.
+        let device = broken(fault);
+        (benchmark.name(), benchmark.prepare(&case.params, &device).err())
+    };
+    cases.iter().map(end).collect()
+}
+
+fn is_failed(failure: Option<&Failure>, word: &str) -> bool {
+    matches!(failure, Some(Failure::Failed(reason)) if reason.to_string().contains(word))
+}
+
+#[test]
+fn without_memory_preparing_fails() {
+    for (name, failure) in preparing(Fault::OutOfMemory { allocation: 0 }) {
+        // It allocates inside the launch, not before.
+        if name != "memory-allocation" {
+            assert!(is_failed(failure.as_ref(), "memory"), "{name}: {failure:?}");
+        }
+    }
+}
+
+#[test]
+fn when_a_launch_fails_preparing_fails() {
+    for (name, failure) in preparing(Fault::LaunchFailure { launch: 0 }) {
+        assert!(is_failed(failure.as_ref(), "launch"), "{name}: {failure:?}");
+    }
+}
+
+#[test]
+fn when_the_device_is_lost_preparing_fails() {
+    for (name, failure) in preparing(Fault::DeviceLost { launch: 0 }) {
+        assert!(is_failed(failure.as_ref(), "lost"), "{name}: {failure:?}");
+    }
+}
+
+#[test]
+fn a_wrong_result_is_never_timed() {
+    for fault in [Fault::WrongResult { launch: 0 }, Fault::NotANumber { launch: 0 }] {
+        for (name, failure) in preparing(fault) {
+            // Nothing is computed there that could be wrong.
+            if name != "memory-allocation" {
+                assert!(is_failed(failure.as_ref(), "wrong result"), "{name}, {fault:?}: {failure:?}");
+            }
+        }
+    }
+}
+
+/// How sampling, and then deriving fields, ends on a device that was sound while preparing.
+fn sampling(fault: Fault) -> Vec<(&'static str, Result<(), Failure>)> {
+    let sound = ScriptedDevice::new(Script::default());
+    let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
+        let device = broken(fault);
+        let result = benchmark.prepare(&case.params, &device).and_then(|mut prepared| {
+            let time = prepared.sample(3)?;
+            prepared.fields(time / 3.0).map(drop)
+        });
+        (benchmark.name(), result)
+    };
+    one_of_each(&sound).iter().map(end).collect()
+}
+
+#[test]
+fn what_breaks_while_sampling_fails_the_case() {
+    for (fault, word) in [(Fault::LaunchFailure { launch: 2 }, "launch"), (Fault::DeviceLost { launch: 2 }, "lost")] {
+        for (name, result) in sampling(fault) {
+            assert!(is_failed(result.as_ref().err(), word), "{name}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_or_gives_nonsense_fails_the_case() {
+    for elapsed_ns in [0.0, -5.0, f64::NAN, f64::INFINITY] {
+        for (name, result) in sampling(Fault::LyingClock { elapsed_ns }) {
+            assert!(is_failed(result.as_ref().err(), "clock"), "{name} at {elapsed_ns}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_absurdly_fast_is_refused_naming_the_limit() {
+    for (name, result) in sampling(Fault::LyingClock { elapsed_ns: 1e-3 }) {
+        match name {
+            // There is no limit to how fast nothing can be allocated, nor to how seldom a cache misses.
+            "memory-allocation" | "memory-fragmentation" | "cache-hit-rate" => {}
+            _ => assert!(is_failed(result.as_ref().err(), "impossible result"), "{name}: {result:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_rate_above_the_measured_peak_is_refused_naming_it() {
+    let device = ScriptedDevice::new(Script::default());
+    for (name, params) in [("gemm", "16x24x32"), ("convolution", "1x4x8x8")] {
+        let benchmark = find(name).unwrap();
+        let case = one_of_each(&device).into_iter().find(|(found, _)| found.name() == name).unwrap().1;
+        assert!(case.id.as_str().contains(params));
+        let mut prepared = benchmark.prepare(&case.params, &device).unwrap();
+        // The scripted device does 10 GFLOP/s; a quarter above it is allowed for, no more.
+        let flops = if name == "gemm" { 24_576.0 } else { 18_432.0 };
+        assert!(prepared.fields(flops / 12.0).is_ok());
+        match prepared.fields(flops / 13.0) {
+            Err(Failure::Failed(Reason { why, .. })) => {
+                assert!(why.contains("13.0 GFLOP/s is above the peak measured beside it"), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_device_without_counters_skips_the_cache_hit_rate() {
+    let device = ScriptedDevice::new(Script { counters: None, ..Script::default() });
+    assert!(device.counters().is_err());
+    let (benchmark, case) =
+        one_of_each(&device).into_iter().find(|(found, _)| found.name() == "cache-hit-rate").unwrap();
+    match benchmark.prepare(&case.params, &device).err() {
+        Some(Failure::Skipped(reason)) => assert!(!reason.cure.is_empty()),
+        other => panic!("{other:?}"),
+    }
+}
