@@ -202,6 +202,9 @@ pub struct GateArgs {
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y")]
     pub current: Vec<String>,
+    /// Measure undecided cases again, in fresh processes, for so long at most: 90s, 3m
+    #[arg(long, value_name = "TIME", conflicts_with = "current", value_parser = parse_time)]
+    pub budget: Option<std::time::Duration>,
     /// Exit 0 when no baseline was saved for this machine, instead of 4
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,
@@ -400,6 +403,11 @@ fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
     Ok((name.trim().to_owned(), values))
 }
 
+fn parse_time(text: &str) -> Result<std::time::Duration, String> {
+    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|time| std::time::Duration::try_from(time).ok());
+    parsed.filter(|time| !time.is_zero()).ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,6 +418,15 @@ mod tests {
         command.clone().debug_assert();
         for benchmark in rsb_workloads::all() {
             assert!(command.find_subcommand(benchmark.name()).is_some(), "{}", benchmark.name());
+        }
+    }
+
+    #[test]
+    fn times_are_written_as_people_do() {
+        assert_eq!(parse_time("3m"), Ok(std::time::Duration::from_mins(3)));
+        assert_eq!(parse_time("90s"), Ok(std::time::Duration::from_secs(90)));
+        for wrong in ["", "3", "-3m", "0s", "soon"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -5,6 +5,7 @@ use rsb_model::{Fingerprint, Run};
 use rsb_report::Style;
 use rsb_store::Baselines;
 
+use super::doubt;
 use super::judge::{self, Judge};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
@@ -26,6 +27,16 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
             return Ok(if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
         }
         Err(trouble) => return Err(trouble),
+    };
+    let current = match args.budget {
+        Some(budget) => {
+            let mut more = Vec::new();
+            for run in current {
+                more.push(doubt::resolve(&judge, &baseline, run, budget)?);
+            }
+            more
+        }
+        None => current,
     };
     let result = judge.conclude(&baseline, &current, style)?;
     Ok(judge::exit_of(&result))

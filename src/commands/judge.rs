@@ -70,6 +70,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The verdicts.
+    pub(super) fn judge(&self, baseline: &[Run], current: &[Run]) -> ComparisonResult {
+        rsb_stats::gate(baseline, current, &self.policy, &self.args.across, Timestamp::now())
+    }
+
     /// Judges, keeps the comparison and shows it.
     pub(super) fn conclude(
         &self,
@@ -77,7 +82,7 @@ impl<'a> Judge<'a> {
         current: &[Run],
         style: Style,
     ) -> Result<ComparisonResult, Trouble> {
-        let result = rsb_stats::gate(baseline, current, &self.policy, &self.args.across, Timestamp::now());
+        let result = self.judge(baseline, current);
         if self.store.results_dir().is_dir()
             && let Err(error) = self.store.save_comparison(&result)
         {

@@ -15,6 +15,7 @@ pub mod run;
 pub mod schema;
 pub mod trend;
 
+mod doubt;
 mod judge;
 mod log;
 mod progress;

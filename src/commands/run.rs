@@ -82,7 +82,7 @@ pub(super) fn machine() -> Machine {
     machine
 }
 
-fn environment_here() -> Environment {
+pub(super) fn environment_here() -> Environment {
     let mut environment = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
     environment.git = rsb_probe::git(std::path::Path::new("."));
     environment.state = Some(rsb_probe::state());

@@ -1,7 +1,7 @@
 //! From replicates to the record of a case. Pure.
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Case, DeviceType, Field, Fields, Outcome, Reason, Timestamp};
+use rsb_model::{BenchmarkResult, Case, DeviceType, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::session::{Cost, Replicate};
@@ -52,18 +52,15 @@ pub fn result(
 fn fields(progress: &Progress, times: &[f64]) -> Fields {
     let mut merged = progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
     let names: Vec<&'static Field> = merged.iter().filter_map(|(name, _)| Field::find(name)).collect();
-    for field in names.into_iter().filter(|field| field.role != rsb_model::FieldRole::Parameter) {
+    for field in names.into_iter().filter(|field| field.role != FieldRole::Parameter) {
         let values: Vec<f64> =
             progress.replicates.iter().filter_map(|replicate| replicate.fields.number(field.name)).collect();
         if let Some(median) = rsb_stats::median(&values) {
             merged.set(field.name, median);
         }
     }
-    if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
-        merged.set("std_dev", statistics.std_dev / statistics.mean);
-    }
-    merged.set("num_runs", times.len());
-    merged.set("warmup_runs", progress.replicates.iter().map(|replicate| replicate.warm_up).sum::<u64>());
+    let warm_up: u64 = progress.replicates.iter().map(|replicate| replicate.warm_up).sum();
+    spread_and_counts(&mut merged, times, warm_up as f64);
     merged
 }
 
@@ -88,4 +85,124 @@ fn metadata(case: &Case, progress: &Progress) -> Map<String, Value> {
         metadata.insert("notes".into(), json!(progress.noise));
     }
     metadata
+}
+
+/// `result` with the replicates of `more`, which is the same case measured again.
+///
+/// Each metric becomes the median over both, every replicate counting once. When `more` has no figures, it is what is
+/// known of the case now.
+pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResult {
+    if more.outcome != result.outcome || more.samples.is_empty() {
+        return more.clone();
+    }
+    let mut extended = result.clone();
+    let first = result.samples.iter().map(|samples| samples.replicate + 1).max().unwrap_or(0);
+    for (replicate, samples) in (first..).zip(&more.samples) {
+        extended.samples.push(Samples { replicate, ..samples.clone() });
+    }
+    let times: Vec<f64> =
+        extended.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
+    extended.statistics = rsb_stats::statistics(&times);
+    for (fields, new) in extended.results.iter_mut().zip(&more.results) {
+        let weights = (result.samples.len(), more.samples.len());
+        let warm_up = [&*fields, new].iter().filter_map(|side| side.number("warmup_runs")).sum();
+        *fields = merged(fields, new, weights);
+        spread_and_counts(fields, &times, warm_up);
+    }
+    extended.metadata.insert("replicates".into(), json!(extended.samples.len()));
+    for name in ["prepare_ms", "measure_ms", "harness_ms"] {
+        let sum = [result, more].iter().filter_map(|side| side.metadata.get(name)?.as_f64()).sum::<f64>();
+        extended.metadata.insert(name.into(), json!(sum));
+    }
+    extended
+}
+
+fn merged(old: &Fields, new: &Fields, weights: (usize, usize)) -> Fields {
+    let mut merged = old.clone();
+    for field in old.iter().filter_map(|(name, _)| Field::find(name)).filter(|field| field.role != FieldRole::Parameter)
+    {
+        if let Some((old, new)) = old.number(field.name).zip(new.number(field.name)) {
+            let values = [vec![old; weights.0], vec![new; weights.1]].concat();
+            if let Some(median) = rsb_stats::median(&values) {
+                merged.set(field.name, median);
+            }
+        }
+    }
+    merged
+}
+
+fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: f64) {
+    if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
+        fields.set("std_dev", statistics.std_dev / statistics.mean);
+    }
+    fields.set("num_runs", times.len());
+    fields.set("warmup_runs", warm_up);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{BenchmarkType, CaseId, Params};
+
+    fn case() -> Case {
+        Case {
+            id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32"]),
+            benchmark: "gemm".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".into(),
+            params: Params::new().with("dtype", "f32"),
+        }
+    }
+
+    fn replicate(number: u32, time_ns: f64) -> Replicate {
+        Replicate {
+            samples: Samples { replicate: number, iters: vec![1; 4], times_ns: vec![time_ns; 4] },
+            fields: Fields::new().with("dtype", "f32").with("gflops", 1e6 / time_ns),
+            device_type: DeviceType::Cpu,
+            warm_up: 3,
+            cost: Cost::default(),
+        }
+    }
+
+    fn measured(times_ns: &[f64]) -> BenchmarkResult {
+        let replicates = (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
+        let progress = Progress { replicates, ..Progress::default() };
+        result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_case_shows_the_median_of_its_replicates() {
+        let result = measured(&[1000.0, 5000.0, 2000.0]);
+        let fields = result.fields().unwrap();
+        assert_eq!(
+            (fields.number("gflops"), fields.number("num_runs"), fields.text("dtype")),
+            (Some(500.0), Some(12.0), Some("f32"))
+        );
+        assert_eq!((result.outcome, result.samples.len()), (Outcome::Measured, 3));
+        assert_eq!(fields.number("warmup_runs"), Some(9.0));
+    }
+
+    #[test]
+    fn what_ended_it_is_kept_beside_what_was_measured() {
+        let reason = Reason::new("case", "it hung", "wait");
+        let progress = Progress {
+            replicates: vec![replicate(0, 1.0)],
+            ended: Some((Outcome::Failed, reason.clone())),
+            noise: vec!["loud".into()],
+        };
+        let result = result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!((result.outcome, result.reason), (Outcome::Failed, Some(reason)));
+        assert_eq!(result.samples.len(), 1);
+        assert_eq!(result.metadata["notes"], json!(["loud"]));
+    }
+
+    #[test]
+    fn more_replicates_join_the_others() {
+        let extended = extend(&measured(&[1000.0, 1000.0]), &measured(&[4000.0]));
+        let numbers: Vec<u32> = extended.samples.iter().map(|samples| samples.replicate).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        assert_eq!(extended.fields().unwrap().number("gflops"), Some(1000.0), "two of three say so");
+        assert_eq!(extended.fields().unwrap().number("num_runs"), Some(12.0));
+        assert_eq!(extended.metadata["replicates"], json!(3));
+    }
 }

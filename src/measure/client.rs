@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rsb_model::protocol::{Request, Response};
@@ -57,7 +58,7 @@ pub struct Worker {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<std::io::Result<String>>,
-    stderr: Arc<Mutex<VecDeque<String>>>,
+    stderr: Stderr,
     case: Case,
     limit: Duration,
     deadline: Instant,
@@ -97,9 +98,7 @@ impl Worker {
         let errors = child.stderr.take().ok_or_else(broken)?;
         let (sender, lines) = channel();
         std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| sender.send(line)));
-        let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        let kept = Arc::clone(&stderr);
-        std::thread::spawn(move || keep_last_lines(BufReader::new(errors), &kept));
+        let stderr = Stderr::read(errors);
         Ok(Self { child, stdin, lines, stderr, case: case.clone(), limit, deadline: Instant::now() + limit })
     }
 
@@ -191,18 +190,11 @@ impl Worker {
 
     /// The exit status, when the process ends within a second.
     fn wait_briefly(&mut self) -> Option<ExitStatus> {
-        let until = Instant::now() + Duration::from_secs(1);
-        while Instant::now() < until {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        None
+        wait_until(Duration::from_secs(1), || self.child.try_wait().ok().flatten())
     }
 
     fn last_words(&self) -> String {
-        let lines = self.stderr.lock().map(|lines| lines.iter().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let lines = self.stderr.last_lines();
         if lines.is_empty() { String::new() } else { format!("; its last lines: {}", lines.join(" | ")) }
     }
 
@@ -222,6 +214,38 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// The last lines of a worker's error output, read while it lives.
+struct Stderr {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Stderr {
+    fn read(errors: ChildStderr) -> Self {
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&lines);
+        let reader = std::thread::spawn(move || keep_last_lines(BufReader::new(errors), &kept));
+        Self { lines, reader }
+    }
+
+    /// Asked after the worker's death: what it wrote may still be on its way, unless a child of it holds the pipe open.
+    fn last_lines(&self) -> Vec<String> {
+        wait_until(Duration::from_secs(1), || self.reader.is_finished().then_some(()));
+        self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// What `ask` gives, asked again and again for `limit` at most.
+fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let until = Instant::now() + limit;
+    loop {
+        match ask() {
+            None if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            answer => return answer,
+        }
     }
 }
 

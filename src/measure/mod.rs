@@ -3,7 +3,7 @@
 //! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was measured has been
 //! handed to the observer before the next case begins.
 
-mod assemble;
+pub mod assemble;
 mod client;
 mod inject;
 pub mod interrupt;

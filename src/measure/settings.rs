@@ -81,7 +81,7 @@ impl Settings {
     /// The sizes of `profile`.
     pub fn of(profile: Profile) -> Self {
         let (runs, warmup, replicates, measurement_ms, relative_error, cap_ms) = match profile {
-            Profile::Quick => (20, 3, 3, 150, 0.02, 450),
+            Profile::Quick => (20, 3, 5, 120, 0.02, 360),
             Profile::Standard => (100, 10, 5, 1_000, 0.01, 4_000),
             Profile::Thorough => (200, 20, 10, 3_000, 0.005, 12_000),
         };

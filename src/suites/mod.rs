@@ -95,12 +95,10 @@ impl Suite {
 /// The backends that no version has yet, each with the reason that stands wherever it is asked for.
 pub fn absent_backends() -> Vec<(BackendId, Reason)> {
     let absent = [BackendId::Rocm, BackendId::Cuda, BackendId::Vulkan, BackendId::Opencl, BackendId::Oneapi];
-    let reason = |backend: BackendId| {
-        Reason::new(
-            format!("backend {backend}"),
-            "this version measures processors only",
-            "measure the processor with --backend cpu; GPUs come with a later version",
-        )
-    };
-    absent.into_iter().map(|backend| (backend, reason(backend))).collect()
+    let reason = Reason::new(
+        "GPU backends",
+        "this version measures processors only",
+        "measure the processor with --backend cpu; GPUs come with a later version",
+    );
+    absent.into_iter().map(|backend| (backend, reason.clone())).collect()
 }

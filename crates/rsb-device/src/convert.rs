@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use rsb_model::Dtype;
 
+use crate::cpu::Sixteen;
 use crate::random::Values;
 
 /// The relative step between neighbouring numbers of `dtype`; zero for integers.
@@ -22,12 +23,21 @@ pub const fn is_known(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
 }
 
-/// `value` as a buffer of `dtype` keeps it.
+/// The 16-bit format of `dtype`, if it is one.
+const fn sixteen(dtype: Dtype) -> Option<Sixteen> {
+    match dtype {
+        Dtype::F16 => Some(Sixteen::F16),
+        Dtype::Bf16 => Some(Sixteen::Bf16),
+        _ => None,
+    }
+}
+
+/// `value` as a buffer of `dtype` keeps it. To 16 bits it goes through f32, which inputs are made in.
 pub fn round(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::F32 | Dtype::Tf32 => f64::from(value as f32),
-        Dtype::F16 => f16::from_f64(value).to_f64(),
-        Dtype::Bf16 => bf16::from_f64(value).to_f64(),
+        Dtype::F16 => f16::from_f32(value as f32).to_f64(),
+        Dtype::Bf16 => bf16::from_f32(value as f32).to_f64(),
         Dtype::I8 => value.round().clamp(-128.0, 127.0),
         Dtype::F64 | Dtype::Fp8 | Dtype::I4 => value,
     }
@@ -38,8 +48,8 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     match dtype {
         Dtype::F64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         Dtype::F32 => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
-        Dtype::F16 => values.iter().flat_map(|&value| f16::from_f64(value).to_le_bytes()).collect(),
-        Dtype::Bf16 => values.iter().flat_map(|&value| bf16::from_f64(value).to_le_bytes()).collect(),
+        Dtype::F16 => values.iter().flat_map(|&value| f16::from_f32(value as f32).to_le_bytes()).collect(),
+        Dtype::Bf16 => values.iter().flat_map(|&value| bf16::from_f32(value as f32).to_le_bytes()).collect(),
         Dtype::I8 => values.iter().map(|&value| (round(dtype, value) as i8).cast_unsigned()).collect(),
         Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Vec::new(),
     }
@@ -51,8 +61,14 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     match dtype {
         Dtype::F64 => out.extend(words(bytes).map(f64::from_le_bytes)),
         Dtype::F32 => out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word)))),
-        Dtype::F16 => out.extend(words(bytes).map(|word| f16::from_le_bytes(word).to_f64())),
-        Dtype::Bf16 => out.extend(words(bytes).map(|word| bf16::from_le_bytes(word).to_f64())),
+        Dtype::F16 | Dtype::Bf16 => {
+            let bits: Vec<u16> = words(bytes).map(u16::from_le_bytes).collect();
+            let mut wide = vec![0.0; bits.len()];
+            if let Some(format) = sixteen(dtype) {
+                format.widen(&bits, &mut wide);
+            }
+            out.extend(wide.into_iter().map(f64::from));
+        }
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => {}
     }
@@ -80,11 +96,14 @@ pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, ou
     }
     let mut narrow = vec![0.0; count];
     values.fill_f32(start, &mut narrow);
-    match dtype {
-        Dtype::F32 => out.extend(narrow.iter().flat_map(|value| value.to_le_bytes())),
-        Dtype::F16 => out.extend(narrow.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes())),
-        Dtype::Bf16 => out.extend(narrow.iter().flat_map(|&value| bf16::from_f32(value).to_le_bytes())),
-        _ => {}
+    match sixteen(dtype) {
+        Some(format) => {
+            let mut bits = vec![0; count];
+            format.narrow(&narrow, &mut bits);
+            out.extend(bits.iter().flat_map(|bits| bits.to_le_bytes()));
+        }
+        None if dtype == Dtype::F32 => out.extend(narrow.iter().flat_map(|value| value.to_le_bytes())),
+        None => {}
     }
 }
 
@@ -96,8 +115,13 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
     }
     let mut narrow = vec![0.0; out.len()];
     values.fill_f32(start, &mut narrow);
+    if let Some(format) = sixteen(dtype) {
+        let mut bits = vec![0; out.len()];
+        format.narrow(&narrow, &mut bits);
+        format.widen(&bits, &mut narrow);
+    }
     for (wide, &value) in out.iter_mut().zip(&narrow) {
-        *wide = if dtype == Dtype::F32 { f64::from(value) } else { round(dtype, f64::from(value)) };
+        *wide = f64::from(value);
     }
 }
 
@@ -131,6 +155,29 @@ mod tests {
             assert_eq!(decode(dtype, &bytes), expected, "{dtype}");
             let one_by_one: Vec<f64> = (77..127).map(|position| values.at(dtype, position)).collect();
             assert_eq!(expected, one_by_one, "{dtype}");
+        }
+    }
+
+    /// A little above the middle between two neighbours goes up. (`bf16::from_f64` of the crate `half` 2.7 looks at the
+    /// upper bits alone and takes it for the middle.)
+    #[test]
+    fn just_above_the_middle_goes_up() {
+        let above = 1.0 + 2.0_f64.powi(-8) + 2.0_f64.powi(-23);
+        assert_eq!(round(Dtype::Bf16, above).to_bits(), (1.0 + 2.0_f64.powi(-7)).to_bits());
+        let above = 1.0 + 2.0_f64.powi(-11) + 2.0_f64.powi(-23);
+        assert_eq!(round(Dtype::F16, above).to_bits(), (1.0 + 2.0_f64.powi(-10)).to_bits());
+    }
+
+    #[test]
+    fn many_inputs_are_the_same_by_either_way() {
+        let values = Values::new(1, 0, Distribution::Signed);
+        for dtype in [Dtype::F16, Dtype::Bf16] {
+            let mut bytes = Vec::new();
+            encode_values(dtype, &values, 0, 200_000, &mut bytes);
+            let mut expected = vec![0.0; 200_000];
+            rounded_values(dtype, &values, 0, &mut expected);
+            assert_eq!(decode(dtype, &bytes), expected);
+            assert!((0..200_000).all(|at| values.at(dtype, at).to_bits() == expected[at as usize].to_bits()));
         }
     }
 }

@@ -20,6 +20,7 @@ use rsb_model::{BackendId, Reason};
 
 use crate::device::{Backend, Buffer, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream};
 use crate::operation::Operation;
+pub(crate) use kernels::Sixteen;
 use memory::Memory;
 use team::Team;
 

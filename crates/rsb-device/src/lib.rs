@@ -1,6 +1,6 @@
 //! Backends and devices behind one set of traits.
 //!
-//! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; [`reference`] says what is right.
+//! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module [`mod@reference`] says what is right.
 
 pub mod convert;
 pub mod cpu;

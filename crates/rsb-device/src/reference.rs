@@ -1,6 +1,6 @@
 //! The truth: every operation in f64, as plainly as it can be written.
 //!
-//! [`execute`] does a whole operation on buffers in memory. The functions for single elements and rows also serve to
+//! [`execute()`] does a whole operation on buffers in memory. The functions for single elements and rows also serve to
 //! check samples of results that are too large to compute twice.
 
 mod execute;

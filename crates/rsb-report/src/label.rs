@@ -45,9 +45,9 @@ impl Shortener {
         Self { device: device.map(str::to_owned) }
     }
 
-    /// For the cases of `run`.
+    /// For the cases of `run` that have figures: what could not run names its device anyway.
     pub fn of_run(run: &Run) -> Self {
-        Self::of(run.benchmarks.iter().map(|result| &result.benchmark_id))
+        Self::of(run.benchmarks.iter().filter(|result| !result.results.is_empty()).map(|result| &result.benchmark_id))
     }
 
     /// The device that all share.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::error::{Notice, StoreError};
 use crate::files::{self, COMPARISONS, DATABASE, RUNS};
 use crate::index::{Index, database_error, is_corrupt};
-use crate::journal::Journal;
+use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
 use crate::{document, read, recovery};
 
@@ -145,6 +145,19 @@ impl Store {
     pub fn begin(&self, run: &Run) -> Result<Journal, StoreError> {
         files::create_folder(&self.results_dir.join(RUNS))?;
         Journal::begin(&self.results_dir, run)
+    }
+
+    /// Writes `run` in place of what its file held before: the same run, with more replicates.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or the id cannot be the name of one.
+    pub fn rewrite(&self, run: &Run) -> Result<PathBuf, StoreError> {
+        files::check_name(&run.run_id.0)?;
+        let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
+        write_run(&path, run)?;
+        // The file is the truth; an index that does not answer now catches up when the store is opened next.
+        let _ = self.index.borrow_mut().add_run(&path, run);
+        Ok(path)
     }
 
     /// Keeps `comparison` as a file and indexes it.

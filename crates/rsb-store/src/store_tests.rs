@@ -388,3 +388,17 @@ fn reading_leaves_a_folder_of_other_things_alone() {
     assert_eq!(folder.read().runs().unwrap(), []);
     assert!(!Path::new(&folder.database()).exists());
 }
+
+#[test]
+fn a_run_that_got_more_replicates_takes_its_own_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(folder.path()).unwrap();
+    let mut journal = store.begin(&run("x", 0)).unwrap();
+    journal.finish(&Run { benchmarks: vec![measured("a", 1.0)], ..run("x", 0) }).unwrap();
+    let more = Run { benchmarks: vec![measured("a", 2.0), measured("b", 1.0)], ..run("x", 0) };
+    store.rewrite(&more).unwrap();
+    assert_eq!(store.runs().unwrap().len(), 1);
+    assert_eq!(store.run("x").unwrap(), more);
+    assert_eq!(store.runs().unwrap()[0].counts.measured, 2);
+    assert!(store.rewrite(&run("../x", 0)).is_err());
+}

@@ -22,6 +22,7 @@ use super::team::Team;
 use super::{gemm, heap};
 use crate::device::{DeviceError, Kernel, Options};
 use crate::operation::Operation;
+pub(crate) use sixteen::Sixteen;
 pub(super) use span::Span;
 pub(super) use stream::evict;
 

@@ -28,19 +28,18 @@ pub(super) fn rows(
     let has_samples = |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
     let sampled = [has_samples(baseline), has_samples(current)];
     // Samples on one side alone are as readable as samples that are broken.
-    let question = if sampled != [false, false] {
-        Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current)))
-    } else {
+    let question = if sampled == [false, false] {
         match common_metric(baseline, current, policy) {
-            Ok(Some(field)) => {
+            Ok(found) => found.map(|field| {
                 let better = field.better().unwrap_or(Better::Lower);
-                Some((field.name, field.unit, better, values(field, baseline), values(field, current)))
-            }
-            Ok(None) => None,
+                (field.name, field.unit, better, values(field, baseline), values(field, current))
+            }),
             Err(sentence) => {
                 return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
             }
         }
+    } else {
+        Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current)))
     };
     let Some((metric, unit, better, before, after)) = question else { return Vec::new() };
     if policy.ignores_metric(metric) {

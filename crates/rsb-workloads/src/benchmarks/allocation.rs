@@ -52,12 +52,19 @@ impl Benchmark for MemoryAllocation {
 fn fields(timed: &mut Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
     /// Of how many uses the fastest counts: what disturbs one only makes it slower.
     const USES: u32 = 5;
+    /// Large tensors are used less often: their time is long enough to be steady.
+    const ENOUGH_NS: f64 = 2e7;
     let Operation::Allocate(op) = timed.operation.clone() else { return Ok(Fields::new()) };
     let used = Operation::Allocate(Allocate { touch: Touch::Written, ..op });
     let mut used = Timed::prepare(timed.device, used, timed.options.clone())?;
-    let mut used_ns = f64::INFINITY;
+    let (mut used_ns, mut spent) = (f64::INFINITY, 0.0);
     for _ in 0..USES {
-        used_ns = used_ns.min(used.sample(1)?);
+        let time = used.sample(1)?;
+        used_ns = used_ns.min(time);
+        spent += time;
+        if spent > ENOUGH_NS {
+            break;
+        }
     }
     let mut fields = timed.common_fields().with("size_bytes", op.bytes).with("time_us", time_ns / 1e3);
     fields.set("allocation_overhead_percent", 100.0 * time_ns / used_ns);

@@ -56,7 +56,7 @@ impl Benchmark for MemoryBandwidth {
         let around = || axis("stores", &["non-temporal"]);
         let mut grids = vec![
             grid([axis("operation", &["copy", "read", "triad"]), f32(), sizes("size", &[large])]),
-            grid([axis("operation", &["copy"]), f32(), sizes("size", &[16 * KIB, 256 * KIB])]),
+            grid([axis("operation", &["copy"]), f32(), sizes("size", &[8 * KIB, 128 * KIB])]),
             grid([axis("operation", &["copy"]), f32(), sizes("size", &[MIB]), axis("cache", &["cold"])]),
         ];
         if is_cpu(device) {
@@ -65,7 +65,7 @@ impl Benchmark for MemoryBandwidth {
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([all(), f32(), sizes("size", &[16 * KIB, 256 * KIB, 4 * MIB, large])]));
+        grids.push(grid([all(), f32(), sizes("size", &[8 * KIB, 128 * KIB, 4 * MIB, large])]));
         grids.push(grid([
             axis("operation", &["copy", "triad"]),
             axis("dtype", &["f16", "bf16"]),

@@ -2,7 +2,7 @@
 
 use rsb_device::operation::Churn;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
-use rsb_model::{Fields, Params, Reason};
+use rsb_model::{Params, Reason};
 
 use super::{axis, grid};
 use crate::axis::{AxisInfo, AxisKind};
@@ -49,17 +49,24 @@ impl Benchmark for MemoryFragmentation {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kind = params.text("operation").unwrap_or_default().to_owned();
-        let timed = Timed::prepare(device, operation, Options::default())?;
+        let mut timed = Timed::prepare(device, operation, Options::default())?;
+        let (held, live) = churned(&mut timed)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
-            let found = timed.read(0)?;
-            let [held, live] = found.as_slice() else { return Ok(Fields::new()) };
             // The system counts whole pages and what was in hand before: a little less may be held than is live.
-            let unused = (held - live).max(0.0);
-            let percent = if *held > 0.0 { 100.0 * unused / held } else { 0.0 };
+            let percent = if held > 0.0 { 100.0 * (held - live).max(0.0) / held } else { 0.0 };
             let mut fields = timed.common_fields().with("operation", kind.clone()).with("time_ms", time_ns / 1e6);
             fields.set("memory_fragmentation_percent", percent);
             fields.set("memory_used_mb", held / 1e6);
             Ok(fields)
         }))
     }
+}
+
+/// Bytes held and bytes live after the churn that was verified and one more. It is read here and not after sampling, so
+/// that how many iterations are timed, which differs from run to run, does not show.
+fn churned(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
+    timed.sample(1)?;
+    let found = timed.read(0)?;
+    let at = |index: usize| found.get(index).copied().unwrap_or(f64::NAN);
+    Ok((at(0), at(1)))
 }

@@ -36,10 +36,11 @@ impl Benchmark for MemoryLatency {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let (cache, memory) = (last_level_cache(device), beyond_caches(device) * 2);
-        let quarter = (cache / 4).next_power_of_two();
+        // Well beyond the second level, yet a part of the last that others on the machine leave alone.
+        let middle = (cache / 16).next_power_of_two().max(2 << 20);
         let chosen = match breadth {
-            Breadth::Quick => vec![16 << 10, quarter, memory],
-            Breadth::Standard => vec![16 << 10, 256 << 10, 1 << 20, quarter, 2 * quarter, memory],
+            Breadth::Quick => vec![16 << 10, middle, memory],
+            Breadth::Standard => vec![16 << 10, 256 << 10, 1 << 20, middle, 4 * middle, memory],
             Breadth::Full => std::iter::successors(Some(4 << 10), |size: &u64| size.checked_mul(2))
                 .take_while(|&size| size <= memory)
                 .collect(),

@@ -98,7 +98,7 @@ mod wide {
         rest.len()
     }
 
-    /// As [`write`].
+    /// Likewise.
     #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
     pub(super) fn copy(from: &[u8], to: &mut [u8]) -> usize {
         let (from, _) = from.as_chunks::<128>();

@@ -1,0 +1,110 @@
+//! More replicates where the doubt is: undecided cases are measured again until they are decided or the budget is over.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rsb_model::{BenchmarkResult, Case, Fingerprint, Params, ReasonCode, Run, Verdict};
+
+use super::judge::Judge;
+use crate::exit::Trouble;
+use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, interrupt};
+use crate::plan::Plan;
+
+/// Fresh processes for each undecided case before the verdicts are looked at again.
+const STEP: u32 = 2;
+
+/// A case with so many replicates is not measured again: what is left of the doubt is the baseline's.
+const ENOUGH: usize = 24;
+
+/// `current` with as many more replicates as `budget` allows. The run is rewritten where it is stored.
+pub(super) fn resolve(judge: &Judge<'_>, baseline: &[Run], current: Run, budget: Duration) -> Result<Run, Trouble> {
+    if let Some(why) = unlike_here(&current) {
+        eprintln!("note: nothing is measured again: {why}");
+        return Ok(current);
+    }
+    interrupt::listen();
+    let began = Instant::now();
+    let mut run = current;
+    let mut longest = Duration::ZERO;
+    loop {
+        let left = budget.saturating_sub(began.elapsed());
+        let plan = Plan { cases: doubtful(judge, baseline, &run), skipped: Vec::new() };
+        // A step that would not end in time is not begun.
+        if plan.cases.is_empty() || left <= longest || interrupt::asked() {
+            return Ok(run);
+        }
+        let step = Instant::now();
+        eprintln!("measuring {} undecided cases again, {} s left", plan.cases.len(), left.as_secs());
+        measure_again(&plan, &mut run, left)?;
+        longest = longest.max(step.elapsed());
+        judge.store.rewrite(&run)?;
+    }
+}
+
+/// Measuring on elsewhere than the run was taken would compare two machines, or two programs.
+fn unlike_here(run: &Run) -> Option<String> {
+    let here = super::run::environment_here();
+    let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here), &[]);
+    if let Some(difference) = differences.first() {
+        return Some(format!(
+            "{} is {} in the run and {} here",
+            difference.field, difference.baseline, difference.current
+        ));
+    }
+    let commit = |git: &Option<rsb_model::environment::Git>| git.as_ref().map(|git| git.commit.clone());
+    (commit(&run.environment.git) != commit(&here.git)).then(|| "the run is of another commit".to_owned())
+}
+
+fn doubtful(judge: &Judge<'_>, baseline: &[Run], run: &Run) -> Vec<Case> {
+    let result = judge.judge(baseline, std::slice::from_ref(run));
+    let noisy = |code| matches!(code, ReasonCode::TooNoisy | ReasonCode::TooFewSamples);
+    let undecided = result
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.verdict == Verdict::Inconclusive && noisy(comparison.reason_code));
+    let ids: std::collections::BTreeSet<&str> = undecided.map(|comparison| comparison.id.as_str()).collect();
+    let wanted =
+        |result: &&BenchmarkResult| ids.contains(result.benchmark_id.as_str()) && result.samples.len() < ENOUGH;
+    run.benchmarks.iter().filter(wanted).filter_map(case_of).collect()
+}
+
+/// The case that `result` is of, from its record.
+fn case_of(result: &BenchmarkResult) -> Option<Case> {
+    let parameters = result.metadata.get("parameters")?.as_object()?;
+    let params = parameters
+        .iter()
+        .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
+    Some(Case {
+        id: result.benchmark_id.clone(),
+        benchmark: result.category.clone()?,
+        benchmark_type: result.benchmark_type,
+        device: result.benchmark_id.as_str().split('/').nth(2)?.to_owned(),
+        params,
+    })
+}
+
+fn measure_again(plan: &Plan, run: &mut Run, left: Duration) -> Result<(), Trouble> {
+    let profile = <Profile as clap::ValueEnum>::from_str(&run.profile, true).unwrap_or(Profile::Quick);
+    let mut settings = Settings { replicates: STEP, ..Settings::of(profile) };
+    settings.limits.suite = left;
+    let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let mut more = More(Run { benchmarks: Vec::new(), ..run.clone() });
+    measure::measure(plan, &settings, &command, &run.environment, &mut more).context("cannot make a scratch folder")?;
+    for new in &more.0.benchmarks {
+        if let Some(known) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == new.benchmark_id) {
+            *known = assemble::extend(known, new);
+        }
+    }
+    Ok(())
+}
+
+/// What the extra replicates gave.
+struct More(Run);
+
+impl Observer for More {
+    fn started(&mut self, _: &Case, _: usize, _: usize) {}
+
+    fn known(&mut self, result: &BenchmarkResult) {
+        self.0.keep(result.clone());
+    }
+}
