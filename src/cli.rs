@@ -373,7 +373,7 @@ pub const ALL: &str = "all";
 
 /// The whole command, with a verb for each benchmark.
 pub fn command() -> Command {
-    let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name).about(about.to_owned()));
+    let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name)).about(about.to_owned());
     let benchmarks = rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
     Cli::command()
         .subcommands(benchmarks)

@@ -58,6 +58,7 @@ impl Ledger {
 }
 
 #[cfg(feature = "memory-profiling")]
+#[allow(clippy::cast_possible_wrap)] // No allocation is larger than an i64 can hold.
 mod counting {
     use std::alloc::{GlobalAlloc, Layout, System};
     use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};

