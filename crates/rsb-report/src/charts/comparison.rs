@@ -35,10 +35,18 @@ fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
     [low, middle, high].iter().all(|value| value.is_finite()).then_some([low, middle, high])
 }
 
+/// A figure without an interval, such as an accuracy, says something only when it changed.
+fn worth_drawing(comparison: &&Comparison) -> bool {
+    comparison.confidence_interval.is_some() || comparison.verdict != Verdict::Unchanged
+}
+
 /// The comparison; nothing when no case has a change.
 pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
-    let all: Vec<(&Comparison, [f64; 3])> =
-        by_importance(result).into_iter().filter_map(|each| Some((each, interval(each)?))).collect();
+    let all: Vec<(&Comparison, [f64; 3])> = by_importance(result)
+        .into_iter()
+        .filter(worth_drawing)
+        .filter_map(|each| Some((each, interval(each)?)))
+        .collect();
     let shown: Vec<_> = all.iter().take(MOST).collect();
     let names = Shortener::of(shown.iter().map(|(each, _)| &each.id));
     let reach = reach(result, &shown)?;

@@ -104,12 +104,18 @@ fn describe(key: &str, value: &str) -> String {
     }
 }
 
+/// What a line is where its name does not say otherwise.
+fn is_usual(key: &str, value: &str) -> bool {
+    matches!((key, value), ("stores", "temporal") | ("cache", "hot") | ("threads", "1"))
+}
+
 /// The lines, named by what differs between them, the one that ends highest first.
 fn lines(samples: &[&Sample<'_>]) -> Vec<Line> {
     let varying: Vec<&str> = KEYS.into_iter().filter(|key| values(samples, key).len() > 1).collect();
     let mut lines: Vec<Line> = Vec::new();
     for sample in samples {
-        let word = |key: &&str| sample.keys.get(key).map(|value| describe(key, value));
+        let word =
+            |key: &&str| sample.keys.get(key).filter(|value| !is_usual(key, value)).map(|value| describe(key, value));
         let mut name = varying.iter().filter_map(word).collect::<Vec<_>>().join(", ");
         if name.is_empty() {
             name = sample.keys.get("operation").cloned().unwrap_or_else(|| benchmark_of(sample.result).to_owned());
