@@ -132,6 +132,9 @@ pub struct RunArgs {
     /// The suite [default: quick]
     #[arg(long, value_enum, env = "RSB_SUITE", hide_env = true)]
     pub suite: Option<Suite>,
+    /// Show what would be measured, and measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// How to measure
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -202,6 +205,15 @@ pub struct GateArgs {
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y")]
     pub current: Vec<String>,
+    /// Build this git revision and the tree as it is, and measure both here in turn
+    #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
+    pub against: Option<String>,
+    /// With --against: the suite [default: quick]
+    #[arg(long, value_enum, requires = "against")]
+    pub suite: Option<Suite>,
+    /// With --against: only this benchmark; may be repeated
+    #[arg(long, value_name = "NAME", requires = "against")]
+    pub benchmark: Vec<String>,
     /// Measure undecided cases again, in fresh processes, for so long at most: 90s, 3m
     #[arg(long, value_name = "TIME", conflicts_with = "current", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,

@@ -5,8 +5,8 @@ use rsb_model::{Fingerprint, Run};
 use rsb_report::Style;
 use rsb_store::Baselines;
 
-use super::doubt;
 use super::judge::{self, Judge};
+use super::{against, doubt};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::show;
@@ -16,6 +16,9 @@ use crate::show;
 /// # Errors
 /// When a side cannot be read or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> Ended {
+    if let Some(revision) = &args.against {
+        return against::run(args, revision, style);
+    }
     let judge = Judge::load(&args.judge)?;
     let named = judge.sides(&args.baseline)?;
     let current = judge.current(&args.current)?;

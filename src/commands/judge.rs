@@ -83,8 +83,19 @@ impl<'a> Judge<'a> {
         style: Style,
     ) -> Result<ComparisonResult, Trouble> {
         let result = self.judge(baseline, current);
+        self.show(&result, style)?;
+        Ok(result)
+    }
+
+    /// The policy.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Keeps the comparison and shows it.
+    pub(super) fn show(&self, result: &ComparisonResult, style: Style) -> Result<(), Trouble> {
         if self.store.results_dir().is_dir()
-            && let Err(error) = self.store.save_comparison(&result)
+            && let Err(error) = self.store.save_comparison(result)
         {
             eprintln!("warning: the comparison is not kept: {error}");
         }
@@ -95,8 +106,8 @@ impl<'a> Judge<'a> {
             cli::GateFormat::Markdown => GateFormat::Markdown,
         };
         let detail = if self.args.verbose { Detail::Full } else { Detail::Brief };
-        show::text(&rsb_report::gate::write(&result, format, style, detail)?)?;
-        Ok(result)
+        show::text(&rsb_report::gate::write(result, format, style, detail)?)?;
+        Ok(())
     }
 }
 

@@ -15,6 +15,8 @@ pub mod run;
 pub mod schema;
 pub mod trend;
 
+mod against;
+mod builds;
 mod doubt;
 mod judge;
 mod log;

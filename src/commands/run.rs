@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{BenchmarkResult, Case, Environment};
 use rsb_report::Style;
 use rsb_store::Store;
@@ -26,7 +27,7 @@ pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> Ended {
     } else {
         vec![name.to_owned()]
     };
-    run(&RunArgs { names, suite: None, measure: args.clone() }, style)
+    run(&RunArgs { names, measure: args.clone(), ..RunArgs::default() }, style)
 }
 
 /// The verb `run`.
@@ -37,6 +38,9 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
     let (config, folders) = settings::load(&args.measure.places)?;
     let (selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
     let plan = plan::plan(&selection, &machine()).map_err(Trouble::usage)?;
+    if args.dry_run {
+        return show_plan(&plan, args.measure.json);
+    }
     interrupt::listen();
     let store = open_store(&folders)?;
     let environment = environment_here();
@@ -58,6 +62,20 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
         measure::Ended::Interrupted => Exit::Interrupted,
         measure::Ended::Complete | measure::Ended::OutOfTime => exit_of(run.counts()),
     })
+}
+
+/// What would be measured, and what not and why.
+fn show_plan(plan: &Plan, json: bool) -> Ended {
+    if json {
+        let skipped: Vec<_> =
+            plan.skipped.iter().map(|(case, reason)| serde_json::json!({ "case": case, "reason": reason })).collect();
+        show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }))?;
+    } else {
+        let cases = plan.cases.iter().map(|case| case.id.to_string());
+        let skipped = plan.skipped.iter().map(|(case, reason)| format!("{}: skipped: {reason}", case.id));
+        show::text(&cases.chain(skipped).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(Exit::Pass)
 }
 
 /// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was skipped.

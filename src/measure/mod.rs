@@ -5,6 +5,7 @@
 
 pub mod assemble;
 mod client;
+mod in_turn;
 mod inject;
 pub mod interrupt;
 mod noise;
@@ -22,6 +23,7 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Reason, Timestamp};
 
 pub use client::{WORKER_ARGUMENT, WorkerCommand};
+pub use in_turn::{Both, in_turn};
 pub use serve::serve;
 pub use settings::{Limits, Profile, Settings};
 
@@ -62,7 +64,7 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> std::io::Result<Ended> {
     let summary = EnvironmentSummary::of(environment);
-    let mut session = Session::new(settings, command)?;
+    let mut session = Session::new(settings)?;
     for (case, reason) in &plan.skipped {
         let ended = Some((Outcome::Skipped, reason.clone()));
         observer.known(&assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
@@ -84,7 +86,7 @@ pub fn measure(
             }
             observer.started(case, step, steps);
             let watch = noise::Watch::begin();
-            match session.replicate(case, replicate) {
+            match session.replicate(command, case, replicate) {
                 Ok(measured) => progress.replicates.push(measured),
                 Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
                 Err(Trouble::Failed(reason)) => progress.ended = Some((Outcome::Failed, reason)),

@@ -49,7 +49,6 @@ pub struct Session<'a> {
     criterion: Criterion<DeviceTime>,
     tape: Tape,
     settings: &'a Settings,
-    command: &'a WorkerCommand,
     _scratch: tempfile::TempDir,
 }
 
@@ -58,7 +57,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// When there is no room for the scratch folder.
-    pub fn new(settings: &'a Settings, command: &'a WorkerCommand) -> std::io::Result<Self> {
+    pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
         let tape = Tape::default();
         let _quiet = Quiet::begin(); // It has opinions on so few resamples.
@@ -70,17 +69,17 @@ impl<'a> Session<'a> {
             .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
             .warm_up_time(settings.warm_up_time)
             .measurement_time(settings.measurement_time);
-        Ok(Self { criterion, tape, settings, command, _scratch: scratch })
+        Ok(Self { criterion, tape, settings, _scratch: scratch })
     }
 
-    /// Measures `case` in a fresh worker.
+    /// Measures `case` in a fresh worker that `command` starts.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
-    pub fn replicate(&mut self, case: &Case, replicate: u32) -> Result<Replicate, Trouble> {
+    pub fn replicate(&mut self, command: &WorkerCommand, case: &Case, replicate: u32) -> Result<Replicate, Trouble> {
         let began = Instant::now();
         let limit = self.settings.case_limit(case.benchmark_type);
-        let (mut worker, device_type) = Worker::start(self.command, case, limit)?;
+        let (mut worker, device_type) = Worker::start(command, case, limit)?;
         let prepare = began.elapsed();
         let mut measure = Duration::ZERO;
         let mut warm_up = self.warm_up(&mut worker, &mut measure)?;

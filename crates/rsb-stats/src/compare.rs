@@ -84,6 +84,16 @@ pub struct Finding {
     pub reason: ReasonCode,
 }
 
+/// How the values of the two sides belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// They do not: each side was measured for itself.
+    Independent,
+    /// The n-th of one side was measured beside the n-th of the other, so that a drift of the machine falls on both
+    /// and leaves their ratio alone.
+    Paired,
+}
+
 /// Judges every pair, from its change Δ, the interval [lo, hi] of it and the threshold T:
 ///
 /// | Δ and interval | verdict |
@@ -95,8 +105,8 @@ pub struct Finding {
 ///
 /// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed, lo is corrected after Holm
 /// over all pairs: that all of them together hold one false alarm is rarer than `alpha`.
-pub fn compare(pairs: &[Pair], alpha: f64) -> Vec<Finding> {
-    let residuals: Vec<Residual> = pairs.iter().map(residual).collect();
+pub fn compare(pairs: &[Pair], alpha: f64, pairing: Pairing) -> Vec<Finding> {
+    let residuals: Vec<Residual> = pairs.iter().map(|pair| residual(pair, pairing)).collect();
     let estimates: Vec<Option<Estimate>> = pairs
         .iter()
         .zip(&residuals)
@@ -109,12 +119,20 @@ pub fn compare(pairs: &[Pair], alpha: f64) -> Vec<Finding> {
     each.map(|((pair, estimate), level)| finding(pair, estimate, level, &mut factors)).collect()
 }
 
-fn residual(pair: &Pair) -> Residual {
+fn residual(pair: &Pair, pairing: Pairing) -> Residual {
     let (baseline, current) = (&pair.baseline, &pair.current);
+    let difference = current.log_mean() - baseline.log_mean();
+    let count = baseline.replicates.len();
+    if pairing == Pairing::Paired && count == current.replicates.len() {
+        let ratios = baseline.replicates.iter().zip(&current.replicates).map(|(before, after)| (after / before).ln());
+        // A ratio varies with both of its values: half of its variance is that of one.
+        let sum_of_squares = ratios.map(|ratio| (ratio - difference).powi(2)).sum::<f64>() / 2.0;
+        return Residual { sum_of_squares, freedom: count - 1, difference };
+    }
     Residual {
         sum_of_squares: baseline.sum_of_squares() + current.sum_of_squares(),
-        freedom: baseline.replicates.len() + current.replicates.len() - 2,
-        difference: current.log_mean() - baseline.log_mean(),
+        freedom: count + current.replicates.len() - 2,
+        difference,
     }
 }
 
@@ -261,7 +279,7 @@ mod tests {
     }
 
     fn one(baseline: &[f64], current: &[f64], better: Better) -> Finding {
-        compare(&[pair(baseline, current, better)], 0.05)[0]
+        compare(&[pair(baseline, current, better)], 0.05, Pairing::Independent)[0]
     }
 
     #[test]
@@ -298,7 +316,7 @@ mod tests {
         let judged = |cases: usize, factor: f64| {
             let mut pairs: Vec<Pair> = (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
             pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
-            *compare(&pairs, 0.05).last().unwrap()
+            *compare(&pairs, 0.05, Pairing::Independent).last().unwrap()
         };
         assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
         assert_eq!(judged(30, 1.12).verdict, Verdict::Regressed);
@@ -308,11 +326,22 @@ mod tests {
     }
 
     #[test]
+    fn what_drifts_together_is_clear_in_pairs_alone() {
+        let drifting = [100.0, 140.0, 90.0, 120.0, 170.0];
+        let slower = drifting.map(|value| value * 1.15);
+        let judged = |pairing| compare(&[pair(&drifting, &slower, Better::Lower)], 0.05, pairing)[0];
+        assert_eq!(judged(Pairing::Independent).verdict, Verdict::Inconclusive);
+        assert_eq!(judged(Pairing::Paired).verdict, Verdict::Regressed);
+        let unpaired = compare(&[pair(&drifting, &slower[..4], Better::Lower)], 0.05, Pairing::Paired)[0];
+        assert_eq!(unpaired.verdict, Verdict::Inconclusive, "unlike counts are no pairs");
+    }
+
+    #[test]
     fn sides_that_mean_nothing_are_refused() {
         for values in [vec![], vec![0.0], vec![-1.0], vec![f64::NAN], vec![1.0, f64::INFINITY]] {
             assert_eq!(Side::new(values), None);
         }
-        assert!(compare(&[], 0.05).is_empty());
+        assert!(compare(&[], 0.05, Pairing::Paired).is_empty());
     }
 
     #[test]

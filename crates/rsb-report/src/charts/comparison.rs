@@ -36,7 +36,7 @@ fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
 }
 
 /// A figure without an interval, such as an accuracy, says something only when it changed.
-fn worth_drawing(comparison: &&Comparison) -> bool {
+fn worth_drawing(comparison: &Comparison) -> bool {
     comparison.confidence_interval.is_some() || comparison.verdict != Verdict::Unchanged
 }
 
@@ -44,7 +44,7 @@ fn worth_drawing(comparison: &&Comparison) -> bool {
 pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     let all: Vec<(&Comparison, [f64; 3])> = by_importance(result)
         .into_iter()
-        .filter(worth_drawing)
+        .filter(|each| worth_drawing(each))
         .filter_map(|each| Some((each, interval(each)?)))
         .collect();
     let shown: Vec<_> = all.iter().take(MOST).collect();

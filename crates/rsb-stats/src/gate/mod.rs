@@ -16,7 +16,7 @@ use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
-use crate::compare::{Pair, compare};
+use crate::compare::{Pair, Pairing, compare};
 use crate::policy::Policy;
 use cases::{Cases, Standing};
 
@@ -25,6 +25,25 @@ use cases::{Cases, Standing};
 /// `across` names factors of the software whose difference is the question (`rocm`, `driver` …) rather than a reason
 /// not to compare. `now` is when the comparison is made.
 pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
+    let sides = Sides { baseline, current, pairing: Pairing::Independent };
+    judge(&sides, policy, across, now)
+}
+
+/// Compares two runs whose replicates were taken in turn on one machine, the n-th of one beside the n-th of the other.
+pub fn gate_paired(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
+    let (baseline, current) = (std::slice::from_ref(baseline), std::slice::from_ref(current));
+    judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
+}
+
+/// What is compared.
+struct Sides<'a> {
+    baseline: &'a [Run],
+    current: &'a [Run],
+    pairing: Pairing,
+}
+
+fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
+    let Sides { baseline, current, pairing } = *sides;
     let (before, after) = (Cases::of(baseline, policy), Cases::of(current, policy));
     let unlike = machine::difference(baseline, current, across);
     let mut rows: Vec<Row> = Vec::new();
@@ -36,7 +55,7 @@ pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String
             None => rows.extend(rows_of(id, &before, &after, policy)),
         }
     }
-    let mut comparisons = decide(rows, policy);
+    let mut comparisons = decide(rows, policy, pairing);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
     let ids = (joined(baseline), RunId(joined(current)));
@@ -122,7 +141,7 @@ fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
 }
 
 /// Judges what was asked, all cases together, in the order of `rows`.
-fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
+fn decide(rows: Vec<Row>, policy: &Policy, pairing: Pairing) -> Vec<Comparison> {
     let pairs: Vec<Pair> = rows
         .iter()
         .filter_map(|row| match row {
@@ -130,7 +149,7 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
             Row::Ready(_) => None,
         })
         .collect();
-    let mut findings = compare(&pairs, policy.alpha()).into_iter();
+    let mut findings = compare(&pairs, policy.alpha(), pairing).into_iter();
     rows.into_iter()
         .filter_map(|row| match row {
             Row::Ready(comparison) => Some(comparison),
