@@ -17,12 +17,11 @@ results=()
 case "${1:-}" in
     --help | -h) usage; exit 0 ;;
     "" | -*) ;;
-    *) results=(--results-dir "$(realpath -m -- "$1")"); shift ;;
+    *) results=(--results-dir "$1"); shift ;;
 esac
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cd "$here"
 # shellcheck source=scripts/program.sh
-. scripts/program.sh
+. "$here/scripts/program.sh"
 program=$(find_program yes) || exit $?
 "$program" trend --metric all "${results[@]+"${results[@]}"}" "$@"

@@ -37,15 +37,18 @@ while [ $# -gt 0 ]; do
 done
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cd "$here"
 # shellcheck source=scripts/program.sh
-. scripts/program.sh
+. "$here/scripts/program.sh"
 program=$(find_program "$build") || exit $?
 
 # The folders that were asked for also concern the steps after the run.
 places=()
+after=1
 for ((i = 0; i < ${#arguments[@]}; i++)); do
     case "${arguments[i]}" in
+        --dry-run) exec "$program" run "${arguments[@]}" ;;
+        # One document on standard output: what comes after the run goes to standard error.
+        --json) after=2 ;;
         --results-dir | --baselines-dir | --policy | --config) places+=("${arguments[i]}" "${arguments[i + 1]:-}") ;;
         --results-dir=* | --baselines-dir=* | --policy=* | --config=*) places+=("${arguments[i]}") ;;
     esac
@@ -62,8 +65,8 @@ if [ "$gate" = no ]; then
     judging+=(--baseline-optional)
 fi
 verdict=0
-"$program" gate "${judging[@]}" "${places[@]+"${places[@]}"}" || verdict=$?
+"$program" gate "${judging[@]}" "${places[@]+"${places[@]}"}" >&"$after" || verdict=$?
 # After the gate, so that the report has its verdict and every replicate.
-"$program" report "${places[@]+"${places[@]}"}" || exit $?
+"$program" report "${places[@]+"${places[@]}"}" >&"$after" || exit $?
 [ "$measured" -eq 0 ] || [ "$verdict" -eq 3 ] || exit "$measured"
 exit "$verdict"

@@ -55,6 +55,8 @@ pub enum Verb {
     History(HistoryArgs),
     /// Write every stored result as CSV or JSON
     Export(ExportArgs),
+    /// Take in what another tool has measured
+    Import(ImportArgs),
     /// Write a report of a run, with charts
     Report(ReportArgs),
     /// Print the JSON Schemas of the documents
@@ -169,8 +171,14 @@ pub enum GateFormat {
     Text,
     /// One document.
     Json,
-    /// For a pull request.
+    /// For a comment on a pull request.
     Markdown,
+    /// XML for CI servers.
+    Junit,
+    /// For code scanning.
+    Sarif,
+    /// Annotations of a GitHub workflow.
+    Github,
 }
 
 /// How to compare.
@@ -334,6 +342,19 @@ pub struct ExportArgs {
     /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// The file that the tool wrote
+    pub file: PathBuf,
+    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth or vllm [default: found out]
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,

@@ -121,8 +121,11 @@ impl Config {
         if self.run.runs.is_some_and(|runs| runs < 10) {
             return Err("`run.runs` must be at least 10: Criterion takes no fewer samples".to_owned());
         }
-        if self.run.replicates == Some(0) {
-            return Err("`run.replicates` must be at least 1".to_owned());
+        if self.run.runs.is_some_and(|runs| runs > 1_000_000) {
+            return Err("`run.runs` must be at most 1000000".to_owned());
+        }
+        if self.run.replicates.is_some_and(|replicates| !(1..=10_000).contains(&replicates)) {
+            return Err("`run.replicates` must be at least 1 and at most 10000".to_owned());
         }
         let seconds =
             [self.time_limits.component_seconds, self.time_limits.gpu_seconds, self.time_limits.suite_seconds];
@@ -193,6 +196,7 @@ mod tests {
             ("[run]\nruns = 3\n", "at least 10"),
             ("[run]\nruns = \"many\"\n", "line 2"),
             ("[run]\nreplicates = 0\n", "at least 1"),
+            ("[run]\nruns = 1000000000000\n", "at most 1000000"),
             ("[run]\nbackend = \"mps\"\n", "rocm, cuda, vulkan"),
             ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use rusty_stack_bench::cli::{self, Verb};
-use rusty_stack_bench::exit::{Exit, Trouble};
+use rusty_stack_bench::exit::Trouble;
 use rusty_stack_bench::{commands, measure, show};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(measure::WORKER_ARGUMENT) {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == measure::WORKER_ARGUMENT) {
         return measure::serve();
     }
     let cli = cli::parse();
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Verb::Trend(args) => commands::trend::run(&args, style),
         Verb::History(args) => commands::history::run(&args, style),
         Verb::Export(args) => commands::export::run(&args),
+        Verb::Import(args) => commands::import::run(&args),
         Verb::Report(args) => commands::report::run(&args, style),
         Verb::Schema(args) => commands::schema::run(&args),
         Verb::Completions { shell } => commands::completions::run(shell),
@@ -30,7 +31,6 @@ fn main() -> ExitCode {
     });
     match ended {
         Ok(exit) => exit.into(),
-        Err(Trouble { error, .. }) if show::is_closed_pipe(&error) => Exit::Pass.into(),
         Err(Trouble { exit, error }) => {
             eprintln!("error: {}", show::chain(&error));
             exit.into()

@@ -22,12 +22,18 @@ pub fn style(choice: ColorChoice) -> Style {
 /// Writes `text` to standard output, with one newline at its end.
 ///
 /// # Errors
-/// When it cannot be written: a full disk, a closed pipe.
+/// When it cannot be written, as to a full disk.
 pub fn text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.trim_end_matches('\n').as_bytes())?;
-    out.write_all(b"\n")?;
-    out.flush()
+    let written = out
+        .write_all(text.trim_end_matches('\n').as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
+    match written {
+        // The reader (`head`, `less`) has left. That is no failure, and changes nothing about the verdict.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 /// Writes `document` as one JSON document to standard output.
@@ -36,14 +42,6 @@ pub fn text(text: &str) -> std::io::Result<()> {
 /// As [`text`].
 pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
     Ok(text(&serde_json::to_string_pretty(document)?)?)
-}
-
-/// Whether `error` only says that the reader (`head`, `less`) has left: that is no failure.
-pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// `error` and its causes in one line; a cause that the text before already says is not said twice.

@@ -6,16 +6,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use rsb_model::{Case, Environment, ReasonCode, Run, RunId, Timestamp, Verdict};
+use rsb_model::record::OverallStatus;
+use rsb_model::{Case, CaseId, Environment, ReasonCode, Run, RunId, Timestamp, Verdict};
 use rsb_report::Style;
 use serde_json::Value;
 
 use super::builds::{self, Builds};
 use super::judge::{self, Judge};
 use crate::cli::GateArgs;
-use crate::exit::{Ended, Trouble};
+use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::{self, Both, Profile, Settings, WORKER_ARGUMENT, WorkerCommand, assemble, interrupt};
-use crate::show;
 
 /// Pairs of fresh processes for each undecided case before the verdicts are looked at again.
 const STEP: u32 = 3;
@@ -32,29 +32,46 @@ pub(super) fn run(args: &GateArgs, revision: &str, style: Style) -> Ended {
     let judge = Judge::load(&args.judge)?;
     let trees = builds::trees(revision).map_err(Trouble::usage)?;
     if trees.are_equal() {
-        return decided(&format!("this tree and {revision} hold the same source: nothing to measure"));
+        return decided(
+            &judge,
+            revision,
+            &format!("this tree and {revision} hold the same source: nothing to measure"),
+        );
     }
     let builds = trees.build()?;
     if builds.are_equal()? {
-        return decided(&format!("this tree and {revision} build the same program, byte for byte: nothing to measure"));
+        return decided(
+            &judge,
+            revision,
+            &format!("this tree and {revision} build the same program, byte for byte: nothing to measure"),
+        );
     }
     interrupt::listen();
     let mut sides = Sides::plan(&builds, args, revision)?;
     sides.measure(&judge, args.budget.unwrap_or(BUDGET))?;
     let result = rsb_stats::gate_paired(&sides.baseline, &sides.current, judge.policy(), Timestamp::now());
+    let result = rsb_stats::with_one_sided(result, &sides.vanished, &sides.new, judge.policy());
     judge.show(&result, style)?;
-    Ok(judge::exit_of(&result))
+    Ok(if interrupt::asked() { Exit::Interrupted } else { judge::exit_of(&result) })
 }
 
-fn decided(sentence: &str) -> Ended {
-    show::text(&format!("UNCHANGED: {sentence}."))?;
-    Ok(crate::exit::Exit::Pass)
+/// Nothing needs to be measured: the answer in the form that was asked for.
+fn decided(judge: &Judge<'_>, revision: &str, sentence: &str) -> Ended {
+    let side =
+        |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default());
+    let mut result = rsb_stats::gate_paired(&side(revision), &side("this tree"), judge.policy(), Timestamp::now());
+    result.verdict = Verdict::Unchanged;
+    result.summary.overall_status = OverallStatus::Healthy;
+    judge.say(&result, &format!("UNCHANGED: {sentence}."))?;
+    Ok(Exit::Pass)
 }
 
 /// Both sides while they are measured.
 struct Sides {
     programs: [WorkerCommand; 2],
     common: Vec<Case>,
+    vanished: Vec<CaseId>,
+    new: Vec<CaseId>,
     baseline: Run,
     current: Run,
     environment: Environment,
@@ -65,21 +82,29 @@ impl Sides {
     fn plan(builds: &Builds, args: &GateArgs, revision: &str) -> Result<Self> {
         let [before, after] = [plan_of(&builds.programs[0], args)?, plan_of(&builds.programs[1], args)?];
         let environment = super::run::environment_here();
-        let ids: BTreeSet<&str> = after.iter().map(|case| case.id.as_str()).collect();
         let begin =
             |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
         let worker =
             |program: &Path| WorkerCommand { program: program.to_owned(), args: vec![WORKER_ARGUMENT.to_owned()] };
-        let common: Vec<Case> = before.iter().filter(|case| ids.contains(case.id.as_str())).cloned().collect();
+        let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
+            let others: BTreeSet<&CaseId> = others.iter().map(|case| &case.id).collect();
+            those.iter().map(|case| &case.id).filter(|id| !others.contains(id)).cloned().collect()
+        };
+        let (vanished, new) = (only(&before, &after), only(&after, &before));
+        let common: Vec<Case> = before.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
         if common.is_empty() {
             bail!("{revision} and this tree have no case in common");
         }
-        let (gone, new) = (before.len() - common.len(), after.len() - common.len());
-        if gone + new > 0 {
-            eprintln!("note: {gone} cases are in {revision} alone, {new} in this tree alone; they are not compared");
-        }
         let programs = [worker(&builds.programs[0]), worker(&builds.programs[1])];
-        Ok(Self { programs, common, baseline: begin(revision), current: begin("this tree"), environment })
+        Ok(Self {
+            programs,
+            common,
+            vanished,
+            new,
+            baseline: begin(revision),
+            current: begin("this tree"),
+            environment,
+        })
     }
 
     /// Every case some times, then the undecided ones again until the budget is over.

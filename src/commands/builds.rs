@@ -68,6 +68,7 @@ impl Trees {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.top.join("target"), PathBuf::from);
         let target = std::path::absolute(target).context("cannot find the folder of the build")?;
         let tree = target.join("against");
+        let _lock = lock(&target)?;
         let folder =
             tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir().context("cannot make a scratch folder")?;
         let mut programs = Vec::new();
@@ -103,6 +104,15 @@ impl Builds {
     }
 }
 
+/// Two of these at once would switch each other's worktree.
+fn lock(target: &Path) -> Result<std::fs::File> {
+    std::fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
+    let path = target.join("against.lock");
+    let file = std::fs::File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
 fn build(tree: &Path, target: &Path, program: &Path) -> Result<PathBuf> {
     eprintln!("building {}", git(tree, &["log", "-1", "--format=%h %s"])?);
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -122,11 +132,15 @@ fn build(tree: &Path, target: &Path, program: &Path) -> Result<PathBuf> {
 
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
-    command.current_dir(folder).args(arguments);
+    command.current_dir(folder).env_remove("GIT_INDEX_FILE").args(arguments);
     output(command)
 }
 
 fn output(mut command: Command) -> Result<String> {
+    // Inside a hook these point at the user's own index and folder, whatever the current folder is.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
+        command.env_remove(name);
+    }
     let output = command.output().context("cannot start git")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());

@@ -6,6 +6,7 @@ use anyhow::Context;
 use rsb_model::{BenchmarkResult, Case, Fingerprint, Params, ReasonCode, Run, Verdict};
 
 use super::judge::Judge;
+use super::recorder::program_hash;
 use crate::exit::Trouble;
 use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, interrupt};
 use crate::plan::Plan;
@@ -51,8 +52,7 @@ fn unlike_here(run: &Run) -> Option<String> {
             difference.field, difference.baseline, difference.current
         ));
     }
-    let commit = |git: &Option<rsb_model::environment::Git>| git.as_ref().map(|git| git.commit.clone());
-    (commit(&run.environment.git) != commit(&here.git)).then(|| "the run is of another commit".to_owned())
+    (run.program != program_hash()).then(|| "the run was measured by another build of this program".to_owned())
 }
 
 fn doubtful(judge: &Judge<'_>, baseline: &[Run], run: &Run) -> Vec<Case> {

@@ -9,6 +9,7 @@ use super::judge::{self, Judge};
 use super::{against, doubt};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
+use crate::measure::interrupt;
 use crate::show;
 
 /// The verb `gate`.
@@ -21,16 +22,23 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
     }
     let judge = Judge::load(&args.judge)?;
     let named = judge.sides(&args.baseline)?;
-    let current = judge.current(&args.current)?;
+    let Some(current) = current(&judge, &args.current)? else {
+        let why = "there is no run to judge yet; measure one with `rusty-stack-bench run`";
+        return without_baseline(&judge, &[], args, why);
+    };
     let saved = if args.baseline.is_empty() { saved_for(&judge, &current) } else { Ok(named) };
     let baseline = match saved {
         Ok(runs) => runs,
         Err(trouble) if trouble.exit == Exit::NoVerdict => {
-            show::text(&format!("NO VERDICT: {}", show::chain(&trouble.error)))?;
-            return Ok(if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
+            return without_baseline(&judge, &current, args, &show::chain(&trouble.error));
         }
         Err(trouble) => return Err(trouble),
     };
+    if let Some(run) = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id)) {
+        let why =
+            format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id);
+        return without_baseline(&judge, &current, args, &why);
+    }
     let current = match args.budget {
         Some(budget) => {
             let mut more = Vec::new();
@@ -42,7 +50,29 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
         None => current,
     };
     let result = judge.conclude(&baseline, &current, style)?;
-    Ok(judge::exit_of(&result))
+    if interrupt::asked() {
+        return Ok(Exit::Interrupted);
+    }
+    let exit = judge::exit_of(&result);
+    if exit == Exit::NoVerdict && args.budget.is_none() && args.current.is_empty() {
+        eprintln!("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
+    }
+    Ok(exit)
+}
+
+/// The runs named, or the latest; `None` when there is none yet.
+fn current(judge: &Judge<'_>, named: &[String]) -> Result<Option<Vec<Run>>, Trouble> {
+    if !named.is_empty() {
+        return judge.sides(named).map(Some);
+    }
+    Ok(judge.store.latest(None).map_err(Trouble::usage)?.map(|run| vec![run]))
+}
+
+/// Nothing to compare with: no verdict, and a document that says so.
+fn without_baseline(judge: &Judge<'_>, current: &[Run], args: &GateArgs, why: &str) -> Ended {
+    let nothing = judge.judge(&[], current);
+    judge.say(&nothing, &format!("NO VERDICT: {why}"))?;
+    Ok(if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict })
 }
 
 /// The baseline saved for the machine and suite of `current`.

@@ -8,6 +8,7 @@ use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_stats::{Policy, PolicyError, PolicyFile};
 use rsb_store::criterion_folder::LATEST;
+use rsb_store::import::{self, ImportError};
 use rsb_store::{Baselines, Recorded, Store, read_criterion_folder, read_recorded};
 
 use super::settings::{self, Folders, Named};
@@ -37,37 +38,47 @@ impl<'a> Judge<'a> {
         if named.is_empty() {
             return Ok(vec![latest(&self.store)?]);
         }
-        named
-            .iter()
-            .map(|text| self.side(text))
-            .collect::<Result<Vec<_>, _>>()
-            .map(|sides| sides.into_iter().flatten().collect())
+        self.sides(named)
     }
 
     /// The runs that each of `named` stands for.
     pub(super) fn sides(&self, named: &[String]) -> Result<Vec<Run>, Trouble> {
         let sides: Result<Vec<Vec<Run>>, Trouble> = named.iter().map(|text| self.side(text)).collect();
-        Ok(sides?.into_iter().flatten().collect())
+        let runs: Vec<Run> = sides?.into_iter().flatten().collect();
+        let repeated =
+            runs.iter().enumerate().find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
+        match repeated {
+            // Once more the same samples would pass for further replicates.
+            Some((_, run)) => {
+                Err(Trouble::usage(anyhow!("the run {} is given twice on one side; each may count once", run.run_id)))
+            }
+            None => Ok(runs),
+        }
     }
 
     /// An output folder of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a stored run.
     fn side(&self, text: &str) -> Result<Vec<Run>, Trouble> {
+        let baselines = Baselines::new(&self.folders.baselines);
+        let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
+        let is_name =
+            !text.contains(['/', '@']) && Path::new(text).extension().is_none_or(|extension| extension != "json");
+        let saved = is_name.then(|| baselines.load(text, here.as_ref()));
+        if let Some(Ok(baseline)) = saved {
+            return Ok(baseline.into_runs());
+        }
         if let Some((folder, name)) = criterion_folder(text) {
             return Ok(vec![read_criterion_folder(folder, name).map_err(Trouble::usage)?]);
         }
         if settings::is_path(text) {
             return read_file(Path::new(text));
         }
-        let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
-        let baselines = Baselines::new(&self.folders.baselines);
-        match baselines.load(text, here.as_ref()) {
-            Ok(baseline) => Ok(baseline.into_runs()),
-            Err(no_baseline) => self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
-                Trouble::usage(anyhow!(
-                    "`{text}` is neither a file, nor a saved baseline ({no_baseline}), nor a stored run ({no_run})"
-                ))
-            }),
-        }
+        self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
+            let no_baseline = saved
+                .and_then(Result::err)
+                .map(|error| format!(", nor a saved baseline ({error})"))
+                .unwrap_or_default();
+            Trouble::usage(anyhow!("`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"))
+        })
     }
 
     /// The verdicts.
@@ -92,6 +103,16 @@ impl<'a> Judge<'a> {
         &self.policy
     }
 
+    /// A verdict that needs no table: the sentence for people, the document for programs.
+    pub(super) fn say(&self, result: &ComparisonResult, sentence: &str) -> Result<(), Trouble> {
+        let format = self.format();
+        if format == GateFormat::Text {
+            return Ok(show::text(sentence)?);
+        }
+        eprintln!("{sentence}");
+        Ok(show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?)?)
+    }
+
     /// Keeps the comparison and shows it.
     pub(super) fn show(&self, result: &ComparisonResult, style: Style) -> Result<(), Trouble> {
         if self.store.results_dir().is_dir()
@@ -99,15 +120,22 @@ impl<'a> Judge<'a> {
         {
             eprintln!("warning: the comparison is not kept: {error}");
         }
-        let format = if self.args.json { cli::GateFormat::Json } else { self.args.format };
-        let format = match format {
+        let detail = if self.args.verbose { Detail::Full } else { Detail::Brief };
+        show::text(&rsb_report::gate::write(result, self.format(), style, detail)?)?;
+        Ok(())
+    }
+
+    /// The form that was asked for.
+    fn format(&self) -> GateFormat {
+        match self.args.format {
+            _ if self.args.json => GateFormat::Json,
             cli::GateFormat::Text => GateFormat::Text,
             cli::GateFormat::Json => GateFormat::Json,
             cli::GateFormat::Markdown => GateFormat::Markdown,
-        };
-        let detail = if self.args.verbose { Detail::Full } else { Detail::Brief };
-        show::text(&rsb_report::gate::write(result, format, style, detail)?)?;
-        Ok(())
+            cli::GateFormat::Junit => GateFormat::Junit,
+            cli::GateFormat::Sarif => GateFormat::Sarif,
+            cli::GateFormat::Github => GateFormat::Github,
+        }
     }
 }
 
@@ -138,10 +166,18 @@ pub(super) fn latest(store: &Store) -> Result<Run, Trouble> {
     })
 }
 
+/// A run, a baseline, or what another tool has measured.
 fn read_file(path: &Path) -> Result<Vec<Run>, Trouble> {
-    match read_recorded(path).map_err(Trouble::usage)? {
-        Recorded::Run(run) => Ok(vec![*run]),
-        Recorded::Baseline(baseline) => Ok(baseline.into_runs()),
+    match read_recorded(path) {
+        Ok(Recorded::Run(run)) => Ok(vec![*run]),
+        Ok(Recorded::Baseline(baseline)) => Ok(baseline.into_runs()),
+        Err(not_ours) => match import::import(path, None) {
+            Ok(run) => Ok(vec![run]),
+            Err(ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. }) => {
+                Err(Trouble::usage(not_ours))
+            }
+            Err(theirs) => Err(Trouble::usage(theirs)),
+        },
     }
 }
 
@@ -166,6 +202,16 @@ pub(super) fn policy(config: &Config, folders: &Folders, threshold: Option<f64>)
     };
     if let Some(percent) = threshold {
         file.threshold_percent = Some(percent);
+    }
+    if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
+        // A case would pass by its accuracy alone.
+        return Err(Trouble::usage(anyhow!(
+            "{}: `time_ms` cannot be ignored, it is what a case is judged by; ignore the case instead",
+            path.display()
+        )));
+    }
+    if !file.ignore.cases.is_empty() {
+        eprintln!("note: {} leaves out the cases {}", path.display(), file.ignore.cases.join(", "));
     }
     let invalid = |error: PolicyError| Trouble::usage(anyhow!("{}: {error}", path.display()));
     let mut policy = Policy::try_from(file).map_err(invalid)?;

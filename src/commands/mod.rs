@@ -7,6 +7,7 @@ pub mod environment;
 pub mod export;
 pub mod gate;
 pub mod history;
+pub mod import;
 pub mod list;
 pub mod man;
 pub mod probe;
@@ -16,6 +17,7 @@ pub mod schema;
 pub mod trend;
 
 mod against;
+mod alone;
 mod builds;
 mod doubt;
 mod judge;

@@ -5,6 +5,14 @@ use std::path::PathBuf;
 use rsb_model::{BenchmarkResult, Environment, Run, Timestamp};
 use rsb_store::{Journal, Store, StoreError, new_run_id};
 
+/// A hash of this program's own bytes: two programs of one commit need not be the same.
+pub(super) fn program_hash() -> Option<String> {
+    let bytes = std::fs::read(std::env::current_exe().ok()?).ok()?;
+    let words = bytes.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, &byte| (word << 8) | u64::from(byte)));
+    let hash = words.fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)); // FNV-1a
+    Some(format!("{hash:016x}"))
+}
+
 /// A run on its way to the store.
 pub(super) struct Recorder {
     pub(super) run: Run,
@@ -25,6 +33,7 @@ impl Recorder {
         let now = Timestamp::now();
         let commit = environment.git.as_ref().map(|git| git.commit.as_str());
         let mut run = Run::begin(new_run_id(now, commit), now, suite, profile, environment);
+        run.program = program_hash();
         let mut journal = store.begin(&run)?;
         run.run_id = journal.run_id().clone();
         let trouble = journal.plan(planned).err();

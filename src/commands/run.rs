@@ -8,6 +8,7 @@ use rsb_model::{BenchmarkResult, Case, Environment};
 use rsb_report::Style;
 use rsb_store::Store;
 
+use super::alone;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::settings::{self, Folders};
@@ -42,9 +43,16 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
         return show_plan(&plan, args.measure.json);
     }
     interrupt::listen();
+    // Before anything is reserved: without a scratch folder nothing can be measured.
+    tempfile::tempdir().context("cannot make a scratch folder; set TMPDIR to one with room").map_err(Trouble::usage)?;
     let store = open_store(&folders)?;
     let environment = environment_here();
     let mut kept = Kept::begin(&store, &selection, settings.profile.as_str(), environment, &plan)?;
+    let claim = alone::claim();
+    if matches!(claim, alone::Claim::Shared) {
+        eprintln!("warning: {}", alone::NOTE);
+        kept.recorder.run.notes.push(alone::NOTE.to_owned());
+    }
     super::log::to_file(&folders.results, &kept.recorder.run.run_id);
     let outcome = measure_all(&plan, &settings, &mut kept)?;
     let stored = kept.recorder.finish();
@@ -134,12 +142,23 @@ impl Kept {
         environment: Environment,
         plan: &Plan,
     ) -> Result<Self, Trouble> {
-        let suite =
-            if selection.names.is_empty() { selection.suite.as_str().to_owned() } else { selection.names.join("+") };
+        let suite = suite_name(selection);
         let planned = plan.cases.len() + plan.skipped.len();
         let recorder = Recorder::begin(store, &suite, profile, environment, planned).map_err(Trouble::usage)?;
         Ok(Self { recorder, progress: None })
     }
+}
+
+/// The suite, or for benchmarks named one by one a name that does not depend on their order and can be a file's.
+fn suite_name(selection: &Selection) -> String {
+    if selection.names.is_empty() {
+        return selection.suite.as_str().to_owned();
+    }
+    let names: std::collections::BTreeSet<&str> = selection.names.iter().map(String::as_str).collect();
+    if names.len() == rsb_workloads::all().len() {
+        return cli::ALL.to_owned();
+    }
+    names.into_iter().collect::<Vec<_>>().join("_")
 }
 
 impl Observer for Kept {
@@ -184,7 +203,7 @@ fn measure_all(plan: &Plan, settings: &Settings, kept: &mut Kept) -> anyhow::Res
 /// A bench target: the same plan and store, under Criterion's own command line.
 pub fn under_criterion(selection: impl Fn(Profile) -> Selection) -> ExitCode {
     match criterion_run(&selection) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(exit) => exit.into(),
         Err(Trouble { exit, error }) => {
             eprintln!("error: {}", show::chain(&error));
             exit.into()
@@ -192,9 +211,10 @@ pub fn under_criterion(selection: impl Fn(Profile) -> Selection) -> ExitCode {
     }
 }
 
-fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Result<(), Trouble> {
+fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Ended {
     super::environment::check()?;
-    let places = Places { results_dir: std::env::var_os("RSB_RESULTS_DIR").map(Into::into), ..Places::default() };
+    let folder = |name: &str| std::env::var_os(name).map(Into::into);
+    let places = Places { results_dir: folder("RSB_RESULTS_DIR"), config: folder("RSB_CONFIG"), ..Places::default() };
     let (_, folders) = settings::load(&places)?;
     let profile = std::env::var("RSB_PROFILE").ok().map(|name| clap::ValueEnum::from_str(&name, true));
     let profile =
@@ -208,8 +228,11 @@ fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Result<(), Troubl
     if let Some(mut kept) = results.kept {
         let path = kept.recorder.finish()?;
         eprintln!("stored in {}", path.display());
+        if kept.recorder.run.counts().failed > 0 {
+            return Ok(Exit::Failure);
+        }
     }
-    Ok(())
+    Ok(Exit::Pass)
 }
 
 /// Opens the store with the first result, so that `--list` and `--test` leave nothing behind.

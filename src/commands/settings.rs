@@ -74,11 +74,13 @@ pub(super) fn resolve(
 
 fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let defaults = Limits::default();
-    let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default);
+    // A month is as good as for ever, and later than any clock has trouble with.
+    let most = Duration::from_hours(30 * 24);
+    let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
     Limits {
         component: case(config.time_limits.component_seconds, defaults.component),
         gpu: case(config.time_limits.gpu_seconds, defaults.gpu),
-        suite: config::seconds(config.time_limits.suite_seconds, defaults.suite),
+        suite: config::seconds(config.time_limits.suite_seconds, defaults.suite).min(most),
     }
 }
 

@@ -1,5 +1,7 @@
 //! From replicates to the record of a case. Pure.
 
+use std::collections::BTreeMap;
+
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, DeviceType, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp};
 use serde_json::{Map, Value, json};
@@ -51,14 +53,7 @@ pub fn result(
 /// The fields of the last replicate, its metrics and facts replaced by their median over all replicates.
 fn fields(progress: &Progress, times: &[f64]) -> Fields {
     let mut merged = progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
-    let names: Vec<&'static Field> = merged.iter().filter_map(|(name, _)| Field::find(name)).collect();
-    for field in names.into_iter().filter(|field| field.role != FieldRole::Parameter) {
-        let values: Vec<f64> =
-            progress.replicates.iter().filter_map(|replicate| replicate.fields.number(field.name)).collect();
-        if let Some(median) = rsb_stats::median(&values) {
-            merged.set(field.name, median);
-        }
-    }
+    set_figures(&mut merged, &by_replicate(&progress.replicates));
     let warm_up: u64 = progress.replicates.iter().map(|replicate| replicate.warm_up).sum();
     spread_and_counts(&mut merged, times, warm_up as f64);
     merged
@@ -76,6 +71,7 @@ fn metadata(case: &Case, progress: &Progress) -> Map<String, Value> {
             json!((total * 100.0).round() / 100.0)
         };
         metadata.insert("replicates".into(), json!(progress.replicates.len()));
+        metadata.insert("by_replicate".into(), json!(by_replicate(&progress.replicates)));
         metadata.insert("estimator".into(), json!(rsb_stats::ESTIMATOR));
         metadata.insert("prepare_ms".into(), milliseconds(|cost| cost.prepare));
         metadata.insert("measure_ms".into(), milliseconds(|cost| cost.measure));
@@ -87,15 +83,19 @@ fn metadata(case: &Case, progress: &Progress) -> Map<String, Value> {
     metadata
 }
 
-/// `result` with the replicates of `more`, which is the same case measured again.
-///
-/// Each metric becomes the median over both, every replicate counting once. When `more` has no figures, it is what is
-/// known of the case now.
+/// `result` with the replicates of `more`, which is the same case measured again. Nothing that was measured is lost:
+/// where `more` has no figures, `result` stays and says so.
 pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResult {
-    if more.outcome != result.outcome || more.samples.is_empty() {
-        return more.clone();
-    }
     let mut extended = result.clone();
+    if let Some(reason) = &more.reason {
+        note(&mut extended.metadata, &format!("measured again, it {}: {reason}", more.outcome));
+    }
+    for text in more.metadata.get("notes").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        note(&mut extended.metadata, text);
+    }
+    if more.samples.is_empty() {
+        return extended;
+    }
     let first = result.samples.iter().map(|samples| samples.replicate + 1).max().unwrap_or(0);
     for (replicate, samples) in (first..).zip(&more.samples) {
         extended.samples.push(Samples { replicate, ..samples.clone() });
@@ -103,12 +103,13 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     let times: Vec<f64> =
         extended.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
     extended.statistics = rsb_stats::statistics(&times);
+    let figures = joined(&by_replicate_of(result), &by_replicate_of(more));
     for (fields, new) in extended.results.iter_mut().zip(&more.results) {
-        let weights = (result.samples.len(), more.samples.len());
         let warm_up = [&*fields, new].iter().filter_map(|side| side.number("warmup_runs")).sum();
-        *fields = merged(fields, new, weights);
+        set_figures(fields, &figures);
         spread_and_counts(fields, &times, warm_up);
     }
+    extended.metadata.insert("by_replicate".into(), json!(figures));
     extended.metadata.insert("replicates".into(), json!(extended.samples.len()));
     for name in ["prepare_ms", "measure_ms", "harness_ms"] {
         let sum = [result, more].iter().filter_map(|side| side.metadata.get(name)?.as_f64()).sum::<f64>();
@@ -117,18 +118,53 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     extended
 }
 
-fn merged(old: &Fields, new: &Fields, weights: (usize, usize)) -> Fields {
-    let mut merged = old.clone();
-    for field in old.iter().filter_map(|(name, _)| Field::find(name)).filter(|field| field.role != FieldRole::Parameter)
-    {
-        if let Some((old, new)) = old.number(field.name).zip(new.number(field.name)) {
-            let values = [vec![old; weights.0], vec![new; weights.1]].concat();
-            if let Some(median) = rsb_stats::median(&values) {
-                merged.set(field.name, median);
-            }
+/// Adds a note that is not there yet.
+fn note(metadata: &mut Map<String, Value>, text: &str) {
+    let notes = metadata.entry("notes").or_insert_with(|| json!([]));
+    if let Some(notes) = notes.as_array_mut().filter(|notes| !notes.contains(&json!(text))) {
+        notes.push(json!(text));
+    }
+}
+
+/// Each figure of a case, one value for each replicate.
+type Figures = BTreeMap<String, Vec<f64>>;
+
+fn by_replicate(replicates: &[Replicate]) -> Figures {
+    let mut figures = Figures::new();
+    for (name, value) in replicates.iter().flat_map(|replicate| replicate.fields.iter()) {
+        let is_figure = Field::find(name).is_some_and(|field| field.role != FieldRole::Parameter);
+        if let Some(value) = value.as_f64().filter(|_| is_figure) {
+            figures.entry(name.to_owned()).or_default().push(value);
         }
     }
-    merged
+    figures
+}
+
+fn by_replicate_of(result: &BenchmarkResult) -> Figures {
+    let kept = result.metadata.get("by_replicate").cloned();
+    kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+}
+
+fn joined(old: &Figures, new: &Figures) -> Figures {
+    let mut joined = old.clone();
+    for (name, values) in new {
+        joined.entry(name.clone()).or_default().extend(values);
+    }
+    joined
+}
+
+/// Each figure as the median over the replicates; an error as the worst of them.
+fn set_figures(fields: &mut Fields, figures: &Figures) {
+    for (name, values) in figures {
+        let Some(field) = Field::find(name) else { continue };
+        let value = match field.name {
+            "accuracy_error" => values.iter().copied().reduce(f64::max),
+            _ => rsb_stats::median(values),
+        };
+        if let Some(value) = value {
+            fields.set(field.name, value);
+        }
+    }
 }
 
 fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: f64) {
@@ -197,12 +233,33 @@ mod tests {
     }
 
     #[test]
+    fn what_was_measured_survives_a_failure_to_measure_it_again() {
+        let before = measured(&[1000.0, 1100.0]);
+        let reason = Reason::new("case", "it crashed", "wait");
+        let ended = Some((Outcome::Failed, reason));
+        let failed = result(
+            &case(),
+            &Progress { ended, ..Progress::default() },
+            &EnvironmentSummary::default(),
+            Timestamp::UNIX_EPOCH,
+        );
+        let after = extend(&before, &failed);
+        assert_eq!(
+            (after.outcome, &after.samples, &after.results),
+            (Outcome::Measured, &before.samples, &before.results)
+        );
+        assert!(after.metadata["notes"][0].as_str().unwrap().contains("it crashed"));
+    }
+
+    #[test]
     fn more_replicates_join_the_others() {
         let extended = extend(&measured(&[1000.0, 1000.0]), &measured(&[4000.0]));
         let numbers: Vec<u32> = extended.samples.iter().map(|samples| samples.replicate).collect();
         assert_eq!(numbers, [0, 1, 2]);
         assert_eq!(extended.fields().unwrap().number("gflops"), Some(1000.0), "two of three say so");
         assert_eq!(extended.fields().unwrap().number("num_runs"), Some(12.0));
+        let outvoted = extend(&measured(&[1000.0, 1000.0]), &measured(&[4000.0, 4000.0, 4000.0]));
+        assert_eq!(outvoted.fields().unwrap().number("gflops"), Some(250.0), "every replicate counts once");
         assert_eq!(extended.metadata["replicates"], json!(3));
     }
 }

@@ -1,6 +1,6 @@
 //! Two programs measured in turn, A B B A, so that whatever the machine does in the meantime does it to both.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Timestamp};
@@ -45,7 +45,9 @@ pub fn in_turn(
                 break 'rounds;
             }
             let order = if (index + replicate as usize).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-            if !pair(&mut session, programs, case, (both, order, replicate)) {
+            let left = settings.limits.suite.saturating_sub(began.elapsed());
+            let turn = Turn { order, replicate, left };
+            if !pair(&mut session, programs, case, (both, turn)) {
                 ended = Ended::Interrupted;
                 break 'rounds;
             }
@@ -53,10 +55,21 @@ pub fn in_turn(
     }
     let summary = EnvironmentSummary::of(environment);
     let side = |which: usize| {
-        let results = cases.iter().zip(&progress);
+        // A case that had no turn has nothing to say.
+        let results = cases
+            .iter()
+            .zip(&progress)
+            .filter(|(_, both)| both.iter().any(|side| side.ended.is_some() || !side.replicates.is_empty()));
         results.map(|(case, both)| assemble::result(case, &both[which], &summary, Timestamp::now())).collect()
     };
     Ok((Both { baseline: side(0), current: side(1) }, ended))
+}
+
+/// Which side goes first, for which replicate, and the time that is left.
+struct Turn {
+    order: [usize; 2],
+    replicate: u32,
+    left: Duration,
 }
 
 /// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
@@ -64,13 +77,17 @@ fn pair(
     session: &mut Session<'_>,
     programs: &[WorkerCommand; 2],
     case: &Case,
-    (both, order, replicate): (&mut [Progress; 2], [usize; 2], u32),
+    (both, turn): (&mut [Progress; 2], Turn),
 ) -> bool {
+    let began = Instant::now();
     let mut measured = [None, None];
-    for which in order {
+    for which in turn.order {
         let watch = noise::Watch::begin();
-        match session.replicate(&programs[which], case, replicate) {
+        let left = turn.left.saturating_sub(began.elapsed());
+        match session.replicate(&programs[which], case, (turn.replicate, left)) {
             Ok(replicate) => measured[which] = Some(replicate),
+            // The time of the whole was over, not the case's: this pair is dropped.
+            Err(Trouble::Failed(_)) if began.elapsed() >= turn.left => return true,
             Err(Trouble::Skipped(reason)) => both[which].ended = Some((Outcome::Skipped, reason)),
             Err(Trouble::Failed(reason)) => both[which].ended = Some((Outcome::Failed, reason)),
             Err(Trouble::Interrupted) => return false,

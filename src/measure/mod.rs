@@ -77,45 +77,65 @@ pub fn measure(
         for index in shuffled(plan.cases.len(), replicate) {
             step += 1;
             if began.elapsed() > settings.limits.suite {
-                skip_the_rest(plan, &progress, settings, &summary, observer);
-                return Ok(Ended::OutOfTime);
+                return Ok(out_of_time(plan, &progress, settings, &summary, observer));
             }
-            let (case, progress) = (&plan.cases[index], &mut progress[index]);
-            if progress.ended.is_some() {
+            let case = &plan.cases[index];
+            if progress[index].ended.is_some() {
                 continue;
             }
             observer.started(case, step, steps);
             let watch = noise::Watch::begin();
-            match session.replicate(command, case, replicate) {
-                Ok(measured) => progress.replicates.push(measured),
-                Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
-                Err(Trouble::Failed(reason)) => progress.ended = Some((Outcome::Failed, reason)),
-                Err(Trouble::Interrupted) => return Ok(Ended::Interrupted),
+            let left = settings.limits.suite.saturating_sub(began.elapsed());
+            match session.replicate(command, case, (replicate, left)) {
+                Ok(measured) => progress[index].replicates.push(measured),
+                Err(Trouble::Skipped(reason)) => progress[index].ended = Some((Outcome::Skipped, reason)),
+                // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
+                Err(Trouble::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
+                Err(Trouble::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
+                Err(Trouble::Interrupted) => {
+                    let why = "the run was interrupted before its turn".to_owned();
+                    skip_the_rest(plan, &progress, (&why, "measure the whole run again"), &summary, observer);
+                    return Ok(Ended::Interrupted);
+                }
             }
+            let progress = &mut progress[index];
             noise::merge(&mut progress.noise, watch.end());
-            observer.known(&assemble::result(case, progress, &summary, Timestamp::now()));
+            if progress.ended.is_some() || !progress.replicates.is_empty() {
+                observer.known(&assemble::result(case, progress, &summary, Timestamp::now()));
+            }
         }
     }
+    if began.elapsed() > settings.limits.suite {
+        return Ok(out_of_time(plan, &progress, settings, &summary, observer));
+    }
     Ok(Ended::Complete)
+}
+
+fn out_of_time(
+    plan: &Plan,
+    progress: &[Progress],
+    settings: &Settings,
+    summary: &EnvironmentSummary,
+    observer: &mut dyn Observer,
+) -> Ended {
+    let why =
+        format!("the time limit of the whole run, {} s, was over before its turn", settings.limits.suite.as_secs());
+    let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
+    skip_the_rest(plan, progress, (&why, cure), summary, observer);
+    Ended::OutOfTime
 }
 
 /// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
 fn skip_the_rest(
     plan: &Plan,
     progress: &[Progress],
-    settings: &Settings,
+    (why, cure): (&str, &str),
     summary: &EnvironmentSummary,
     observer: &mut dyn Observer,
 ) {
-    let limit = settings.limits.suite.as_secs();
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
-            let why = format!("the time limit of the whole run, {limit} s, was over before its turn");
-            let reason = Reason::new(
-                format!("case {}", case.id),
-                why,
-                "raise `suite_seconds` under [time_limits], or choose fewer cases",
-            );
+            let reason = Reason::new("the rest of the run", why, cure);
             let progress = Progress { ended: Some((Outcome::Skipped, reason)), ..Progress::default() };
             observer.known(&assemble::result(case, &progress, summary, Timestamp::now()));
         }

@@ -72,13 +72,18 @@ impl<'a> Session<'a> {
         Ok(Self { criterion, tape, settings, _scratch: scratch })
     }
 
-    /// Measures `case` in a fresh worker that `command` starts.
+    /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to the run.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
-    pub fn replicate(&mut self, command: &WorkerCommand, case: &Case, replicate: u32) -> Result<Replicate, Trouble> {
+    pub fn replicate(
+        &mut self,
+        command: &WorkerCommand,
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<Replicate, Trouble> {
         let began = Instant::now();
-        let limit = self.settings.case_limit(case.benchmark_type);
+        let limit = self.settings.case_limit(case.benchmark_type).min(left);
         let (mut worker, device_type) = Worker::start(command, case, limit)?;
         let prepare = began.elapsed();
         let mut measure = Duration::ZERO;

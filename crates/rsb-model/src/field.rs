@@ -180,7 +180,7 @@ fields! {
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
-    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case, with the same data type and threads";
+    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a processor)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";

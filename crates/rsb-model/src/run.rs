@@ -31,6 +31,9 @@ pub struct Run {
     pub environment: Environment,
     /// One for each case, in the order in which they ended.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// A hash of the program that measured, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// What a reader should know: interrupted, noisy …
     #[serde(default)]
     pub notes: Vec<String>,
@@ -67,6 +70,7 @@ impl Run {
             profile: profile.to_owned(),
             environment,
             benchmarks: Vec::new(),
+            program: None,
             notes: Vec::new(),
         }
     }

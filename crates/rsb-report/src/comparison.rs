@@ -132,7 +132,7 @@ fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     };
     let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
     if listing.unchanged > 0 {
-        lines.push((Tone::Dim, format!("Unchanged: {}", format_count(listing.unchanged, "case", "cases"))));
+        lines.push((Tone::Dim, format!("Unchanged: {}", format_count(listing.unchanged, "comparison", "comparisons"))));
     }
     lines
 }

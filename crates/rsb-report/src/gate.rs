@@ -1,5 +1,13 @@
 //! The forms in which a verdict can be had. A new form is a variant here and one arm in [`write()`].
 
+mod comment;
+mod finding;
+mod github;
+mod junit;
+mod sarif;
+#[cfg(test)]
+mod tests;
+
 use std::str::FromStr;
 
 use rsb_model::ComparisonResult;
@@ -7,7 +15,8 @@ use rsb_model::ComparisonResult;
 use crate::comparison::{self, Detail};
 use crate::document::{ReportError, json};
 use crate::style::Style;
-use crate::targets;
+
+pub use comment::MARKER;
 
 /// A form of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +26,19 @@ pub enum GateFormat {
     Text,
     /// The whole comparison, for programs.
     Json,
-    /// For a comment on a pull request.
+    /// For a comment on a pull request; begins with [`MARKER`], so that one comment can be updated in place.
     Markdown,
+    /// XML as CI servers read it: a test for each comparison.
+    Junit,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of a GitHub workflow.
+    Github,
 }
 
 impl GateFormat {
     /// Every form.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Markdown];
+    pub const ALL: [Self; 6] = [Self::Text, Self::Json, Self::Markdown, Self::Junit, Self::Sarif, Self::Github];
 
     /// The name used on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -31,13 +46,16 @@ impl GateFormat {
             Self::Text => "text",
             Self::Json => "json",
             Self::Markdown => "markdown",
+            Self::Junit => "junit",
+            Self::Sarif => "sarif",
+            Self::Github => "github",
         }
     }
 }
 
 /// Text that names no form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a format of a verdict; use text, json or markdown")]
+#[error("`{text}` is not a format of a verdict; use text, json, markdown, junit, sarif or github")]
 pub struct UnknownFormat {
     text: String,
 }
@@ -52,7 +70,8 @@ impl FromStr for GateFormat {
     }
 }
 
-/// `result` in `format`; `style` and `detail` are for people only, JSON always holds everything.
+/// `result` in `format`. `style` and `detail` are for people only, as text or Markdown: the other forms leave nothing
+/// out but what a reader of theirs could not show.
 ///
 /// # Errors
 /// When the comparison has no form in JSON.
@@ -65,23 +84,9 @@ pub fn write(
     match format {
         GateFormat::Text => Ok(comparison::text(result, style, detail)),
         GateFormat::Json => json(result),
-        GateFormat::Markdown => {
-            let parts = [comparison::markdown(result, detail), targets::markdown(&result.threshold_checks)];
-            Ok(parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n").trim_end().to_owned() + "\n")
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_survive_a_round_trip() {
-        for format in GateFormat::ALL {
-            assert_eq!(format.as_str().parse(), Ok(format));
-        }
-        let error = "xml".parse::<GateFormat>().unwrap_err().to_string();
-        assert!(GateFormat::ALL.iter().all(|format| error.contains(format.as_str())), "{error}");
+        GateFormat::Markdown => Ok(comment::write(result, detail)),
+        GateFormat::Junit => Ok(junit::write(result)),
+        GateFormat::Sarif => json(&sarif::log(result)),
+        GateFormat::Github => Ok(github::write(result)),
     }
 }

@@ -301,7 +301,8 @@ fn missing(rows: &[CaseRow], style: Style) -> String {
     let mut out = String::new();
     for (reason, members) in groups {
         let mut backends: Vec<&str> = members.iter().map(|row| row.backend.as_str()).collect();
-        backends.dedup();
+        let mut seen = std::collections::HashSet::new();
+        backends.retain(|backend| seen.insert(*backend));
         let count = format_count(members.len(), "benchmark", "benchmarks");
         let head = format!("{} ({count}): {}: {}", backends.join(", "), reason.what, reason.why);
         out.push('\n');

@@ -20,7 +20,7 @@ pub mod spread;
 pub mod trend;
 
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
-pub use gate::{exit_code, gate, gate_paired, threshold_checks};
+pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
 pub use trend::{SeriesInput, trend};

@@ -13,6 +13,7 @@ pub mod error;
 pub mod export;
 mod files;
 pub mod history;
+pub mod import;
 mod index;
 pub mod journal;
 mod open;

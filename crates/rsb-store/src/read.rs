@@ -11,6 +11,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::error::ReadError;
+use crate::files;
 
 /// What a case says in `what` when its record could not be read.
 pub const UNREADABLE: &str = "unreadable";
@@ -54,6 +55,12 @@ pub(crate) fn run_from(path: &Path, mut document: Value) -> Result<Run, ReadErro
     let slot = document.get_mut("benchmarks").ok_or_else(missing)?;
     let Value::Array(cases) = std::mem::replace(slot, Value::Array(Vec::new())) else { return Err(missing()) };
     let mut run: Run = serde_json::from_value(document).map_err(|error| shape(path, "a run", &error))?;
+    // The id becomes the name of files: one that could lead elsewhere is no id.
+    files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
+        path: path.to_owned(),
+        expected: "a run",
+        problem: format!("its `run_id`: {error}"),
+    })?;
     run.benchmarks =
         cases.into_iter().enumerate().map(|(index, case)| result_from(&case, index, run.started)).collect();
     Ok(run)

@@ -114,8 +114,12 @@ impl<'d> Timed<'d> {
             CacheState::Cold => "cold",
         };
         fields.set("cache", cache);
-        fields.set("init", reference::distribution(&self.operation).as_str());
-        fields.set("accuracy_error", self.accuracy_error);
+        // What works on no data has nothing to be right about.
+        let works_on_data = !matches!(self.operation, Operation::Allocate(_) | Operation::Churn(_));
+        if works_on_data {
+            fields.set("init", reference::distribution(&self.operation).as_str());
+            fields.set("accuracy_error", self.accuracy_error);
+        }
         fields
     }
 }

@@ -75,6 +75,27 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     }
 }
 
+/// `result`, with the cases that only one side has and that were therefore not measured: what vanished has no verdict.
+pub fn with_one_sided(
+    result: ComparisonResult,
+    vanished: &[CaseId],
+    new: &[CaseId],
+    policy: &Policy,
+) -> ComparisonResult {
+    let mut result = result;
+    let sentence = "the baseline has it and the current side does not: it cannot be judged";
+    for id in vanished.iter().filter(|id| !policy.ignores_case(id.as_str())) {
+        if let Row::Ready(row) = refused(id, Verdict::Inconclusive, ReasonCode::Missing, sentence, policy) {
+            result.comparisons.push(row);
+        }
+        result.missing.push(id.clone());
+    }
+    result.new.extend(new.iter().cloned());
+    result.verdict = summary::overall(&result.comparisons);
+    result.summary = summary::summarise(&result.comparisons, &result.threshold_checks, policy);
+    result
+}
+
 /// Each absolute target of `policy` beside what `runs` achieved, without a baseline.
 pub fn threshold_checks(runs: &[Run], policy: &Policy) -> Vec<ThresholdCheck> {
     targets::check(&Cases::of(runs, policy), policy).shown

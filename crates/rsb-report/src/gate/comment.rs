@@ -1,0 +1,165 @@
+//! The comment on a pull request: the verdict, a row for each finding with its change drawn, and the targets. It stays
+//! within what GitHub takes as a comment, however much there is to say.
+
+use rsb_model::record::Comparison;
+use rsb_model::{Better, ComparisonResult, ReasonCode};
+
+use super::finding::{Finding, Group, Kind, findings, grouped, names};
+use crate::comparison::{Detail, verdict_sentence, worsening};
+use crate::label::Shortener;
+use crate::markdown::escape;
+use crate::number::{format_count, format_percent, format_quantity, format_threshold};
+use crate::targets;
+
+/// The first line of the comment, which no reader sees: whoever posts the comment finds the old one by it, and writes
+/// the new one over it.
+pub const MARKER: &str = "<!-- rusty-stack-bench:gate -->";
+
+/// Bytes of all rows. GitHub takes 65,536 characters; the rest is for what stands around the rows.
+const ROOM: usize = 32_000;
+/// Bytes of the targets; more are only counted.
+const ROOM_FOR_TARGETS: usize = 8_000;
+/// Ids in a list.
+const LISTED: usize = 20;
+/// Characters of a name and of a reason.
+const NAME: usize = 160;
+const REASON: usize = 300;
+
+/// The comment.
+pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
+    let all = findings(result);
+    let mut out = format!("{MARKER}\n**{}**\n\n{}\n\n", text(&verdict_sentence(result).1, REASON), head(result));
+    out.push_str(&table(&all, detail));
+    out.push_str(&counts(&all, detail));
+    out.push_str(&new(result));
+    out.push_str(&aims(result));
+    out.trim_end().to_owned() + "\n"
+}
+
+fn head(result: &ComparisonResult) -> String {
+    let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| text(id, NAME));
+    format!("{current} against {baseline}, threshold {}", format_threshold(result.threshold_percent))
+}
+
+/// The worst first, until there is no room; then how many more there are.
+fn table(all: &[Finding<'_>], detail: Detail) -> String {
+    let names = names(all);
+    let kinds = [Kind::Regressed, Kind::NoVerdict, Kind::Improved, Kind::Unchanged];
+    let shown = kinds.into_iter().filter(|kind| *kind != Kind::Unchanged || detail == Detail::Full);
+    let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| grouped(all, kind)).collect();
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut out = "| verdict | case | before → now | change | ← better · worse → | why |\n".to_owned();
+    out.push_str("| :-- | :-- | :-- | --: | :-: | :-- |\n");
+    let mut left = 0;
+    for group in &groups {
+        let row = row(group, &names);
+        if left == 0 && out.len() + row.len() <= ROOM {
+            out.push_str(&row);
+        } else {
+            left += group.count;
+        }
+    }
+    if left > 0 {
+        let more = format_count(left, "more is", "more are");
+        out.push_str(&format!("\n{more} not shown: there is no room in a comment. `--format text` shows all.\n"));
+    }
+    out + "\n"
+}
+
+fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
+    let finding = group.first;
+    let verdict = if finding.kind() == Kind::Regressed { "**Regressed**" } else { finding.verdict.as_str() };
+    let reason = match finding.code {
+        ReasonCode::WithinNoise => String::new(),
+        _ => text(&finding.reason, REASON),
+    };
+    if group.count > 1 {
+        let name =
+            format!("{}, the first is {}", format_count(group.count, "comparison", "comparisons"), finding.name(names));
+        return format!("| {verdict} | {} |  |  |  | {reason} |\n", text(&name, NAME));
+    }
+    let figures = finding.row.map_or_else(|| " |  | ".to_owned(), figures);
+    format!("| {verdict} | {} | {figures} | {reason} |\n", text(&finding.name(names), NAME))
+}
+
+/// The three cells in the middle.
+fn figures(row: &Comparison) -> String {
+    let quantity =
+        |value: Option<f64>| text(&value.map_or_else(|| "–".to_owned(), |v| format_quantity(v, &row.unit)), 40);
+    let values = match (row.baseline_value, row.current_value) {
+        (None, None) => String::new(),
+        (before, now) => format!("{} → {}", quantity(before), quantity(now)),
+    };
+    let change = row.difference_percent.map_or_else(String::new, format_percent);
+    let drawn = bar(row).map_or_else(String::new, |bar| format!("`{bar}`"));
+    format!("{values} | {change} | {drawn}")
+}
+
+/// Characters from the middle to an end, and from the middle to the threshold.
+const HALF: i32 = 10;
+const AT_THRESHOLD: i32 = 5;
+
+/// The change and its interval, worse to the right: `··········│····┊──●─·`. The marks stand at no change and at the
+/// threshold; what lies beyond the ends is drawn at the end, with an arrow.
+fn bar(row: &Comparison) -> Option<String> {
+    let middle = worsening(row)?;
+    let [low, high] = match (row.confidence_interval, row.better) {
+        (None, _) => [middle, middle],
+        (Some([low, high]), Better::Lower) => [low, high],
+        (Some([low, high]), Better::Higher) => [-high, -low],
+    };
+    let scale = f64::from(AT_THRESHOLD) / row.threshold_percent;
+    // A number too large for its type becomes the largest, and then stands at the end.
+    let at = |percent: f64| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1);
+    let drawable = [low, middle, high].iter().all(|percent| percent.is_finite()) && scale.is_finite() && scale > 0.0;
+    let [low, middle, high] = drawable.then(|| [low, middle, high].map(at))?;
+    let glyph = |place: i32| match place {
+        _ if place == middle => '●',
+        _ if place == -HALF && low < -HALF => '◂',
+        _ if place == HALF && high > HALF => '▸',
+        0 | AT_THRESHOLD if (low..=high).contains(&place) => '┼',
+        _ if (low..=high).contains(&place) => '─',
+        0 => '│',
+        AT_THRESHOLD => '┊',
+        _ => '·',
+    };
+    Some((-HALF..=HALF).map(glyph).collect())
+}
+
+fn counts(all: &[Finding<'_>], detail: Detail) -> String {
+    let unchanged = all.iter().filter(|finding| finding.kind() == Kind::Unchanged).count();
+    match (unchanged, detail) {
+        (0, _) | (_, Detail::Full) => String::new(),
+        (count, Detail::Brief) => format!("- Unchanged: {}\n", format_count(count, "comparison", "comparisons")),
+    }
+}
+
+fn new(result: &ComparisonResult) -> String {
+    if result.new.is_empty() {
+        return String::new();
+    }
+    let listed: String =
+        result.new.iter().take(LISTED).map(|id| format!("  - {}\n", text(id.as_str(), NAME))).collect();
+    let left = result.new.len().saturating_sub(LISTED);
+    let more = if left > 0 { format!("  - and {left} more\n") } else { String::new() };
+    format!("- New, without a baseline:\n{listed}{more}")
+}
+
+fn aims(result: &ComparisonResult) -> String {
+    let whole = targets::markdown(&result.threshold_checks);
+    match whole.len() {
+        0 => whole,
+        length if length <= ROOM_FOR_TARGETS => format!("\n{whole}"),
+        _ => format!("\n## Targets\n\n{}\n", targets::sentence(&result.threshold_checks)),
+    }
+}
+
+/// `text` as it stands, cut to `most` characters.
+fn text(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => escape(text.get(..end).unwrap_or_default()) + "…",
+        None => escape(text),
+    }
+}

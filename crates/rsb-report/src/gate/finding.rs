@@ -1,0 +1,125 @@
+//! What a comparison says, one by one: its rows, the cases that vanished without a row, and, when none of these tells
+//! why the gate is not green, the verdict itself. Every form for machines is made of these, so none is greener than
+//! another.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use rsb_model::record::Comparison;
+use rsb_model::{CaseId, ComparisonResult, ReasonCode, Verdict};
+
+use crate::comparison::{by_importance, verdict_sentence};
+use crate::label::Shortener;
+use crate::number::{format_interval, format_percent, format_quantity, format_threshold};
+
+/// How a form treats a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Fails the gate.
+    Regressed,
+    /// Leaves it without a verdict.
+    NoVerdict,
+    /// Worth knowing.
+    Improved,
+    /// Nothing to say.
+    Unchanged,
+}
+
+/// One thing that a comparison says.
+pub(super) struct Finding<'a> {
+    pub(super) verdict: Verdict,
+    pub(super) code: ReasonCode,
+    pub(super) reason: Cow<'a, str>,
+    /// The case; none when it is about all of them.
+    pub(super) id: Option<&'a CaseId>,
+    /// The row; none for a vanished case and for the verdict itself.
+    pub(super) row: Option<&'a Comparison>,
+}
+
+impl<'a> Finding<'a> {
+    fn of(row: &'a Comparison) -> Self {
+        let reason = Cow::Borrowed(row.reason.as_str());
+        Self { verdict: row.verdict, code: row.reason_code, reason, id: Some(&row.id), row: Some(row) }
+    }
+
+    fn vanished(id: &'a CaseId) -> Self {
+        let reason = "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
+        let (verdict, code) = (Verdict::Inconclusive, ReasonCode::Missing);
+        Self { verdict, code, reason: reason.into(), id: Some(id), row: None }
+    }
+
+    fn whole(result: &ComparisonResult) -> Self {
+        let code = match result.verdict {
+            Verdict::Regressed => ReasonCode::AboveThreshold,
+            _ => ReasonCode::TooFewSamples,
+        };
+        Self { verdict: result.verdict, code, reason: verdict_sentence(result).1.into(), id: None, row: None }
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        match self.verdict {
+            Verdict::Regressed => Kind::Regressed,
+            Verdict::Inconclusive | Verdict::NotComparable => Kind::NoVerdict,
+            Verdict::Improved => Kind::Improved,
+            Verdict::Unchanged => Kind::Unchanged,
+        }
+    }
+
+    /// `gemm f32/1024x1024x1024 time_ms`.
+    pub(super) fn name(&self, names: &Shortener) -> String {
+        let case = self.id.map_or_else(|| "the whole comparison".to_owned(), |id| names.full(id));
+        self.row.map_or_else(|| case.clone(), |row| format!("{case} {}", row.metric))
+    }
+
+    /// `20.6 ms before, 23.9 ms now, +15.9 %, 95 % interval [+12.1, +19.8] %, threshold 10 %`: what of it is known.
+    pub(super) fn figures(&self) -> String {
+        let Some(row) = self.row else { return String::new() };
+        let value = |value: Option<f64>, when| Some(format!("{} {when}", format_quantity(value?, &row.unit)));
+        let parts = [
+            value(row.baseline_value, "before"),
+            value(row.current_value, "now"),
+            row.difference_percent.map(format_percent),
+            row.confidence_interval.map(|interval| format!("95 % interval {}", format_interval(interval))),
+            Some(format!("threshold {}", format_threshold(row.threshold_percent))),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Everything that `result` says, the worst first; the vanished and the verdict itself come last.
+pub(super) fn findings(result: &ComparisonResult) -> Vec<Finding<'_>> {
+    let mut all: Vec<Finding<'_>> = by_importance(result).into_iter().map(Finding::of).collect();
+    let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
+    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(Finding::vanished));
+    let whole = Finding::whole(result);
+    let fails = matches!(whole.kind(), Kind::Regressed | Kind::NoVerdict);
+    if fails && all.iter().all(|finding| finding.kind() != whole.kind()) {
+        all.push(whole);
+    }
+    all
+}
+
+/// Findings that say the same of many cases: the first, and how many.
+pub(super) struct Group<'f, 'a> {
+    pub(super) first: &'f Finding<'a>,
+    pub(super) count: usize,
+}
+
+/// Those of `kind`. What has no verdict for one common reason is one group; everything else stands alone.
+pub(super) fn grouped<'f, 'a>(all: &'f [Finding<'a>], kind: Kind) -> Vec<Group<'f, 'a>> {
+    let mut groups: Vec<Group<'f, 'a>> = Vec::new();
+    let mut known: HashMap<(Verdict, &str), usize> = HashMap::new();
+    for finding in all.iter().filter(|finding| finding.kind() == kind) {
+        let place = *known.entry((finding.verdict, &*finding.reason)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) if kind == Kind::NoVerdict => group.count += 1,
+            _ => groups.push(Group { first: finding, count: 1 }),
+        }
+    }
+    groups
+}
+
+/// The short names of all cases.
+pub(super) fn names(all: &[Finding<'_>]) -> Shortener {
+    Shortener::of(all.iter().filter_map(|finding| finding.id))
+}

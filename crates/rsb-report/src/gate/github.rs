@@ -1,0 +1,64 @@
+//! Annotations of a GitHub workflow: commands that the runner finds in a step's output. A step shows ten of each
+//! level, so the worst come first, and the last line, a notice, says the verdict and what was left out.
+
+use rsb_model::ComparisonResult;
+
+use super::finding::{Group, Kind, findings, grouped, names};
+use crate::comparison::verdict_sentence;
+use crate::label::Shortener;
+use crate::number::format_count;
+use crate::style::clean;
+use crate::targets;
+
+/// Annotations of one level that a step shows.
+const SHOWN: usize = 10;
+
+/// A command a line.
+pub(super) fn write(result: &ComparisonResult) -> String {
+    let all = findings(result);
+    let names = names(&all);
+    // The last line is a notice too.
+    let levels =
+        [(Kind::Regressed, "error", SHOWN), (Kind::NoVerdict, "warning", SHOWN), (Kind::Improved, "notice", SHOWN - 1)];
+    let (mut out, mut hidden) = (String::new(), 0);
+    for (kind, level, most) in levels {
+        let groups = grouped(&all, kind);
+        out.extend(groups.iter().take(most).map(|group| annotation(level, group, &names)));
+        hidden += groups.iter().skip(most).map(|group| group.count).sum::<usize>();
+    }
+    out.push_str(&command("notice", "rusty-stack-bench", &summary(result, hidden)));
+    out
+}
+
+fn annotation(level: &str, group: &Group<'_, '_>, names: &Shortener) -> String {
+    let finding = group.first;
+    let name = finding.name(names);
+    if group.count > 1 {
+        let title = format!("{}: {}", finding.verdict, format_count(group.count, "comparison", "comparisons"));
+        return command(level, &title, &format!("{}\nThe first: {}", clean(&finding.reason), clean(&name)));
+    }
+    let figures = finding.figures();
+    let lines: Vec<String> =
+        [&*finding.reason, &figures].into_iter().filter(|line| !line.is_empty()).map(clean).collect();
+    command(level, &format!("{}: {name}", finding.verdict), &lines.join("\n"))
+}
+
+fn summary(result: &ComparisonResult, hidden: usize) -> String {
+    let mut lines = vec![clean(&verdict_sentence(result).1), targets::sentence(&result.threshold_checks)];
+    if hidden > 0 {
+        lines.push(format!("{} not annotated: see the whole comparison.", format_count(hidden, "more is", "more are")));
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.join("\n")
+}
+
+/// `::error title=…::…`, so that nothing in it ends the line, the title or the command.
+fn command(level: &str, title: &str, message: &str) -> String {
+    let title = data(&clean(title)).replace(':', "%3A").replace(',', "%2C");
+    format!("::{level} title={title}::{}\n", data(message))
+}
+
+/// A line end in a message is kept, as the runner asks for it.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}

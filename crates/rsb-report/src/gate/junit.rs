@@ -1,0 +1,110 @@
+//! `JUnit` XML, as Ant's and Surefire's schemas have it: a suite for the comparison, a test for each of its rows.
+//! A regression is a failure, no verdict is an error. A test's time is the time measured, so that CI servers chart it.
+
+use rsb_model::record::Comparison;
+use rsb_model::{CaseId, ComparisonResult};
+
+use super::finding::{Finding, Kind, findings};
+use crate::comparison::verdict_sentence;
+use crate::label::split_id;
+use crate::markdown::escape_xml;
+use crate::number::nanoseconds_in;
+
+const SUITE: &str = "rusty-stack-bench";
+
+/// The whole document.
+pub(super) fn write(result: &ComparisonResult) -> String {
+    let all = findings(result);
+    let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
+    out.push_str(&suite(result, &all));
+    out.push_str(&properties(result));
+    out.extend(all.iter().map(case));
+    // Both schemas are met only when these two stand last, empty or not.
+    out.push_str(&format!("    <system-out>{}</system-out>\n", escape(&told(result))));
+    out.push_str("    <system-err></system-err>\n  </testsuite>\n</testsuites>\n");
+    out
+}
+
+fn suite(result: &ComparisonResult, all: &[Finding<'_>]) -> String {
+    let count = |kind| all.iter().filter(|finding| finding.kind() == kind).count().to_string();
+    // The sum of nothing would be -0, which Surefire's schema refuses.
+    let seconds = all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
+    let attributes = attributes(&[
+        ("name", SUITE),
+        ("package", SUITE),
+        ("id", "0"),
+        // Without a zone: Ant's schema allows none. It is UTC.
+        ("timestamp", &result.timestamp.strftime("%Y-%m-%dT%H:%M:%S").to_string()),
+        // What Ant's schema asks for where the host is not known; a comparison may be of two hosts.
+        ("hostname", "localhost"),
+        ("tests", &all.len().to_string()),
+        ("failures", &count(Kind::Regressed)),
+        ("errors", &count(Kind::NoVerdict)),
+        ("skipped", "0"),
+        ("time", &format!("{seconds:.3}")),
+    ]);
+    format!("  <testsuite{attributes}>\n")
+}
+
+fn properties(result: &ComparisonResult) -> String {
+    let property =
+        |(name, value): (&str, &str)| format!("      <property{}/>\n", attributes(&[("name", name), ("value", value)]));
+    let all = [
+        ("comparison_id", result.comparison_id.as_str()),
+        ("baseline_run_id", &result.baseline_run_id),
+        ("current_run_id", &result.current_run_id),
+        ("threshold_percent", &result.threshold_percent.to_string()),
+        ("verdict", result.verdict.as_str()),
+    ];
+    let inside: String = all.into_iter().map(property).collect();
+    format!("    <properties>\n{inside}    </properties>\n")
+}
+
+fn case(finding: &Finding<'_>) -> String {
+    let (class, case) = place(finding);
+    let name = finding.row.map_or_else(|| case.to_owned(), |row| format!("{case} {}", row.metric));
+    let time = format!("{:.9}", finding.row.and_then(seconds).unwrap_or(0.0));
+    let open = attributes(&[("classname", class), ("name", &name), ("time", &time)]);
+    let element = match finding.kind() {
+        Kind::Regressed => "failure",
+        Kind::NoVerdict => "error",
+        Kind::Improved | Kind::Unchanged => return format!("    <testcase{open}/>\n"),
+    };
+    let why = attributes(&[("type", finding.code.as_str()), ("message", &finding.reason)]);
+    let (id, figures) = (finding.id.map_or("", |id| id.as_str()), finding.figures());
+    let body = escape([id, &figures].join(": ").trim_matches([':', ' ']));
+    format!("    <testcase{open}>\n      <{element}{why}>{body}</{element}>\n    </testcase>\n")
+}
+
+/// The benchmark and the rest of the id. Ids of other projects are split at their last slash.
+fn place<'a>(finding: &Finding<'a>) -> (&'a str, &'a str) {
+    let Some(id) = finding.id else { return (SUITE, "verdict") };
+    match split_id(id) {
+        ("", text) => text.rsplit_once('/').filter(|(class, _)| !class.is_empty()).unwrap_or((SUITE, text)),
+        ours => ours,
+    }
+}
+
+/// The current time of one iteration; none where the metric is no time.
+fn seconds(row: &Comparison) -> Option<f64> {
+    let is_time = matches!(row.unit.as_str(), "ns" | "µs" | "us" | "ms" | "s");
+    let seconds = row.current_value? * nanoseconds_in(&row.unit) / 1e9;
+    (is_time && seconds.is_finite() && seconds >= 0.0).then_some(seconds)
+}
+
+fn told(result: &ComparisonResult) -> String {
+    let new: Vec<&str> = result.new.iter().map(CaseId::as_str).collect();
+    match new.as_slice() {
+        [] => verdict_sentence(result).1,
+        ids => format!("{} New, without a baseline: {}.", verdict_sentence(result).1, ids.join(", ")),
+    }
+}
+
+fn attributes(pairs: &[(&str, &str)]) -> String {
+    pairs.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect()
+}
+
+/// `text` as XML 1.0 can hold it: two characters that are no control characters are not allowed either.
+fn escape(text: &str) -> String {
+    escape_xml(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}

@@ -1,0 +1,205 @@
+//! SARIF 2.1.0 for code scanning: a result for each row that a person should look at. Code scanning refuses a result
+//! without a file, so each points at the policy, which decides what counts; the case is its logical location.
+
+use std::collections::HashMap;
+
+use rsb_model::{ComparisonResult, ReasonCode, Verdict};
+use serde_json::{Value, json};
+
+use super::finding::{Finding, Kind, findings};
+use crate::label::Shortener;
+use crate::style::clean;
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// Where the policy is unless it is named otherwise, relative to the root of the repository.
+const POLICY: &str = "baselines/policy.toml";
+/// Where the tool is described. Left out until the manifest names it.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// A kind of result.
+struct Rule {
+    id: &'static str,
+    name: &'static str,
+    level: &'static str,
+    short: &'static str,
+    full: &'static str,
+    help: &'static str,
+}
+
+const RULES: [Rule; 6] = [
+    Rule {
+        id: "regressed",
+        name: "Regressed",
+        level: "error",
+        short: "A benchmark got worse.",
+        full: "The metric is worse than the baseline by the threshold or more, and its interval agrees.",
+        help: "Look for the change that made it slower. When it is meant, save a new baseline with the reason in the commit.",
+    },
+    Rule {
+        id: "target-missed",
+        name: "TargetMissed",
+        level: "error",
+        short: "A target is missed.",
+        full: "The metric does not reach an absolute target that the policy sets to fail.",
+        help: "Make it reach the target, or change the target in the policy.",
+    },
+    Rule {
+        id: "inconclusive",
+        name: "Inconclusive",
+        level: "warning",
+        short: "The measurements do not decide.",
+        full: "The metric may have got worse: its interval is too wide, or the case was not measured.",
+        help: "Measure more replicates (`--replicates`, or `gate --budget 3m`) on a quiet machine, and cure what failed or was skipped.",
+    },
+    Rule {
+        id: "not-comparable",
+        name: "NotComparable",
+        level: "warning",
+        short: "The two sides are not the same thing.",
+        full: "Hardware, a software factor or a unit differs between the baseline and the run, or a side is a look-alike.",
+        help: "Save a baseline on this machine, or allow the difference with `--across` when its effect is the question.",
+    },
+    Rule {
+        id: "missing",
+        name: "Missing",
+        level: "warning",
+        short: "A case vanished.",
+        full: "The baseline has a case, or the policy a target, for which the run has no figure.",
+        help: "Run the case, or save a new baseline if it is gone for good.",
+    },
+    Rule {
+        id: "improved",
+        name: "Improved",
+        level: "note",
+        short: "A benchmark got better.",
+        full: "The metric is better than the baseline by the threshold or more, and its interval agrees.",
+        help: "Nothing needs to be done. A new baseline keeps the gain from getting lost again.",
+    },
+];
+
+/// The whole log.
+pub(super) fn log(result: &ComparisonResult) -> Value {
+    let ended = result.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": driver(REPOSITORY) },
+            "automationDetails": {
+                // What is before the last slash is the category: a later upload of the same one replaces this.
+                "id": format!("rusty-stack-bench/gate/{}", clean(&result.comparison_id).replace('/', "_")),
+            },
+            "invocations": [{ "executionSuccessful": true, "endTimeUtc": ended }],
+            "columnKind": "unicodeCodePoints",
+            "results": results(result),
+            "properties": {
+                "baseline_run_id": result.baseline_run_id,
+                "current_run_id": result.current_run_id,
+                "verdict": result.verdict,
+                "threshold_percent": result.threshold_percent,
+            },
+        }],
+    })
+}
+
+pub(super) fn driver(repository: &str) -> Value {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut driver = json!({ "name": "rusty-stack-bench", "version": version, "semanticVersion": version });
+    if !repository.is_empty() {
+        driver["informationUri"] = repository.into();
+    }
+    driver["rules"] = RULES.iter().map(descriptor).collect();
+    driver
+}
+
+fn descriptor(rule: &Rule) -> Value {
+    let problem = if rule.level == "note" { "recommendation" } else { rule.level };
+    json!({
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": { "text": rule.short },
+        "fullDescription": { "text": rule.full },
+        "help": { "text": rule.help.replace('`', ""), "markdown": rule.help },
+        "defaultConfiguration": { "level": rule.level },
+        "properties": { "tags": ["performance"], "problem.severity": problem },
+    })
+}
+
+fn rule_of(finding: &Finding<'_>) -> &'static str {
+    match (finding.verdict, finding.code) {
+        (Verdict::Regressed, ReasonCode::TargetMissed) => "target-missed",
+        (Verdict::Regressed, _) => "regressed",
+        (Verdict::Inconclusive | Verdict::NotComparable, ReasonCode::Missing) => "missing",
+        (Verdict::Inconclusive, _) => "inconclusive",
+        (Verdict::NotComparable, _) => "not-comparable",
+        (Verdict::Improved | Verdict::Unchanged, _) => "improved",
+    }
+}
+
+fn results(result: &ComparisonResult) -> Vec<Value> {
+    let all = findings(result);
+    let mut seen: HashMap<(&str, String), usize> = HashMap::new();
+    let told = all.iter().filter(|finding| finding.kind() != Kind::Unchanged);
+    told.filter_map(|finding| {
+        let index = RULES.iter().position(|rule| rule.id == rule_of(finding))?;
+        let rule = RULES.get(index)?;
+        let print = fingerprint(finding);
+        let nth = seen.entry((rule.id, print.clone())).or_default();
+        *nth += 1;
+        Some(json!({
+            "ruleId": rule.id,
+            "ruleIndex": index,
+            "level": rule.level,
+            "message": { "text": message(finding) },
+            "locations": [location(finding)],
+            // The first is what code scanning goes by. Without it every result in one line of a file would be one.
+            "partialFingerprints": { "primaryLocationLineHash": format!("{print}:{nth}"), "caseAndMetric/v1": print },
+            "properties": figures(finding),
+        }))
+    })
+    .collect()
+}
+
+fn location(finding: &Finding<'_>) -> Value {
+    let mut location = json!({
+        "physicalLocation": { "artifactLocation": { "uri": POLICY }, "region": { "startLine": 1 } },
+    });
+    if let Some(id) = finding.id {
+        let name = id.as_str().rsplit('/').next().unwrap_or_default();
+        location["logicalLocations"] = json!([{ "name": name, "fullyQualifiedName": id, "kind": "benchmark" }]);
+    }
+    location
+}
+
+fn figures(finding: &Finding<'_>) -> Value {
+    let mut figures = json!({ "verdict": finding.verdict, "reason_code": finding.code });
+    if let Some(row) = finding.row {
+        figures["metric"] = row.metric.as_str().into();
+        figures["unit"] = row.unit.as_str().into();
+        figures["baseline_value"] = row.baseline_value.into();
+        figures["current_value"] = row.current_value.into();
+        figures["difference_percent"] = row.difference_percent.into();
+        figures["confidence_interval"] = json!(row.confidence_interval);
+        figures["threshold_percent"] = row.threshold_percent.into();
+    }
+    figures
+}
+
+/// What SARIF would take for a placeholder or a link is escaped as it asks.
+fn message(finding: &Finding<'_>) -> String {
+    let text = clean(&format!("{}: {}", finding.name(&Shortener::default()), finding.reason));
+    let text = text.replace('{', "{{").replace('}', "}}");
+    if text.contains("](") {
+        return text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+    }
+    text
+}
+
+/// FNV-1a of the case and the metric: the same in every version, which the hashes of the standard library are not.
+fn fingerprint(finding: &Finding<'_>) -> String {
+    let id = finding.id.map_or("", |id| id.as_str());
+    let metric = finding.row.map_or("", |row| row.metric.as_str());
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = id.bytes().chain([0]).chain(metric.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{hash:016x}")
+}

@@ -1,0 +1,176 @@
+//! What rocblas-bench and hipblaslt-bench have in common: lines of names, each followed by lines of values.
+//!
+//! The names are not the same for every function and version, and a row may be shorter than its names. Rate times
+//! time must then be the operations of the product; where it is not, the row was cut or shifted.
+
+use rsb_model::{Dtype, Fields};
+
+use super::sink::{Found, Sink};
+
+/// How a tool names its figures, in lower case.
+#[derive(Clone, Copy)]
+pub(super) struct Tool {
+    pub(super) gflops: &'static str,
+    pub(super) bandwidth: &'static str,
+}
+
+/// How far rate times time may be from the operations, as a fraction: both are rounded in print.
+const ROUNDING: f64 = 0.05;
+
+/// A line of names.
+struct Header<'a> {
+    line: usize,
+    solution: Option<&'a str>,
+    names: Vec<&'a str>,
+    rows: usize,
+}
+
+/// Adds each row of values in `text`.
+pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
+    let mut header: Option<Header<'_>> = None;
+    for (index, line) in text.lines().enumerate() {
+        if let Some(next) = header_of(tool, line, index + 1) {
+            without_rows(header.as_ref(), sink);
+            header = Some(next);
+        } else if let Some(header) = header.as_mut().filter(|_| line.contains(',')) {
+            header.rows += 1;
+            add(tool, header, line, sink);
+        } else if header.as_ref().is_some_and(|header| header.rows > 0) {
+            header = None;
+        }
+    }
+    without_rows(header.as_ref(), sink);
+}
+
+/// The names in `line`, which end with the figures; `[0]` before them is the number of a solution.
+fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
+    let line_names = line.trim();
+    let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((solution, names)) => (Some(solution), names),
+        None => (None, line_names),
+    };
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    let is_header = names.iter().any(|name| name.eq_ignore_ascii_case(tool.gflops));
+    is_header.then_some(Header { line: number, solution, names, rows: 0 })
+}
+
+fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
+    if let Some(header) = header.filter(|header| header.rows == 0) {
+        let problem = format!("line {} names columns, and no values follow: the output was cut off", header.line);
+        sink.unreadable(&format!("line {}", header.line), &problem);
+    }
+}
+
+fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
+    let values: Vec<&str> = line.split(',').map(str::trim).collect();
+    let Some(columns) = aligned(tool, &header.names, &values) else {
+        let (names, values) = (header.names.len(), values.len());
+        let problem = format!("`{}` has {values} values for {names} names", line.trim());
+        return sink.unreadable(&format!("line {} row {}", header.line, header.rows), &problem);
+    };
+    let row = Row { tool, columns };
+    let mut name: Vec<String> = header.solution.map(|number| format!("solution={number}")).into_iter().collect();
+    name.extend(row.shape().map(|(name, value)| format!("{name}={value}")));
+    let is_short = values.len() < header.names.len();
+    sink.put(&name.join(","), row.found(is_short));
+}
+
+/// Each value with its name: parameters count from the left and figures from the right.
+fn aligned<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+    let is_figure = |name: &&str| tool.is_figure(name);
+    let figures = names.iter().rev().take_while(|name| is_figure(name)).count();
+    let (parameters, rest) = (names.len() - figures, values.len().checked_sub(figures)?);
+    if rest == 0 || rest > parameters {
+        return None;
+    }
+    let left = names.iter().zip(values).take(rest);
+    let right = names.iter().skip(parameters).zip(values.iter().skip(rest));
+    Some(left.chain(right).map(|(name, value)| (*name, *value)).collect())
+}
+
+impl Tool {
+    fn is_figure(self, name: &str) -> bool {
+        name.eq_ignore_ascii_case(self.gflops) || name.eq_ignore_ascii_case(self.bandwidth) || is_measured(name)
+    }
+}
+
+/// Further columns that tell what was measured, not what was asked for.
+fn is_measured(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["us", "cpu-gflops", "cpu-us", "atol", "rtol"].contains(&name.as_str()) || name.starts_with("norm_error")
+}
+
+struct Row<'a> {
+    tool: Tool,
+    columns: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Row<'a> {
+    /// What was asked for.
+    fn shape(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.columns.iter().copied().filter(|(name, _)| !self.tool.is_figure(name))
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.columns.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    fn number(&self, name: &str) -> Result<Option<f64>, String> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| format!("`{name}` is `{text}`, not a number"))
+    }
+
+    fn found(&self, is_short: bool) -> Result<Found, String> {
+        let time_us = self.number("us")?.ok_or("it has no `us`")?;
+        let gflops = self.number(self.tool.gflops)?.ok_or("it has no rate")?;
+        self.check(gflops * time_us * 1e3, is_short)?;
+        let mut fields = self.parameters()?;
+        fields.set("time_us", time_us);
+        // A function without arithmetic, or with too little to show, has a rate of zero in print.
+        for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", self.number(self.tool.bandwidth)?)] {
+            if let Some(value) = value.filter(|value| *value != 0.0) {
+                fields.set(field, value);
+            }
+        }
+        Ok(Found::of(fields))
+    }
+
+    fn parameters(&self) -> Result<Fields, String> {
+        let mut fields = Fields::new();
+        for (name, field) in [("m", "m"), ("n", "n"), ("k", "k"), ("batch_count", "batch_size")] {
+            if let Some(value) = self.number(name)? {
+                fields.set(field, value);
+            }
+        }
+        if let (Some(a), Some(b)) = (self.text("transA"), self.text("transB")) {
+            fields.set("transpose", format!("{a}{b}").to_ascii_lowercase());
+        }
+        let dtype = self.text("d_type").or_else(|| self.text("a_type"));
+        if let Some(dtype) = dtype.and_then(|text| text.trim_end_matches("_r").parse::<Dtype>().ok()) {
+            fields.set("dtype", dtype.as_str());
+        }
+        Ok(fields)
+    }
+
+    /// Whether `operations`, from the figures, are those of the matrix product (or four times as many: complex).
+    fn check(&self, operations: f64, is_short: bool) -> Result<(), String> {
+        let is_product = ["transA", "transB", "m", "n", "k"].iter().all(|name| self.text(name).is_some())
+            && self.text("uplo").is_none()
+            && self.text("grouped_gemm").is_none_or(|grouped| grouped == "0");
+        if !is_product {
+            let problem = || "it has fewer values than names, and nothing to check them with".to_owned();
+            return if is_short { Err(problem()) } else { Ok(()) };
+        }
+        let mut expected = 2.0 * self.number("batch_count")?.unwrap_or(1.0);
+        for name in ["m", "n", "k"] {
+            expected *= self.number(name)?.unwrap_or(f64::NAN);
+        }
+        let agrees = |factor: f64| (operations / (factor * expected) - 1.0).abs() <= ROUNDING;
+        if agrees(1.0) || agrees(4.0) {
+            return Ok(());
+        }
+        Err(format!(
+            "rate and time are {operations:.3e} operations, and the product has {expected:.3e}: the row was cut"
+        ))
+    }
+}

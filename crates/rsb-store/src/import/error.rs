@@ -1,0 +1,114 @@
+//! Why an output of another tool cannot be read. The text is whole: file, place, cause and cure.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Format;
+
+/// A name that no importer has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no format that can be imported; the known ones are {}", known())]
+pub struct UnknownFormat {
+    pub(super) text: String,
+}
+
+/// Why an output cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The system does not give it.
+    #[error("cannot read `{}`: {source}; check the path and that it may be read", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is nothing in it.
+    #[error("`{}` is empty; run the tool again and keep what it writes", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No tool is known to write such a file.
+    #[error(
+        "`{}` is the output of no known tool{}; name the tool with --format: {}",
+        path.display(), cut_off(syntax.as_deref()), known()
+    )]
+    Undetected {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it as JSON, where it begins like JSON.
+        syntax: Option<String>,
+    },
+    /// It is not JSON, or was cut off.
+    #[error("`{}`, line {line}, column {column}: {problem} in the output of {format}; {cure}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// What it was read as.
+        format: Format,
+        /// From 1; 0 when it is empty.
+        line: usize,
+        /// From 1; 0 at the start of a line.
+        column: usize,
+        /// What is wrong there.
+        problem: String,
+        /// What the reader can do about it.
+        cure: &'static str,
+    },
+    /// It is not what the tool writes.
+    #[error("`{}` is no output of {format}: {problem}; name the right tool with --format, or run it again", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// What it was read as.
+        format: Format,
+        /// What is missing or wrong.
+        problem: String,
+    },
+}
+
+fn known() -> String {
+    Format::ALL.map(Format::as_str).join(", ")
+}
+
+fn cut_off(syntax: Option<&str>) -> String {
+    syntax.map(|syntax| format!(" ({syntax})")).unwrap_or_default()
+}
+
+/// What an importer finds wrong with a whole file, before the file is named.
+#[derive(Debug)]
+pub(super) enum Problem {
+    Syntax(serde_json::Error),
+    Shape(String),
+}
+
+impl Problem {
+    pub(super) fn shape(problem: impl Into<String>) -> Self {
+        Self::Shape(problem.into())
+    }
+
+    pub(super) fn at(self, path: &Path, format: Format) -> ImportError {
+        match self {
+            Self::Shape(problem) => ImportError::Shape { path: path.to_owned(), format, problem },
+            Self::Syntax(error) => ImportError::Syntax {
+                path: path.to_owned(),
+                format,
+                line: error.line(),
+                column: error.column(),
+                problem: without_place(&error),
+                cure: if error.is_eof() {
+                    "the file was cut off: restore it from a copy, or run the tool again"
+                } else {
+                    "correct the file (JSON has no NaN and no infinity), or run the tool again"
+                },
+            },
+        }
+    }
+}
+
+/// The text of `error` without the place, which is told apart.
+fn without_place(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned()
+}

@@ -1,0 +1,185 @@
+//! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are samples of one case.
+
+use rsb_model::Fields;
+use serde_json::Value;
+
+use super::Input;
+use super::error::Problem;
+use super::json;
+use super::sink::{Found, SECOND, Sink, median};
+
+/// How aggregates are called; older versions say so only at the end of the name.
+const AGGREGATES: [&str; 9] = ["mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max", "statistics"];
+
+/// Every entry that has one name, in the order of the file.
+struct Group<'a> {
+    name: &'a str,
+    repetitions: Vec<&'a Value>,
+    aggregates: Vec<(&'a str, &'a Value)>,
+}
+
+/// Adds each benchmark.
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    let document = json::document(input.text)?;
+    let entries = json::list(&document, "benchmarks")?;
+    let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
+    sink.dated(json::text(context, "date"));
+    if json::text(context, "library_build_type") == Some("debug") {
+        sink.note("Google Benchmark itself was built without optimisation: its times are too long".to_owned());
+    }
+    for group in grouped(entries) {
+        match told(&group) {
+            Some(Told::Failed(why)) => sink.failed(group.name, why),
+            Some(Told::Skipped(why)) => sink.skipped(group.name, why),
+            None => sink.put(group.name, figures(&group)),
+        }
+    }
+    Ok(())
+}
+
+fn grouped(entries: &[Value]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for entry in entries {
+        let full = json::text(entry, "name").unwrap_or_default();
+        let aggregate = aggregate_of(entry, full);
+        let short = aggregate.and_then(|kind| full.strip_suffix(kind)?.strip_suffix('_')).unwrap_or(full);
+        let name = json::text(entry, "run_name").unwrap_or(short);
+        let place = *places.entry(name).or_insert_with(|| {
+            groups.push(Group { name, repetitions: Vec::new(), aggregates: Vec::new() });
+            groups.len() - 1
+        });
+        let Some(group) = groups.get_mut(place) else { continue };
+        match aggregate {
+            Some(kind) => group.aggregates.push((kind, entry)),
+            None => group.repetitions.push(entry),
+        }
+    }
+    groups
+}
+
+fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
+    match json::text(entry, "run_type") {
+        Some("aggregate") => Some(json::text(entry, "aggregate_name").unwrap_or("unknown")),
+        Some(_) => None,
+        None => name.rsplit_once('_').map(|(_, end)| end).filter(|end| AGGREGATES.contains(end)),
+    }
+}
+
+/// What the tool says in place of figures.
+enum Told<'a> {
+    Failed(&'a str),
+    Skipped(&'a str),
+}
+
+fn told<'a>(group: &Group<'a>) -> Option<Told<'a>> {
+    let is_set = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_bool) == Some(true);
+    group.repetitions.iter().find_map(|entry| {
+        if is_set(entry, "error_occurred") {
+            return Some(Told::Failed(json::text(entry, "error_message").unwrap_or("no message")));
+        }
+        is_set(entry, "skipped").then(|| Told::Skipped(json::text(entry, "skip_message").unwrap_or("no message")))
+    })
+}
+
+fn figures(group: &Group<'_>) -> Result<Found, String> {
+    if group.repetitions.is_empty() {
+        return aggregated(group);
+    }
+    let mut found = Found::default();
+    for entry in &group.repetitions {
+        let iterations = json::count(entry, "iterations")?.ok_or("it has no `iterations`")?;
+        let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
+        found.samples.push(iterations, time_ns * iterations as f64);
+    }
+    found.fields = rates(&group.repetitions)?;
+    if let Some(threads) = group.repetitions.first().and_then(|entry| entry.get("threads")) {
+        found.fields.set("threads", threads.clone());
+    }
+    Ok(found)
+}
+
+/// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them, else the mean.
+fn aggregated(group: &Group<'_>) -> Result<Found, String> {
+    let of = |kind: &str| group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry);
+    let (kind, entry) = ["median", "mean"]
+        .into_iter()
+        .find_map(|kind| Some((kind, of(kind)?)))
+        .ok_or("it has neither repetitions nor a median or mean")?;
+    let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
+    let mut fields = rates(&[entry])?;
+    fields.set("time_ms", time_ns / 1e6);
+    let mut found = Found::of(fields);
+    found.note("estimator", kind);
+    Ok(found)
+}
+
+/// The median of each rate that every entry has.
+fn rates(entries: &[&Value]) -> Result<Fields, String> {
+    let mut fields = Fields::new();
+    let named =
+        [("bytes_per_second", "bandwidth_gb_s", 1e9), ("items_per_second", "throughput_samples_per_second", 1.0)];
+    for (key, field, divisor) in named {
+        let values: Vec<Option<f64>> =
+            entries.iter().map(|entry| json::number(entry, key)).collect::<Result<_, _>>()?;
+        if let Some(mut values) = values.into_iter().collect::<Option<Vec<f64>>>() {
+            fields.set(field, median(&mut values) / divisor);
+        }
+    }
+    Ok(fields)
+}
+
+/// Nanoseconds in the unit of `entry`.
+fn nanoseconds(entry: &Value) -> Result<f64, String> {
+    match entry.get("time_unit").map(|unit| unit.as_str().unwrap_or_default()) {
+        None | Some("ns") => Ok(1.0),
+        Some("us") => Ok(1e3),
+        Some("ms") => Ok(1e6),
+        Some("s") => Ok(SECOND),
+        Some(other) => Err(format!("`time_unit` is `{other}`, not ns, us, ms or s")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Outcome;
+
+    use crate::import::Format;
+    use crate::import::mutations::{read, sample};
+
+    #[test]
+    fn repetitions_are_samples_and_every_unit_is_read() {
+        let run = read(Format::GoogleBenchmark, sample(Format::GoogleBenchmark)).unwrap();
+        let [copy, sort] = &run.benchmarks[..] else { panic!("{run:?}") };
+        assert_eq!(copy.benchmark_id.as_str(), "cpu_performance/google-benchmark/BM_Copy/1024");
+        assert_eq!(copy.samples[0].iters, [1000, 1000]);
+        assert_eq!(copy.samples[0].per_iteration().unwrap(), [50_000.0, 52_000.0]);
+        assert_eq!(copy.fields().unwrap().number("bandwidth_gb_s"), Some(21.0));
+        assert_eq!(sort.fields().unwrap().number("time_ms"), Some(3.0));
+        assert_eq!(sort.metadata["estimator"], "median");
+        for (unit, expected) in [("ns", 2.0), ("us", 2e3), ("ms", 2e6), ("s", 2e9)] {
+            let text = format!(
+                r#"{{"context":{{}},"benchmarks":[{{"name":"a","iterations":1,"real_time":2,"time_unit":"{unit}"}}]}}"#
+            );
+            let run = read(Format::GoogleBenchmark, &text).unwrap();
+            assert_eq!(run.benchmarks[0].samples[0].times_ns, [expected]);
+        }
+    }
+
+    #[test]
+    fn errors_skips_and_foreign_units_cost_their_own_case() {
+        let text = r#"{"context": {}, "benchmarks": [
+            {"name": "a", "run_type": "iteration", "error_occurred": true, "error_message": "no file", "iterations": 0},
+            {"name": "b", "run_type": "iteration", "skipped": true, "skip_message": "no GPU", "iterations": 0},
+            {"name": "c", "iterations": 1, "real_time": 2, "time_unit": "h"},
+            {"name": "d", "iterations": 1, "real_time": -2},
+            {"name": "e_mean", "real_time": 2, "time_unit": "ms"}, {"name": "e_stddev", "real_time": 0},
+            {"name": "f_BigO", "real_coefficient": 2}]}"#;
+        let run = read(Format::GoogleBenchmark, text).unwrap();
+        let outcomes: Vec<Outcome> = run.benchmarks.iter().map(|case| case.outcome).collect();
+        let (failed, skipped, measured) = (Outcome::Failed, Outcome::Skipped, Outcome::Measured);
+        assert_eq!(outcomes, [failed, skipped, failed, failed, measured, failed]);
+        assert_eq!(run.benchmarks[0].reason.as_ref().unwrap().why, "no file");
+        assert_eq!(run.benchmarks[4].fields().unwrap().number("time_ms"), Some(2.0));
+    }
+}

@@ -1,0 +1,83 @@
+//! `hyperfine --export-json`: the wall time of each run of each command, in seconds.
+
+use rsb_model::Fields;
+use serde_json::Value;
+
+use super::Input;
+use super::error::Problem;
+use super::json;
+use super::sink::{Found, Sink};
+
+/// Adds each command.
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    let document = json::document(input.text)?;
+    for result in json::list(&document, "results")? {
+        let name = json::text(result, "command").unwrap_or_default();
+        if was_killed(result) {
+            sink.failed(name, "a run of the command was ended by a signal, so its time is not that of the command");
+        } else {
+            sink.put(name, command(result));
+        }
+    }
+    Ok(())
+}
+
+/// An exit code of null: the command did not exit by itself.
+fn was_killed(result: &Value) -> bool {
+    result.get("exit_codes").and_then(Value::as_array).is_some_and(|codes| codes.iter().any(Value::is_null))
+}
+
+fn command(result: &Value) -> Result<Found, String> {
+    let mut found = match json::numbers(result, "times")? {
+        Some(times) if !times.is_empty() => Found::of_samples(1, &times),
+        _ => Found::of(Fields::new().with("time_ms", json::needed(result, "median")? * 1e3)),
+    };
+    if let Some(peak) = json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max)) {
+        // Zero is what hyperfine writes where the system does not tell.
+        if peak != 0.0 {
+            found.fields.set("memory_used_mb", peak / 1e6);
+        }
+    }
+    let failures = result
+        .get("exit_codes")
+        .and_then(Value::as_array)
+        .map_or(0, |codes| codes.iter().filter(|code| code.as_i64() != Some(0)).count());
+    if failures > 0 {
+        found.note("runs_with_nonzero_exit", failures);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Outcome;
+
+    use crate::import::Format;
+    use crate::import::mutations::{read, sample};
+
+    #[test]
+    fn seconds_become_nanoseconds() {
+        let run = read(Format::Hyperfine, sample(Format::Hyperfine)).unwrap();
+        let [sleep, list] = &run.benchmarks[..] else { panic!("{run:?}") };
+        assert_eq!(sleep.benchmark_id.as_str(), "cpu_performance/hyperfine/sleep 0.02");
+        let times = sleep.samples[0].per_iteration().unwrap();
+        assert!(times.iter().zip([21e6, 22e6, 23e6]).all(|(time, expected)| (time / expected - 1.0).abs() < 1e-12));
+        assert!((sleep.fields().unwrap().number("time_ms").unwrap() - 22.0).abs() < 1e-9);
+        assert_eq!(sleep.fields().unwrap().number("memory_used_mb"), Some(2.5));
+        assert!(list.samples.is_empty());
+        assert_eq!(list.fields().unwrap().number("time_ms"), Some(1.5));
+    }
+
+    #[test]
+    fn a_killed_command_and_a_broken_time_cost_their_own_case() {
+        let text = r#"{"results": [
+            {"command": "a", "times": [0.1], "exit_codes": [null]}, {"command": "b", "times": [0.1, -0.2]},
+            {"command": "c", "times": ["x"]}, {"command": "d"}, 7,
+            {"command": "e", "times": [0.1], "exit_codes": [1]}, {"command": "e", "times": [0.2]}]}"#;
+        let run = read(Format::Hyperfine, text).unwrap();
+        let failed = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).count();
+        assert_eq!((failed, run.benchmarks.len()), (5, 7));
+        assert_eq!(run.benchmarks[5].metadata["runs_with_nonzero_exit"], 1);
+        assert_eq!(run.benchmarks[6].benchmark_id.as_str(), "cpu_performance/hyperfine/e#2");
+    }
+}

@@ -1,0 +1,71 @@
+//! Small helpers for documents whose fields may be missing, of another type, or null.
+
+use serde_json::Value;
+
+use super::error::Problem;
+
+/// Every document in `text`: one, or several after each other where a tool appends to its file.
+pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
+    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(Problem::Syntax)
+}
+
+/// The one document in `text`.
+pub(super) fn document(text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text).map_err(Problem::Syntax)
+}
+
+/// The list `key` of `document`.
+pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Problem> {
+    let list = document.get(key).and_then(Value::as_array).map(Vec::as_slice);
+    list.ok_or_else(|| Problem::shape(format!("it has no list `{key}`")))
+}
+
+/// The number `key`; `Ok(None)` where it is absent or null.
+pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String> {
+    match document.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_f64().map(Some).ok_or_else(|| format!("`{key}` is {value}, not a number")),
+    }
+}
+
+/// As [`number`], where the case means nothing without it.
+pub(super) fn needed(document: &Value, key: &str) -> Result<f64, String> {
+    number(document, key)?.ok_or_else(|| format!("it has no `{key}`"))
+}
+
+/// The count `key`, at least one; `None` where it is absent or null.
+pub(super) fn count(document: &Value, key: &str) -> Result<Option<u64>, String> {
+    let Some(number) = number(document, key)? else { return Ok(None) };
+    if (1.0..=1e18).contains(&number) && number.fract() == 0.0 {
+        Ok(Some(number as u64))
+    } else {
+        Err(format!("`{key}` is {number}, not a count"))
+    }
+}
+
+/// The text `key`, unless it is empty.
+pub(super) fn text<'a>(document: &'a Value, key: &str) -> Option<&'a str> {
+    document.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// Every number of the list `key`; `Ok(None)` where it is absent or null.
+pub(super) fn numbers(document: &Value, key: &str) -> Result<Option<Vec<f64>>, String> {
+    match document.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(values)) => {
+            let each = |value: &Value| value.as_f64().ok_or_else(|| format!("`{key}` holds {value}"));
+            values.iter().map(each).collect::<Result<_, _>>().map(Some)
+        }
+        Some(value) => Err(format!("`{key}` is {value}, not a list")),
+    }
+}
+
+/// Where a text that begins like JSON stops being JSON.
+pub(super) fn cut_off(text: &str) -> Option<String> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let error = serde_json::from_str::<Value>(text).err()?;
+    let cause = if error.is_eof() { "it was cut off" } else { "it is not valid JSON" };
+    Some(format!("line {}: {cause}", error.line()))
+}

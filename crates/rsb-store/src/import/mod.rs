@@ -1,0 +1,257 @@
+//! Outputs of other benchmarking tools as runs, so that the gate can judge them.
+//!
+//! The machine is unknown: these tools do not record it as this project does. What a tool left out stays out, a figure
+//! that no clock can give costs its own case, and units are converted where they are read, never guessed later.
+
+mod blas;
+mod error;
+mod google_benchmark;
+mod hipblaslt_bench;
+mod hyperfine;
+mod json;
+mod nccl_tests;
+mod nvbandwidth;
+mod nvbench;
+mod pytest_benchmark;
+mod rocblas_bench;
+mod sink;
+mod vllm;
+
+#[cfg(test)]
+mod mutations;
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use rsb_model::{BenchmarkType, Run, Timestamp};
+use serde_json::Value;
+
+use error::Problem;
+pub use error::{ImportError, UnknownFormat};
+use sink::Sink;
+
+/// A tool whose output can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// JSON of `nvbench --json` or `--jsonbin`, schema 1.
+    Nvbench,
+    /// JSON of Google Benchmark, `--benchmark_format=json`.
+    GoogleBenchmark,
+    /// JSON of `hyperfine --export-json`.
+    Hyperfine,
+    /// JSON of `pytest --benchmark-json`.
+    PytestBenchmark,
+    /// What `rocblas-bench` prints.
+    RocblasBench,
+    /// What `hipblaslt-bench` prints.
+    HipblasltBench,
+    /// What nccl-tests and rccl-tests print.
+    NcclTests,
+    /// What `nvbandwidth` prints.
+    Nvbandwidth,
+    /// JSON of `vllm bench serve --save-result`.
+    Vllm,
+}
+
+impl Format {
+    /// Every format, in the order in which they are tried.
+    pub const ALL: [Self; 9] = [
+        Self::Nvbench,
+        Self::GoogleBenchmark,
+        Self::Hyperfine,
+        Self::PytestBenchmark,
+        Self::RocblasBench,
+        Self::HipblasltBench,
+        Self::NcclTests,
+        Self::Nvbandwidth,
+        Self::Vllm,
+    ];
+
+    /// The name used on the command line and in case ids.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nvbench => "nvbench",
+            Self::GoogleBenchmark => "google-benchmark",
+            Self::Hyperfine => "hyperfine",
+            Self::PytestBenchmark => "pytest-benchmark",
+            Self::RocblasBench => "rocblas-bench",
+            Self::HipblasltBench => "hipblaslt-bench",
+            Self::NcclTests => "nccl-tests",
+            Self::Nvbandwidth => "nvbandwidth",
+            Self::Vllm => "vllm",
+        }
+    }
+
+    /// The kind under which its cases are counted.
+    pub const fn benchmark_type(self) -> BenchmarkType {
+        match self {
+            Self::Vllm => BenchmarkType::ComponentSpecific,
+            Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark => BenchmarkType::CpuPerformance,
+            Self::Nvbench | Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::Nvbandwidth => {
+                BenchmarkType::GpuPerformance
+            }
+        }
+    }
+
+    /// Whether a document of this tool looks like `document`.
+    fn claims(self, document: &Value) -> bool {
+        let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
+        match self {
+            Self::Nvbench => has(&["meta", "devices", "benchmarks"]),
+            Self::GoogleBenchmark => has(&["context", "benchmarks"]),
+            Self::Hyperfine => document.pointer("/results/0/command").is_some(),
+            Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
+            Self::Vllm => has(&["num_prompts", "completed", "duration"]),
+            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::Nvbandwidth => false,
+        }
+    }
+
+    /// Words that all stand in what this tool prints.
+    const fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::RocblasBench => &["rocblas-Gflops"],
+            Self::HipblasltBench => &["hipblaslt-Gflops"],
+            Self::NcclTests => &["algbw", "busbw"],
+            Self::Nvbandwidth => &["Running ", "(row)", "(column)"],
+            Self::Nvbench | Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark | Self::Vllm => &[],
+        }
+    }
+
+    /// Adds what `input` holds to `sink`.
+    fn read(self, input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+        match self {
+            Self::Nvbench => nvbench::read(input, sink)?,
+            Self::GoogleBenchmark => google_benchmark::read(input, sink)?,
+            Self::Hyperfine => hyperfine::read(input, sink)?,
+            Self::PytestBenchmark => pytest_benchmark::read(input, sink)?,
+            Self::RocblasBench => rocblas_bench::read(input, sink),
+            Self::HipblasltBench => hipblaslt_bench::read(input, sink),
+            Self::NcclTests => nccl_tests::read(input, sink),
+            Self::Nvbandwidth => nvbandwidth::read(input, sink),
+            Self::Vllm => vllm::read(input, sink)?,
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|format| format.as_str() == text);
+        found.ok_or_else(|| UnknownFormat { text: text.to_owned() })
+    }
+}
+
+/// What a tool wrote, and where: some tools keep samples in files beside it.
+struct Input<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+/// The tool that wrote `text`, by what it holds; where that does not tell (a document that was cut off), by the name
+/// of a tool in the name of the file.
+pub fn detect(path: &Path, text: &str) -> Option<Format> {
+    let document = json::documents(text).ok().and_then(|documents| documents.into_iter().next());
+    let by_content = Format::ALL.into_iter().find(|format| match &document {
+        Some(document) => format.claims(document),
+        None => !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark)),
+    });
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase().replace('_', "-"));
+    let by_name = || name.and_then(|name| Format::ALL.into_iter().find(|format| name.contains(format.as_str())));
+    by_content.or_else(by_name)
+}
+
+/// The run in `path`, written by the tool `format`, or by the one that [`detect`] finds.
+///
+/// # Errors
+/// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes. Never because of one
+/// case in it: that is a failed case among the others.
+pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
+    let io = |source| ImportError::Io { path: path.to_owned(), source };
+    let bytes = fs::read(path).map_err(io)?;
+    let written = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let written = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    import_text(path, &String::from_utf8_lossy(&bytes), format, written)
+}
+
+/// As [`import`], of a text that was `written` at `path`.
+fn import_text(path: &Path, text: &str, format: Option<Format>, written: Timestamp) -> Result<Run, ImportError> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Err(ImportError::Empty { path: path.to_owned() });
+    }
+    let Some(format) = format.or_else(|| detect(path, text)) else {
+        return Err(ImportError::Undetected { path: path.to_owned(), syntax: json::cut_off(text) });
+    };
+    let mut sink = Sink::new(format, path, written);
+    format.read(&Input { path, text }, &mut sink).map_err(|problem| problem.at(path, format))?;
+    let run = sink.finish();
+    if run.benchmarks.is_empty() {
+        return Err(Problem::shape("it holds no result").at(path, format));
+    }
+    Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_a_round_trip_and_unknown_ones_list_the_known() {
+        for format in Format::ALL {
+            assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
+        }
+        let error = "jmh".parse::<Format>().unwrap_err().to_string();
+        assert!(error.contains("`jmh`") && Format::ALL.iter().all(|format| error.contains(format.as_str())), "{error}");
+    }
+
+    #[test]
+    fn every_format_is_found_by_its_content() {
+        for (format, text) in mutations::SAMPLES {
+            assert_eq!(detect(Path::new("out.txt"), text), Some(*format));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_an_output_is_refused_with_the_file_and_a_cure() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text, parts) in [
+            ("empty.json", "", &["empty", "again"][..]),
+            ("blank.txt", " \n\t ", &["empty", "again"]),
+            ("any.txt", "hello", &["nvbench", "vllm", "--format"]),
+            ("cut.json", "{\n\"results\": [", &["line 2", "cut off", "hyperfine"]),
+            ("hyperfine.json", "{\n\"results\": [", &["hyperfine", "line 2", "cut off"]),
+            ("vllm.json", "{\n\"duration\": NaN}", &["vllm", "line 2", "no NaN"]),
+            ("nvbench.json", "{\"meta\": {}}", &["nvbench", "benchmarks"]),
+            ("nccl-tests.log", "nothing to see", &["nccl-tests", "no result"]),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            let error = import(&path, None).unwrap_err().to_string();
+            for part in parts.iter().chain(&[name]) {
+                assert!(error.contains(part), "`{error}` lacks `{part}`");
+            }
+        }
+        let missing = import(Path::new("/nowhere/x.json"), None).unwrap_err().to_string();
+        assert!(missing.contains("/nowhere/x.json") && missing.contains("check the path"), "{missing}");
+    }
+
+    #[test]
+    fn a_format_that_is_not_the_files_is_an_error() {
+        for (own, text) in mutations::SAMPLES {
+            for other in Format::ALL.into_iter().filter(|other| other != own) {
+                let read = import_text(Path::new("f"), text, Some(other), Timestamp::UNIX_EPOCH);
+                let measured = read.as_ref().map_or(0, |run| run.counts().measured);
+                assert_eq!(measured, 0, "{own} read as {other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! nvbench's JSON, schema 1: seconds by the device's clock, cold cache; samples lie in a binary file beside it where
+//! `--jsonbin` was given.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use rsb_model::Fields;
+use serde_json::Value;
+
+use super::Input;
+use super::error::Problem;
+use super::json;
+use super::sink::{Found, Sink};
+
+/// Bytes of one sample: a little-endian float.
+const SAMPLE_BYTES: usize = 4;
+
+/// Adds each state of each benchmark.
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    let document = json::document(input.text)?;
+    let benchmarks = json::list(&document, "benchmarks")?;
+    if let Some(major) = document.pointer("/meta/version/json/major").filter(|major| major.as_u64() != Some(1)) {
+        return Err(Problem::shape(format!("its schema is version {major}, and only version 1 is known")));
+    }
+    let devices = document.get("devices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let source = Source { path: input.path, devices };
+    for benchmark in benchmarks {
+        let name = json::text(benchmark, "name").unwrap_or("unnamed");
+        match json::list(benchmark, "states") {
+            Ok(states) => states.iter().for_each(|state| add(&source, sink, name, state)),
+            Err(_) => sink.unreadable(name, "it has no list `states`"),
+        }
+    }
+    Ok(())
+}
+
+/// Where the document lies, and the cards it names.
+struct Source<'a> {
+    path: &'a Path,
+    devices: &'a [Value],
+}
+
+fn add(source: &Source<'_>, sink: &mut Sink, benchmark: &str, state: &Value) {
+    let name = format!("{benchmark}/{}", json::text(state, "name").unwrap_or("unnamed").replace(' ', ","));
+    if state.get("is_skipped").and_then(Value::as_bool) == Some(true) {
+        sink.skipped(&name, json::text(state, "skip_reason").unwrap_or("no reason given"));
+    } else {
+        sink.put(&name, figures(source, state));
+    }
+}
+
+fn figures(source: &Source<'_>, state: &Value) -> Result<Found, String> {
+    let summaries = Summaries(state.get("summaries").and_then(Value::as_array).ok_or("it has no `summaries`")?);
+    let mut found = match samples(source.path, &summaries) {
+        Ok(Some(seconds)) => Found::of_samples(1, &seconds),
+        Ok(None) => Found::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3)),
+        Err(problem) => {
+            let mut found = Found::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
+            found.note("samples_left_out", problem);
+            found
+        }
+    };
+    let scaled = [
+        ("nv/cold/bw/global/bytes_per_second", "bandwidth_gb_s", 1e-9),
+        ("nv/cold/bw/item_rate", "throughput_samples_per_second", 1.0),
+        ("nv/cold/time/gpu/stdev/relative", "std_dev", 1.0),
+        ("nv/cold/sample_size", "num_runs", 1.0),
+    ];
+    for (tag, field, factor) in scaled {
+        if let Some(value) = summaries.number(tag)? {
+            found.fields.set(field, value * factor);
+        }
+    }
+    // Without flushed caches it is another measurement, so it is kept but not compared.
+    if let Some(batch) = summaries.number("nv/batch/time/gpu/mean")? {
+        found.note("batch_time_ms", batch * 1e3);
+    }
+    let own = state.get("device").filter(|device| device.is_u64());
+    let device = source.devices.iter().find(|device| own.is_some() && device.get("id") == own);
+    if let Some(name) = device.and_then(|device| json::text(device, "name")) {
+        found.note("device", name);
+    }
+    Ok(found)
+}
+
+/// Seconds of one execution: by the device's clock, or the host's for a benchmark that has no device.
+fn mean(summaries: &Summaries<'_>) -> Result<f64, String> {
+    for tag in ["nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean", "nv/cpu_only/time/cpu/mean"] {
+        if let Some(seconds) = summaries.number(tag)? {
+            return Ok(seconds);
+        }
+    }
+    Err("it has no mean time".to_owned())
+}
+
+/// The summaries of a state, found by tag. nvbench writes 64-bit numbers as text.
+struct Summaries<'a>(&'a [Value]);
+
+impl Summaries<'_> {
+    fn value(&self, tag: &str, name: &str) -> Option<&Value> {
+        let summary = self.0.iter().find(|summary| json::text(summary, "tag") == Some(tag))?;
+        let data = summary.get("data")?.as_array()?;
+        data.iter().find(|datum| json::text(datum, "name") == Some(name))?.get("value")
+    }
+
+    fn number(&self, tag: &str) -> Result<Option<f64>, String> {
+        let Some(value) = self.value(tag, "value").filter(|value| !value.is_null()) else { return Ok(None) };
+        let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        number.map(Some).ok_or_else(|| format!("`{tag}` is {value}, not a number"))
+    }
+}
+
+/// The samples in seconds, or why the file that holds them cannot be used.
+fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>>, String> {
+    const TAG: &str = "nv/json/bin:nv/cold/sample_times";
+    let Some(name) = summaries.value(TAG, "filename").and_then(Value::as_str) else { return Ok(None) };
+    // A document from elsewhere may name only what lies beside it.
+    let named = Path::new(name);
+    if !named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Err(format!("`{name}` does not lie beside the document"));
+    }
+    let folder = document.parent().unwrap_or(Path::new(""));
+    let beside = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join(named));
+    let path = beside.into_iter().find(|path| path.is_file()).ok_or_else(|| format!("`{name}` is not there"))?;
+    let bytes = fs::read(&path).map_err(|error| format!("`{name}`: {error}"))?;
+    let size = summaries.value(TAG, "size").and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
+    let (floats, rest) = bytes.as_chunks::<SAMPLE_BYTES>();
+    if floats.is_empty() || !rest.is_empty() || size != Some(floats.len() as u64) {
+        return Err(format!("`{name}` does not hold the samples that the document announces: it was cut off"));
+    }
+    Ok(Some(floats.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rsb_model::{BenchmarkType, Outcome};
+
+    use crate::import::mutations::{read, sample};
+    use crate::import::{Format, import};
+
+    #[test]
+    fn seconds_become_milliseconds_and_skips_stay_skips() {
+        let run = read(Format::Nvbench, sample(Format::Nvbench)).unwrap();
+        let [copy, skipped] = &run.benchmarks[..] else { panic!("{run:?}") };
+        assert_eq!(copy.benchmark_id.as_str(), "gpu_performance/nvbench/copy/Device=0,Size=2^20");
+        assert_eq!(copy.benchmark_type, BenchmarkType::GpuPerformance);
+        let fields = copy.fields().unwrap();
+        assert_eq!((fields.number("time_ms"), fields.number("bandwidth_gb_s")), (Some(0.25), Some(82.0)));
+        assert_eq!((fields.number("num_runs"), fields.number("std_dev")), (Some(78.0), Some(0.01)));
+        assert_eq!(copy.metadata["device"], "Card");
+        assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` is not there");
+        assert_eq!(skipped.outcome, Outcome::Skipped);
+        assert_eq!(skipped.reason.as_ref().unwrap().why, "not a conversion");
+    }
+
+    #[test]
+    fn samples_beside_the_document_are_read_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let document = folder.path().join("out.json");
+        let bytes: Vec<u8> = [0.001_f32, 0.002, 0.004].iter().flat_map(|time| time.to_le_bytes()).collect();
+        fs::create_dir(folder.path().join("out.json-bin")).unwrap();
+        let side = folder.path().join("out.json-bin/0.bin");
+        fs::write(&document, sample(Format::Nvbench)).unwrap();
+        fs::write(&side, &bytes).unwrap();
+        let case = &import(&document, None).unwrap().benchmarks[0];
+        let times = case.samples[0].per_iteration().unwrap();
+        assert!(times.iter().zip([1e6, 2e6, 4e6]).all(|(time, expected)| (time / expected - 1.0).abs() < 1e-6));
+        fs::write(&side, &bytes[..9]).unwrap();
+        let case = &import(&document, None).unwrap().benchmarks[0];
+        assert!(case.samples.is_empty() && case.metadata["samples_left_out"].as_str().unwrap().contains("cut off"));
+        fs::write(&document, sample(Format::Nvbench).replace("out.json-bin/0", "/etc/0")).unwrap();
+        let case = &import(&document, None).unwrap().benchmarks[0];
+        assert!(case.metadata["samples_left_out"].as_str().unwrap().contains("beside"));
+    }
+
+    #[test]
+    fn another_schema_is_refused() {
+        let newer = sample(Format::Nvbench).replace("\"major\": 1", "\"major\": 2");
+        let error = read(Format::Nvbench, &newer).unwrap_err().to_string();
+        assert!(error.contains("version 2") && error.contains("only version 1"), "{error}");
+    }
+}

@@ -1,0 +1,187 @@
+//! Where importers put what they find: one run, with stable and unique ids, and no figure that cannot be.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rsb_model::field::FieldRole;
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{
+    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Outcome, Reason, Run, RunId, Samples, Timestamp,
+};
+use serde_json::{Map, Value};
+
+use super::Format;
+use crate::read::UNREADABLE;
+
+/// Nanoseconds in a second.
+pub(super) const SECOND: f64 = 1e9;
+
+/// What was found of one case.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Figures and parameters.
+    pub(super) fields: Fields,
+    /// Samples, where the tool keeps them.
+    pub(super) samples: Samples,
+    /// What has no field.
+    pub(super) metadata: Map<String, Value>,
+}
+
+impl Found {
+    pub(super) fn of(fields: Fields) -> Self {
+        Self { fields, ..Self::default() }
+    }
+
+    /// Samples of `iters` iterations each that took `seconds` for one iteration, kept in nanoseconds.
+    pub(super) fn of_samples(iters: u64, seconds: &[f64]) -> Self {
+        let mut samples = Samples::new(0);
+        for time in seconds {
+            samples.push(iters, time * SECOND * iters as f64);
+        }
+        Self { samples, ..Self::default() }
+    }
+
+    /// Adds what has no field of its own, unless it is null.
+    pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
+        let value = value.into();
+        if !value.is_null() {
+            self.metadata.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// The run that an importer fills.
+pub(super) struct Sink {
+    format: Format,
+    timestamp: Timestamp,
+    run: Run,
+    seen: HashMap<String, usize>,
+}
+
+impl Sink {
+    pub(super) fn new(format: Format, path: &Path, written: Timestamp) -> Self {
+        let run_id = RunId(path.display().to_string());
+        let run = Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
+        Self { format, timestamp: written, run, seen: HashMap::new() }
+    }
+
+    pub(super) fn finish(mut self) -> Run {
+        self.run.finished = Some(self.timestamp);
+        self.run
+    }
+
+    /// Takes the time that the tool itself recorded, when it is one.
+    pub(super) fn dated(&mut self, text: Option<&str>) {
+        if let Some(time) = text.and_then(|text| text.parse().ok()) {
+            (self.timestamp, self.run.started) = (time, time);
+        }
+    }
+
+    /// What a reader of the run should know.
+    pub(super) fn note(&mut self, text: String) {
+        self.run.notes.push(text);
+    }
+
+    /// What was found of the case `name`, or why it cannot be read.
+    pub(super) fn put(&mut self, name: &str, found: Result<Found, String>) {
+        match found.and_then(checked) {
+            Ok(found) => self.measured(name, found),
+            Err(problem) => self.unreadable(name, &problem),
+        }
+    }
+
+    /// A case whose figures cannot be read.
+    pub(super) fn unreadable(&mut self, name: &str, problem: &str) {
+        let cure = "run the tool again, or restore its output from a copy";
+        self.push(name, Outcome::Failed, Reason::new(UNREADABLE, problem, cure));
+    }
+
+    /// A case of which the tool itself says that it broke.
+    pub(super) fn failed(&mut self, name: &str, why: &str) {
+        let cure = "cure what the tool reports and run it again";
+        self.push(name, Outcome::Failed, Reason::new("the tool reports a failure", why, cure));
+    }
+
+    /// A case that the tool left out.
+    pub(super) fn skipped(&mut self, name: &str, why: &str) {
+        let cure = "nothing, unless it should have run here";
+        self.push(name, Outcome::Skipped, Reason::new("the tool left the case out", why, cure));
+    }
+
+    fn measured(&mut self, name: &str, found: Found) {
+        let mut result = self.blank(name, Outcome::Measured);
+        result.results = vec![found.fields];
+        result.samples = if found.samples.is_empty() { Vec::new() } else { vec![found.samples] };
+        result.metadata.extend(found.metadata);
+        self.run.benchmarks.push(result);
+    }
+
+    fn push(&mut self, name: &str, outcome: Outcome, reason: Reason) {
+        let mut result = self.blank(name, outcome);
+        result.reason = Some(reason);
+        self.run.benchmarks.push(result);
+    }
+
+    fn blank(&mut self, name: &str, outcome: Outcome) -> BenchmarkResult {
+        let kind = self.format.benchmark_type();
+        let device_type = match self.format {
+            Format::GoogleBenchmark | Format::Hyperfine | Format::PytestBenchmark => Some(DeviceType::Cpu),
+            Format::Vllm => None,
+            _ => Some(DeviceType::Gpu),
+        };
+        BenchmarkResult {
+            benchmark_id: self.id(name),
+            timestamp: self.timestamp,
+            benchmark_type: kind,
+            category: Some(self.format.as_str().to_owned()),
+            outcome,
+            reason: None,
+            device_type,
+            environment: EnvironmentSummary::default(),
+            results: Vec::new(),
+            statistics: None,
+            samples: Vec::new(),
+            metadata: Map::from_iter([("imported_from".to_owned(), self.format.as_str().into())]),
+        }
+    }
+
+    /// A second case of the same name is another case, so it is numbered: neither may take the place of the other.
+    fn id(&mut self, name: &str) -> CaseId {
+        let clean: String = name.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let clean = if clean.is_empty() { "unnamed".to_owned() } else { clean };
+        let mut own = clean.clone();
+        loop {
+            let times = self.seen.entry(own.clone()).or_insert(0);
+            *times += 1;
+            if *times == 1 {
+                return CaseId::from_segments(&[self.format.benchmark_type().as_str(), self.format.as_str(), &own]);
+            }
+            own = format!("{clean}#{times}");
+        }
+    }
+}
+
+/// Refuses figures that no device can give: not finite, zero or below, or none at all.
+fn checked(mut found: Found) -> Result<Found, String> {
+    for (name, value) in found.fields.iter() {
+        let is_metric = Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
+        if is_metric && !value.as_f64().is_some_and(|value| value.is_finite() && value > 0.0) {
+            return Err(format!("`{name}` is {value}; it must be finite and above zero"));
+        }
+    }
+    if found.samples.is_empty() {
+        let has_metric = found.fields.metrics().next().is_some();
+        return if has_metric { Ok(found) } else { Err("it has no figure".to_owned()) };
+    }
+    let mut times = found.samples.per_iteration().map_err(|error| error.to_string())?;
+    found.fields.set("time_ms", median(&mut times) / 1e6);
+    found.fields.set("num_runs", times.len());
+    Ok(found)
+}
+
+/// The middle of `values`, of which there is at least one.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+    f64::midpoint(at(values.len() / 2), at(values.len().saturating_sub(1) / 2))
+}

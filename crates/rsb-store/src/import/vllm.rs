@@ -1,0 +1,255 @@
+//! vLLM's serving benchmark: one document a run, with means and percentiles over its requests.
+//!
+//! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is a case of its
+//! own, since a better median may hide a worse tail. Requests that failed have no latency: they are told, they
+//! count against the goodput, and the rate of a run that lost some is not compared.
+
+use rsb_model::Fields;
+use serde_json::Value;
+
+use super::Input;
+use super::error::Problem;
+use super::json;
+use super::sink::{Found, Sink};
+
+/// What the tool measures of a request, and the field for it.
+const LATENCIES: [(&str, &str); 4] =
+    [("ttft", "ttft_ms"), ("tpot", "tpot_ms"), ("itl", "itl_ms"), ("e2el", "total_latency_ms")];
+
+/// Adds each document: the tool can append to its file.
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    for document in json::documents(input.text)? {
+        if !document.is_object() {
+            return Err(Problem::shape("it is not an object with `num_prompts` and `completed`"));
+        }
+        let name = name(&document);
+        match Requests::of(&document) {
+            Ok(requests) => add(&document, &name, &requests, sink),
+            Err(problem) => sink.unreadable(&name, &problem),
+        }
+    }
+    Ok(())
+}
+
+/// What was asked of the server, so that only like is compared with like.
+fn name(document: &Value) -> String {
+    let mut parts = vec![json::text(document, "model_id").unwrap_or("model").to_owned()];
+    for key in ["num_prompts", "request_rate", "max_concurrency"] {
+        let value = document.get(key).filter(|value| !value.is_null());
+        parts.extend(value.map(|value| format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))));
+    }
+    for (key, name) in [("total_input_tokens", "input"), ("total_output_tokens", "output")] {
+        parts.extend(tokens_each(document, key).map(|tokens| format!("{name}={tokens}")));
+    }
+    parts.join("/")
+}
+
+/// Tokens of each request, where all have the same number.
+fn tokens_each(document: &Value, key: &str) -> Option<u64> {
+    let (total, completed) = (document.get(key)?.as_u64()?, document.get("completed")?.as_u64()?);
+    (total > 0 && total.checked_rem(completed)? == 0).then(|| total / completed)
+}
+
+/// How the requests ended.
+struct Requests {
+    sent: f64,
+    completed: f64,
+    failed: f64,
+    /// Those that met their targets, where there were any.
+    good: Option<f64>,
+    seconds: f64,
+}
+
+impl Requests {
+    fn of(document: &Value) -> Result<Self, String> {
+        let count = |key: &str| {
+            let number = json::number(document, key)?;
+            match number.filter(|number| !(*number >= 0.0 && number.fract() == 0.0)) {
+                Some(wrong) => Err(format!("`{key}` is {wrong}, not a count")),
+                None => Ok(number),
+            }
+        };
+        let sent = count("num_prompts")?.ok_or("it has no `num_prompts`")?;
+        let completed = count("completed")?.ok_or("it has no `completed`")?;
+        let failed = count("failed")?.unwrap_or(sent - completed).max(sent - completed);
+        let seconds = json::needed(document, "duration")?;
+        let good = count("good_completed")?;
+        if completed > sent || completed + failed > sent || good.is_some_and(|good| good > completed) {
+            return Err(format!("of {sent} requests {completed} completed and {failed} failed: that cannot be"));
+        }
+        if !(seconds.is_finite() && seconds > 0.0) {
+            return Err(format!("`duration` is {seconds}; it must be above zero"));
+        }
+        Ok(Self { sent, completed, failed, good, seconds })
+    }
+}
+
+fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
+    if requests.completed == 0.0 {
+        return sink.failed(name, &format!("none of its {} requests completed", requests.sent));
+    }
+    let mut part = |part: &str, figure: Result<Option<(&'static str, f64)>, String>| match figure {
+        Ok(None) => {}
+        Ok(Some((field, value))) => sink.put(&format!("{name}/{part}"), Ok(found(document, requests, field, value))),
+        Err(problem) => sink.unreadable(&format!("{name}/{part}"), &problem),
+    };
+    if requests.failed == 0.0 {
+        let rate = json::number(document, "request_throughput");
+        part("requests", rate.map(|rate| Some(("requests_per_second", rate?))));
+    }
+    let goodput = goodput(document, requests);
+    if goodput != Ok(0.0) {
+        part("goodput", goodput.clone().map(|rate| Some(("requests_per_second", rate))));
+    }
+    for (key, name) in [("output_throughput", "output_tokens"), ("total_token_throughput", "all_tokens")] {
+        part(name, json::number(document, key).map(|rate| Some(("tokens_per_second", rate?))));
+    }
+    for key in document.as_object().into_iter().flat_map(|object| object.keys()) {
+        if let Some((name, field, factor)) = latency(key) {
+            // Without a second token there is no time between tokens, and the tool writes zero.
+            let means_none = |value: f64| value == 0.0 && ["tpot_ms", "itl_ms"].contains(&field);
+            let figure = json::number(document, key).map(|value| value.filter(|value| !means_none(*value)));
+            part(&name, figure.map(|value| Some((field, value? * factor))));
+        }
+    }
+    losses(name, requests, goodput == Ok(0.0), sink);
+}
+
+/// Tells what was lost: a rate that hides it is not given.
+fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) {
+    if none_is_good {
+        let why = format!("none of the {} requests that completed met its targets", requests.completed);
+        sink.failed(&format!("{name}/goodput"), &why);
+    }
+    if requests.failed > 0.0 {
+        let why = format!("{} of {} requests failed", requests.failed, requests.sent);
+        sink.failed(&format!("{name}/requests"), &why);
+        sink.note(format!("vllm: {why}; latencies are those of the others"));
+    }
+}
+
+/// Good requests in a second: those within the targets, or all that completed where there were no targets.
+fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
+    let told = json::number(document, "request_goodput")?;
+    // Those that failed are in the time and not in the count.
+    Ok(told.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
+}
+
+/// The part, the field and the factor to milliseconds of a key such as `p99_ttft_ms` (milliseconds) or `p99_ttft`
+/// (seconds).
+fn latency(key: &str) -> Option<(String, &'static str, f64)> {
+    let (statistic, rest) = key.split_once('_')?;
+    let is_percentile = statistic.strip_prefix('p').is_some_and(|number| number.parse::<f64>().is_ok());
+    if !(is_percentile || ["mean", "median"].contains(&statistic)) {
+        return None;
+    }
+    let (metric, factor) = rest.strip_suffix("_ms").map_or((rest, 1e3), |metric| (metric, 1.0));
+    let (metric, field) = LATENCIES.into_iter().find(|(own, _)| *own == metric)?;
+    Some((format!("{metric}/{statistic}"), field, factor))
+}
+
+fn found(document: &Value, requests: &Requests, field: &'static str, value: f64) -> Found {
+    let mut fields = Fields::new().with(field, value).with("num_prompts", requests.sent);
+    for (key, field) in [("total_input_tokens", "prompt_length"), ("total_output_tokens", "output_length")] {
+        if let Some(tokens) = tokens_each(document, key) {
+            fields.set(field, tokens);
+        }
+    }
+    let mut found = Found::of(fields);
+    found.note("completed_requests", requests.completed);
+    found.note("failed_requests", requests.failed);
+    if let Some(good) = requests.good {
+        found.note("good_requests", good);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rsb_model::{BenchmarkType, CaseId, Outcome, Run};
+
+    use crate::import::Format;
+    use crate::import::mutations::{read, sample};
+
+    /// The end of an id, after what was asked of the server.
+    fn part(id: &CaseId) -> &str {
+        id.as_str().rsplit_once("output=128/").map_or(id.as_str(), |(_, part)| part)
+    }
+
+    fn figures(run: &Run) -> BTreeMap<&str, (&'static str, f64)> {
+        let measured = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
+        let figure = |case| rsb_model::BenchmarkResult::fields(case)?.metrics().next();
+        measured
+            .filter_map(|case| Some((part(&case.benchmark_id), figure(case)?)))
+            .map(|(part, (field, value))| (part, (field.name, value)))
+            .collect()
+    }
+
+    #[test]
+    fn keys_without_a_suffix_are_seconds() {
+        let text = sample(Format::Vllm);
+        let run = read(Format::Vllm, text).unwrap();
+        let id = "component_specific/vllm/org/model/num_prompts=40/request_rate=inf/max_concurrency=4/input=1024/output=128/";
+        assert!(run.benchmarks.iter().all(|case| case.benchmark_id.as_str().starts_with(id)), "{run:?}");
+        assert!(run.benchmarks.iter().all(|case| case.benchmark_type == BenchmarkType::ComponentSpecific));
+        let expected = BTreeMap::from([
+            ("requests", ("requests_per_second", 0.5)),
+            ("goodput", ("requests_per_second", 0.5)),
+            ("output_tokens", ("tokens_per_second", 64.0)),
+            ("ttft/median", ("ttft_ms", 1500.0)),
+            ("ttft/p99", ("ttft_ms", 4500.0)),
+            ("tpot/median", ("tpot_ms", 45.0)),
+            ("e2el/mean", ("total_latency_ms", 7000.0)),
+        ]);
+        assert_eq!(figures(&run), expected);
+        let milliseconds = text.replace("\"median_ttft\": 1.5", "\"median_ttft_ms\": 1500.0");
+        assert_eq!(figures(&read(Format::Vllm, &milliseconds).unwrap()), expected);
+    }
+
+    #[test]
+    fn failed_requests_count_against_the_goodput_and_are_told() {
+        let text = sample(Format::Vllm).replace("\"good_completed\": null", "\"good_completed\": 20, \"failed\": 4");
+        let text = text.replace("\"num_prompts\": 40", "\"num_prompts\": 44");
+        let run = read(Format::Vllm, &text).unwrap();
+        assert_eq!(figures(&run)["goodput"], ("requests_per_second", 0.25));
+        assert!(!figures(&run).contains_key("requests"));
+        let requests = run.benchmarks.iter().find(|case| part(&case.benchmark_id) == "requests").unwrap();
+        assert_eq!(requests.reason.as_ref().unwrap().why, "4 of 44 requests failed");
+        assert!(
+            run.benchmarks
+                .iter()
+                .filter(|case| case.outcome == Outcome::Measured)
+                .all(|case| case.metadata["failed_requests"] == 4.0)
+        );
+        assert_eq!(run.notes.len(), 1);
+    }
+
+    #[test]
+    fn a_second_document_is_a_second_set_of_cases() {
+        let text = sample(Format::Vllm);
+        let run = read(Format::Vllm, &format!("{text}\n{text}")).unwrap();
+        assert_eq!(run.counts().measured, 14);
+    }
+
+    #[test]
+    fn impossible_counts_and_figures_are_no_measurements() {
+        let text = sample(Format::Vllm);
+        for (from, to, measured) in [
+            ("\"completed\": 40", "\"completed\": 41", 0),
+            ("\"completed\": 40", "\"completed\": 0", 0),
+            ("\"completed\": 40", "\"completed\": -1", 0),
+            ("\"good_completed\": null", "\"good_completed\": 0", 6),
+            ("\"request_goodput\": null", "\"request_goodput\": -1", 6),
+            ("\"median_ttft\": 1.5", "\"median_ttft\": 0", 6),
+            ("\"duration\": 80.0", "\"duration\": 0", 0),
+            ("\"median_ttft\": 1.5", "\"median_ttft\": -1.5", 6),
+            ("\"median_ttft\": 1.5", "\"median_ttft\": \"soon\"", 6),
+        ] {
+            let run = read(Format::Vllm, &text.replace(from, to)).unwrap();
+            assert_eq!(run.counts().measured, measured, "{to}");
+            assert!(run.counts().failed > 0, "{to}");
+        }
+    }
+}
