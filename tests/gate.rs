@@ -174,3 +174,101 @@ fn a_workload_made_slower_on_purpose_is_named() {
     let result = slowed.run(&["gate", "--json"]).expect(3).json();
     assert!(regressed(&result).iter().any(|id| id.contains("/gelu/")), "{result:#}");
 }
+
+#[test]
+fn the_exit_code_stands_when_the_reader_has_left() {
+    let (bench, mut run) = with_baseline();
+    run["run_id"] = "current".into();
+    scale(&mut run["benchmarks"][2], 3.0);
+    bench.write("current.json", &run.to_string());
+    let mut child = bench
+        .command(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--verbose"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn a_run_counts_once_and_is_not_its_own_baseline() {
+    let (bench, mut run) = with_baseline();
+    let twice = ["gate", "--baseline", "tensor-ops", "--current", "made-up.json", "--current", "made-up.json"];
+    assert!(bench.run(&twice).expect(2).stderr.contains("twice"));
+    let own = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "made-up.json"]).expect(4);
+    assert!(own.stdout.contains("is the baseline itself"), "{}", own.stdout);
+    run["run_id"] = "../elsewhere".into();
+    bench.write("escaping.json", &run.to_string());
+    assert!(bench.run(&["report", "escaping.json"]).expect(2).stderr.contains("run_id"));
+}
+
+#[test]
+fn no_verdict_is_a_document_too() {
+    let bench = Bench::new();
+    bench.run(&[&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat()).expect(0);
+    let ended = bench.run(&["gate", "--json"]).expect(4);
+    assert_eq!(ended.json()["verdict"], "Inconclusive");
+    assert!(ended.stderr.contains("NO VERDICT"), "{}", ended.stderr);
+    for format in ["markdown", "junit", "sarif", "github"] {
+        assert!(!bench.run(&["gate", "--format", format]).expect(4).stdout.is_empty(), "{format}");
+    }
+}
+
+#[test]
+fn a_case_is_judged_by_its_time_whatever_the_policy_leaves_out() {
+    let (bench, _) = with_baseline();
+    bench.write("baselines/policy.toml", "[ignore]\nmetrics = [\"time_ms\"]\n");
+    let ended = bench.run(&["gate", "--baseline", "tensor-ops"]).expect(2);
+    assert!(ended.stderr.contains("time_ms"), "{}", ended.stderr);
+}
+
+#[test]
+fn every_format_names_the_regression() {
+    let (bench, mut run) = with_baseline();
+    run["run_id"] = "current".into();
+    scale(&mut run["benchmarks"][2], 1.5);
+    bench.write("current.json", &run.to_string());
+    for format in ["text", "json", "markdown", "junit", "sarif", "github"] {
+        let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--format", format]);
+        assert!(ended.expect(3).stdout.contains("made-up-2"), "{format}");
+    }
+}
+
+/// A folder as Criterion writes it: `cases` cases, `factor` slower than the plain ones.
+fn criterion_folder(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u32) -> f64)) {
+    for case in 0..cases {
+        let id = format!("group/case-{case}");
+        let jitter = 1.0 + f64::from((case * 3 + u32::try_from(name.len()).unwrap()) % 5) / 1000.0;
+        let times: Vec<f64> = (1..=20).map(|sample| f64::from(sample) * 1000.0 * jitter * factor(case)).collect();
+        let iters: Vec<f64> = (1..=20).map(f64::from).collect();
+        bench.write(
+            &format!("{name}/{id}/new/sample.json"),
+            &serde_json::json!({ "iters": iters, "times": times }).to_string(),
+        );
+        bench.write(&format!("{name}/{id}/new/benchmark.json"), &serde_json::json!({ "full_id": id }).to_string());
+    }
+}
+
+#[test]
+fn folders_of_criterion_are_sides() {
+    let bench = Bench::new();
+    let unchanged = |_: u32| 1.0;
+    for (index, name) in ["b", "bb", "bbb"].into_iter().enumerate() {
+        criterion_folder(&bench, name, (12, unchanged));
+        let current = format!("current-{index}");
+        criterion_folder(&bench, &current, (12, unchanged));
+        criterion_folder(&bench, &format!("slower-{index}"), (12, |case| if case == 5 { 1.2 } else { 1.0 }));
+        criterion_folder(&bench, &format!("fewer-{index}"), (11, unchanged));
+    }
+    let gate = |name: &str| {
+        let sides: Vec<String> = (0..3).map(|index| format!("{name}-{index}")).collect();
+        let mut arguments = vec!["gate", "--json", "--baseline", "b", "--baseline", "bb", "--baseline", "bbb"];
+        arguments.extend(sides.iter().flat_map(|side| ["--current", side.as_str()]));
+        bench.run(&arguments)
+    };
+    assert_eq!(gate("current").expect(0).json()["verdict"], "Unchanged");
+    let slower = gate("slower").expect(3).json();
+    assert_eq!(regressed(&slower), ["group/case-5"]);
+    assert_eq!(gate("fewer").expect(4).json()["missing"][0], "group/case-11");
+}

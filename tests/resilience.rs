@@ -117,3 +117,43 @@ fn two_runs_at_once_are_both_kept() {
     assert_eq!(bench.run_files().len(), 2);
     assert_eq!(bench.run(&["history", "--json"]).expect(0).json()["runs"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
+    let bench = Bench::new();
+    let mut child = started(&bench);
+    signal(&child, rustix::process::Signal::INT);
+    child.wait().unwrap();
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
+    let cases = run["benchmarks"].as_array().unwrap();
+    assert!(
+        cases.iter().any(|case| case["outcome"] == "skipped" && case["why"].as_str().unwrap().contains("interrupted"))
+    );
+    let ended = bench.run(&["baseline", "save"]).expect(2);
+    assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_time_limit_of_a_run_holds_within_a_case() {
+    let bench = Bench::new();
+    bench.write("rusty-stack-bench.toml", "[time_limits]\nsuite_seconds = 5\n");
+    let arguments = ["gemm", "--axis", "shape=16x16x16,9000x9000x9000", "--axis", "dtype=f64", "--json"];
+    let document = bench.run(&[&arguments[..], &SMALL].concat()).expect(0).json();
+    // The second product alone takes far longer than that on any one thread.
+    let outcomes: Vec<&str> =
+        document["benchmarks"].as_array().unwrap().iter().map(|case| case["outcome"].as_str().unwrap()).collect();
+    assert!(
+        outcomes.contains(&"measured") && outcomes.contains(&"skipped") && !outcomes.contains(&"failed"),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn absurd_numbers_are_no_crash() {
+    let bench = Bench::new();
+    let tiny = ["gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"];
+    bench.run(&[&tiny[..], &["--timeout", "18446744073709551615"], &SMALL].concat()).expect(0);
+    bench.write("rusty-stack-bench.toml", "[run]\nruns = 1000000000000\n");
+    bench.run(&tiny).expect(2);
+}
