@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use rsb_report::GateFormat;
 
 use crate::exit;
 use crate::measure::Profile;
@@ -164,28 +167,11 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// The form of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum GateFormat {
-    /// For a terminal.
-    Text,
-    /// One document.
-    Json,
-    /// For a comment on a pull request.
-    Markdown,
-    /// XML for CI servers.
-    Junit,
-    /// For code scanning.
-    Sarif,
-    /// Annotations of a GitHub workflow.
-    Github,
-}
-
 /// How to compare.
 #[derive(Debug, Clone, Args)]
 pub struct JudgeArgs {
     /// Form of the output
-    #[arg(long, value_enum, default_value_t = GateFormat::Text)]
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = gate_format())]
     pub format: GateFormat,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
@@ -434,6 +420,10 @@ fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
         return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
     }
     Ok((name.trim().to_owned(), values))
+}
+
+fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
+    PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
 }
 
 fn parse_time(text: &str) -> Result<std::time::Duration, String> {

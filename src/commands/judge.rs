@@ -12,7 +12,7 @@ use rsb_store::import::{self, ImportError};
 use rsb_store::{Baselines, Recorded, Store, read_criterion_folder, read_recorded};
 
 use super::settings::{self, Folders, Named};
-use crate::cli::{self, JudgeArgs};
+use crate::cli::JudgeArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Trouble};
 use crate::show;
@@ -127,15 +127,7 @@ impl<'a> Judge<'a> {
 
     /// The form that was asked for.
     fn format(&self) -> GateFormat {
-        match self.args.format {
-            _ if self.args.json => GateFormat::Json,
-            cli::GateFormat::Text => GateFormat::Text,
-            cli::GateFormat::Json => GateFormat::Json,
-            cli::GateFormat::Markdown => GateFormat::Markdown,
-            cli::GateFormat::Junit => GateFormat::Junit,
-            cli::GateFormat::Sarif => GateFormat::Sarif,
-            cli::GateFormat::Github => GateFormat::Github,
-        }
+        if self.args.json { GateFormat::Json } else { self.args.format }
     }
 }
 

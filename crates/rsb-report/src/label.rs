@@ -97,7 +97,20 @@ pub fn headline(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
 
 /// [`headline`] for people: `118 GFLOP/s`.
 pub fn headline_text(result: &BenchmarkResult) -> String {
-    headline(result).map_or_else(String::new, |(field, value)| format_quantity(value, field.unit.symbol()))
+    headline(result)
+        .map_or_else(String::new, |(field, value)| format_quantity(value, field.unit.symbol()) + share_of(field.name))
+}
+
+/// A percentage says nothing without what it is a share of.
+fn share_of(name: &str) -> &'static str {
+    match name {
+        "allocation_overhead_percent" => " overhead",
+        "memory_fragmentation_percent" => " fragmented",
+        "cache_hit_percent" => " hits",
+        "utilization_percent" => " busy",
+        "occupancy_percent" => " occupied",
+        _ => "",
+    }
 }
 
 /// Nanoseconds of one iteration: the estimate where there is one, else the median of the samples.
