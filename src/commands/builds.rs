@@ -1,7 +1,8 @@
 //! Two revisions built at one place, so that the same source gives the same bytes.
 //!
-//! A worktree beside the build's own files is switched to one revision, built, switched to the other, built again. The
-//! dependencies are those of the ordinary build and are compiled once.
+//! A worktree in the build's folder is switched to one revision, built, switched to the other, built again. It has a
+//! target folder of its own: cargo names what it builds independently of where the sources lie, so that in a shared one
+//! the two trees would pass for each other. Dependencies are compiled there once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,14 +68,15 @@ impl Trees {
     pub(super) fn build(&self) -> Result<Builds> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.top.join("target"), PathBuf::from);
         let target = std::path::absolute(target).context("cannot find the folder of the build")?;
-        let tree = target.join("against");
+        let target = target.join("against");
         let _lock = lock(&target)?;
+        let tree = target.join("tree");
         let folder =
             tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir().context("cannot make a scratch folder")?;
         let mut programs = Vec::new();
         for (commit, name) in self.commits.iter().zip(["baseline", "current"]) {
             self.switch(&tree, commit)?;
-            programs.push(build(&tree, &target, &folder.path().join(name))?);
+            programs.push(build(&tree, &target.join("build"), &folder.path().join(name))?);
         }
         let programs = <[PathBuf; 2]>::try_from(programs).map_err(|_| anyhow!("two programs were to be built"))?;
         Ok(Builds { programs, _folder: folder })
@@ -107,7 +109,7 @@ impl Builds {
 /// Two of these at once would switch each other's worktree.
 fn lock(target: &Path) -> Result<std::fs::File> {
     std::fs::create_dir_all(target).with_context(|| format!("cannot create {}", target.display()))?;
-    let path = target.join("against.lock");
+    let path = target.join("lock");
     let file = std::fs::File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
     file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
     Ok(file)
