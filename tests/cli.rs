@@ -34,6 +34,8 @@ fn a_run_is_stored_and_found_again() {
     assert_eq!(history["runs"].as_array().unwrap().len(), 1);
     let values = bench.run(&["history", "--case", "gemm", "--json"]).expect(0).json();
     assert!(values["history"].as_array().unwrap().iter().any(|row| row["metric"] == "gflops"));
+    let part = bench.run(&["history", "--case", "gemm*32x32", "--json"]).expect(0).json();
+    assert_eq!(part["history"], values["history"], "a pattern fits anywhere in an id");
     let csv = bench.run(&["export"]).expect(0).stdout;
     assert!(csv.lines().any(|line| line.contains("gflops")), "{csv}");
     bench.run(&["report"]).expect(0);

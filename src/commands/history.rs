@@ -46,7 +46,7 @@ fn runs(store: &Store, limit: usize) -> anyhow::Result<Vec<RunRow>> {
 }
 
 fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryRow>> {
-    let filter = HistoryFilter { cases: args.case.clone(), ..HistoryFilter::default() };
+    let filter = HistoryFilter { cases: args.case.as_deref().map(settings::anywhere), ..HistoryFilter::default() };
     let row = |row: rsb_store::HistoryRow| HistoryRow {
         run_id: row.run_id.0,
         timestamp: row.timestamp,

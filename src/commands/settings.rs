@@ -84,6 +84,11 @@ fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     }
 }
 
+/// A pattern that fits every id which holds `text`, where `*` and `?` stand for anything.
+pub(super) fn anywhere(text: &str) -> String {
+    if text.contains(['*', '?']) { format!("*{text}*") } else { text.to_owned() }
+}
+
 /// Whether `text` names a file rather than an id.
 pub(super) fn is_path(text: &str) -> bool {
     Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()

@@ -36,7 +36,8 @@ fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Tro
         Some("all") | None => None,
         Some(name) => Some(name.to_owned()),
     };
-    let filter = SeriesFilter { cases: args.case.clone(), metric, ..SeriesFilter::default() };
+    let filter =
+        SeriesFilter { cases: args.case.as_deref().map(settings::anywhere), metric, ..SeriesFilter::default() };
     let mut series = store.series(&filter)?;
     if args.metric.is_none() {
         series.retain(|series| matches!(series.metric.as_str(), "time_ms" | "time_us" | "latency_ns"));
