@@ -1,6 +1,9 @@
 //! The command line: clap types and help text only.
 #![allow(clippy::doc_markdown)] // The comments are the help: backticks would show on the terminal.
 
+mod baseline;
+mod bisect;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,6 +14,9 @@ use rsb_report::GateFormat;
 use crate::exit;
 use crate::measure::Profile;
 use crate::suites::Suite;
+
+pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
+pub use bisect::BisectArgs;
 
 /// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
 /// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
@@ -41,6 +47,10 @@ pub enum ColorChoice {
 pub enum Verb {
     /// Show what is here: processor, memory, cards, drivers, Python and frameworks
     Probe(ProbeArgs),
+    /// Examine cards, drivers, permissions and ROCm, and say what is wrong with its cure: exit 1 when something is
+    Doctor(ProbeArgs),
+    /// Show what the cards here can do: compute units, memory, data types and peaks
+    GpuCapability(ProbeArgs),
     /// List the benchmarks, and where each can run here
     List(ListArgs),
     /// Measure a suite or the benchmarks named, and store the result
@@ -49,7 +59,9 @@ pub enum Verb {
     Gate(GateArgs),
     /// Compare two runs, without failing unless asked
     Compare(CompareArgs),
-    /// Save, list and show baselines
+    /// Find the first commit that made a case slower
+    Bisect(BisectArgs),
+    /// Save, list, show and refresh baselines, and accept regressions into them
     #[command(subcommand)]
     Baseline(BaselineVerb),
     /// Show where every metric goes over the stored runs, or over a CSV file
@@ -145,7 +157,7 @@ pub struct RunArgs {
     pub measure: MeasureArgs,
 }
 
-/// Arguments of `probe`.
+/// Arguments of `probe`, `doctor` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Read DIR instead of /sys, and leave the rest of the host out
@@ -202,6 +214,10 @@ pub struct GateArgs {
     /// Build this git revision and the tree as it is, and measure both here in turn
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
+    /// Judge the run against the last N stored runs of its machine and suite [default: 50]; runs of one commit on the
+    /// same day are repeats of it
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", value_parser = clap::value_parser!(u32).range(15..=10_000), conflicts_with_all = ["against", "baseline", "budget", "baseline_optional"])]
+    pub against_history: Option<u32>,
     /// With --against: the suite [default: quick]
     #[arg(long, value_enum, requires = "against")]
     pub suite: Option<Suite>,
@@ -232,42 +248,6 @@ pub struct CompareArgs {
     /// How to compare
     #[command(flatten)]
     pub judge: JudgeArgs,
-}
-
-/// What can be done with baselines.
-#[derive(Debug, Clone, Subcommand)]
-pub enum BaselineVerb {
-    /// Save runs as the baseline of their machine
-    Save {
-        /// Name [default: the suite of the run]
-        name: Option<String>,
-        /// Run file or id [default: the latest run]; may be repeated, each is a replicate
-        #[arg(long, value_name = "RUN")]
-        run: Vec<String>,
-        /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
-        places: Places,
-    },
-    /// List the baselines of every machine
-    List {
-        /// Write one JSON document
-        #[arg(long)]
-        json: bool,
-        /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
-        places: Places,
-    },
-    /// Show one
-    Show {
-        /// Its name, or its file
-        name: String,
-        /// Write one JSON document
-        #[arg(long)]
-        json: bool,
-        /// Where things are kept
-        #[command(flatten, next_help_heading = "Places")]
-        places: Places,
-    },
 }
 
 /// Arguments of `trend`.

@@ -7,18 +7,21 @@ use rusty_stack_bench::exit::Trouble;
 use rusty_stack_bench::{commands, measure, show};
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == measure::WORKER_ARGUMENT) {
-        return measure::serve();
+    if let Some(ended) = measure::as_child() {
+        return ended;
     }
     let cli = cli::parse();
     let style = show::style(cli.color);
     let ended = commands::environment::check().and_then(|()| match cli.verb {
         Verb::Probe(args) => commands::probe::run(&args, style),
+        Verb::Doctor(args) => commands::doctor::run(&args, style),
+        Verb::GpuCapability(args) => commands::gpu_capability::run(&args, style),
         Verb::List(args) => commands::list::run(&args, style),
         Verb::Run(args) => commands::run::run(&args, style),
         Verb::Benchmark(name, args) => commands::run::benchmark(&name, &args, style),
         Verb::Gate(args) => commands::gate::run(&args, style),
         Verb::Compare(args) => commands::compare::run(&args, style),
+        Verb::Bisect(args) => commands::bisect::run(&args, style),
         Verb::Baseline(verb) => commands::baseline::run(&verb, style),
         Verb::Trend(args) => commands::trend::run(&args, style),
         Verb::History(args) => commands::history::run(&args, style),

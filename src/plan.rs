@@ -274,6 +274,7 @@ mod tests {
             device: DeviceRefText("cpu:0".into()),
             name: "test".into(),
             device_type: DeviceType::Cpu,
+            arch: None,
             units: 2,
             usable_memory_bytes: 8 << 30,
             caches: Vec::new(),

@@ -169,7 +169,8 @@ fn a_workload_made_slower_on_purpose_is_named() {
     .concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
-    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=3.0");
+    // So much slower that no neighbour of a test can hide it.
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json"]).expect(3).json();
     assert!(regressed(&result).iter().any(|id| id.contains("/gelu/")), "{result:#}");

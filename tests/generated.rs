@@ -43,6 +43,11 @@ fn schemas_follow_the_types() {
 }
 
 #[test]
+fn the_page_of_architectures_follows_the_table() {
+    check(&root().join("docs/architectures.md"), &rsb_report::architectures::markdown());
+}
+
+#[test]
 fn the_glossary_holds_every_field() {
     let mut table = String::from("| field | unit | better | meaning |\n|---|---|---|---|\n");
     for field in FIELDS {

@@ -1,4 +1,5 @@
 //! `gate --against REV`: builds that revision and this tree, measures both here in turn, and compares pair by pair.
+//! [`Sides`] is how `bisect` measures too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::record::OverallStatus;
-use rsb_model::{Case, CaseId, Environment, ReasonCode, Run, RunId, Timestamp, Verdict};
+use rsb_model::{Case, CaseId, ComparisonResult, Environment, Run, RunId, Timestamp, Verdict};
 use rsb_report::Style;
+use rsb_report::number::format_count;
+use rsb_stats::Policy;
+use rsb_stats::doubt::PAIRS;
 use serde_json::Value;
 
 use super::builds::{self, Builds};
@@ -17,10 +21,6 @@ use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::{self, Both, Profile, Settings, WORKER_ARGUMENT, WorkerCommand, assemble, interrupt};
 
-/// Pairs of fresh processes for each undecided case before the verdicts are looked at again.
-const STEP: u32 = 3;
-/// A case with so many pairs is not measured again.
-const ENOUGH: usize = 40;
 /// How long everything may take when nothing is said.
 const BUDGET: Duration = Duration::from_mins(3);
 
@@ -47,10 +47,11 @@ pub(super) fn run(args: &GateArgs, revision: &str, style: Style) -> Ended {
         );
     }
     interrupt::listen();
-    let mut sides = Sides::plan(&builds, args, revision)?;
-    sides.measure(&judge, args.budget.unwrap_or(BUDGET))?;
-    let result = rsb_stats::gate_paired(&sides.baseline, &sides.current, judge.policy(), Timestamp::now());
-    let result = rsb_stats::with_one_sided(result, &sides.vanished, &sides.new, judge.policy());
+    let plan = Plan::of(&builds, args, revision)?;
+    let [before, after] = &builds.programs;
+    let mut sides = Sides::new([before, after], [revision, "this tree"], plan.common);
+    sides.measure(judge.policy(), args.budget.unwrap_or(BUDGET))?;
+    let result = rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
     judge.show(&result, style)?;
     Ok(if interrupt::asked() { Exit::Interrupted } else { judge::exit_of(&result) })
 }
@@ -66,26 +67,20 @@ fn decided(judge: &Judge<'_>, revision: &str, sentence: &str) -> Ended {
     Ok(Exit::Pass)
 }
 
-/// Both sides while they are measured.
-struct Sides {
-    programs: [WorkerCommand; 2],
+/// What both programs would measure; what only one of them has is listed, not measured.
+struct Plan {
     common: Vec<Case>,
     vanished: Vec<CaseId>,
     new: Vec<CaseId>,
-    baseline: Run,
-    current: Run,
-    environment: Environment,
 }
 
-impl Sides {
-    /// Both programs say what they would measure; what only one of them has is listed, not measured.
-    fn plan(builds: &Builds, args: &GateArgs, revision: &str) -> Result<Self> {
-        let [before, after] = [plan_of(&builds.programs[0], args)?, plan_of(&builds.programs[1], args)?];
-        let environment = super::run::environment_here();
-        let begin =
-            |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
-        let worker =
-            |program: &Path| WorkerCommand { program: program.to_owned(), args: vec![WORKER_ARGUMENT.to_owned()] };
+impl Plan {
+    fn of(builds: &Builds, args: &GateArgs, revision: &str) -> Result<Self> {
+        let mut words: Vec<&str> = args.benchmark.iter().map(String::as_str).collect();
+        if let Some(suite) = args.suite {
+            words.extend(["--suite", suite.as_str()]);
+        }
+        let [before, after] = [cases_of(&builds.programs[0], &words)?, cases_of(&builds.programs[1], &words)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
             let others: BTreeSet<&CaseId> = others.iter().map(|case| &case.id).collect();
             those.iter().map(|case| &case.id).filter(|id| !others.contains(id)).cloned().collect()
@@ -95,72 +90,14 @@ impl Sides {
         if common.is_empty() {
             bail!("{revision} and this tree have no case in common");
         }
-        let programs = [worker(&builds.programs[0]), worker(&builds.programs[1])];
-        Ok(Self {
-            programs,
-            common,
-            vanished,
-            new,
-            baseline: begin(revision),
-            current: begin("this tree"),
-            environment,
-        })
-    }
-
-    /// Every case some times, then the undecided ones again until the budget is over.
-    fn measure(&mut self, judge: &Judge<'_>, budget: Duration) -> Result<()> {
-        let began = Instant::now();
-        let mut settings = Settings::of(Profile::Quick);
-        let mut cases = self.common.clone();
-        let mut longest = Duration::ZERO;
-        loop {
-            let left = budget.saturating_sub(began.elapsed());
-            if cases.is_empty() || left <= longest || interrupt::asked() {
-                return Ok(());
-            }
-            eprintln!("measuring {} cases on both sides in turn, {} s left", cases.len(), left.as_secs());
-            settings.limits.suite = left;
-            let step = Instant::now();
-            let (both, _) = measure::in_turn(&cases, &settings, &self.programs, &self.environment)
-                .context("cannot make a scratch folder; set TMPDIR to one with room")?;
-            self.take_over(&both);
-            longest = step.elapsed().min(longest.max(step.elapsed() / 2));
-            settings.replicates = STEP;
-            cases = self.doubtful(judge);
-        }
-    }
-
-    fn take_over(&mut self, both: &Both) {
-        for (run, results) in [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)] {
-            for result in results {
-                let known = run.benchmarks.iter().find(|known| known.benchmark_id == result.benchmark_id);
-                let result = known.map_or_else(|| result.clone(), |known| assemble::extend(known, result));
-                run.keep(result);
-            }
-        }
-    }
-
-    fn doubtful(&self, judge: &Judge<'_>) -> Vec<Case> {
-        let result = rsb_stats::gate_paired(&self.baseline, &self.current, judge.policy(), Timestamp::now());
-        let noisy = |code| matches!(code, ReasonCode::TooNoisy | ReasonCode::TooFewSamples);
-        let undecided =
-            result.comparisons.iter().filter(|each| each.verdict == Verdict::Inconclusive && noisy(each.reason_code));
-        let ids: BTreeSet<&str> = undecided.map(|each| each.id.as_str()).collect();
-        let pairs = |case: &Case| {
-            let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == case.id);
-            known.map_or(0, |known| known.samples.len())
-        };
-        self.common.iter().filter(|case| ids.contains(case.id.as_str()) && pairs(case) < ENOUGH).cloned().collect()
+        Ok(Self { common, vanished, new })
     }
 }
 
-/// The cases that `program` would measure.
-fn plan_of(program: &Path, args: &GateArgs) -> Result<Vec<Case>> {
+/// The cases that `program` would measure if it were run with `words`.
+pub(super) fn cases_of(program: &Path, words: &[&str]) -> Result<Vec<Case>> {
     let mut command = Command::new(program);
-    command.args(["run", "--dry-run", "--json"]).args(&args.benchmark);
-    if let Some(suite) = args.suite {
-        command.args(["--suite", suite.as_str()]);
-    }
+    command.args(["run", "--dry-run", "--json"]).args(words);
     let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -173,4 +110,78 @@ fn plan_of(program: &Path, args: &GateArgs) -> Result<Vec<Case>> {
     let document: Value = serde_json::from_slice(&output.stdout).context("its plan is not JSON")?;
     let cases = document.get("cases").cloned().ok_or_else(|| anyhow!("its plan has no `cases`"))?;
     serde_json::from_value(cases).context("its plan is of another form")
+}
+
+/// Two programs and what was measured of them so far, in turn.
+pub(super) struct Sides {
+    programs: [WorkerCommand; 2],
+    cases: Vec<Case>,
+    environment: Environment,
+    baseline: Run,
+    current: Run,
+}
+
+impl Sides {
+    /// Both `programs`, called `names`, before anything of `cases` is measured.
+    pub(super) fn new(programs: [&Path; 2], names: [&str; 2], cases: Vec<Case>) -> Self {
+        let environment = super::run::environment_here();
+        let begin =
+            |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
+        let worker =
+            |program: &Path| WorkerCommand { program: program.to_owned(), args: vec![WORKER_ARGUMENT.to_owned()] };
+        let [baseline, current] = names.map(begin);
+        Self { programs: programs.map(worker), cases, environment, baseline, current }
+    }
+
+    /// Every case some times, then the undecided ones again until the budget is over.
+    ///
+    /// # Errors
+    /// When there is no room for a scratch folder.
+    pub(super) fn measure(&mut self, policy: &Policy, budget: Duration) -> Result<()> {
+        let began = Instant::now();
+        let mut settings = Settings { replicates: PAIRS.first, ..Settings::of(Profile::Quick) };
+        let mut cases = self.cases.clone();
+        let mut longest = Duration::ZERO;
+        loop {
+            let left = budget.saturating_sub(began.elapsed());
+            if cases.is_empty() || left <= longest || interrupt::asked() {
+                return Ok(());
+            }
+            let count = format_count(cases.len(), "case", "cases");
+            eprintln!("measuring {count} on both sides in turn, {} s left", left.as_secs());
+            settings.limits.suite = left;
+            let step = Instant::now();
+            let (both, _) = measure::in_turn(&cases, &settings, &self.programs, &self.environment)
+                .context("cannot make a scratch folder; set TMPDIR to one with room")?;
+            self.take_over(&both);
+            longest = step.elapsed().min(longest.max(step.elapsed() / 2));
+            settings.replicates = PAIRS.step;
+            cases = self.doubtful(policy);
+        }
+    }
+
+    /// What the pairs so far say.
+    pub(super) fn compare(&self, policy: &Policy) -> ComparisonResult {
+        rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now())
+    }
+
+    /// The first program's side.
+    pub(super) fn baseline(&self) -> &Run {
+        &self.baseline
+    }
+
+    fn take_over(&mut self, both: &Both) {
+        for (run, results) in [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)] {
+            for result in results {
+                let known = run.benchmarks.iter().find(|known| known.benchmark_id == result.benchmark_id);
+                let result = known.map_or_else(|| result.clone(), |known| assemble::extend(known, result));
+                run.keep(result);
+            }
+        }
+    }
+
+    fn doubtful(&self, policy: &Policy) -> Vec<Case> {
+        let ids = rsb_stats::doubtful(&self.compare(policy), &self.current, PAIRS);
+        self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+    }
 }

@@ -1,9 +1,12 @@
-//! Saves, lists and shows baselines.
+//! Saves, lists and shows baselines, measures them again, and accepts regressions into them.
+
+mod accept;
+mod refresh;
 
 use anyhow::anyhow;
-use rsb_model::{Fingerprint, Run, Timestamp};
-use rsb_report::{BaselineRow, Style};
-use rsb_store::{Baseline, Baselines};
+use rsb_model::{Field, Fingerprint, Run, Timestamp};
+use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
+use rsb_store::{Accepted, Baseline, Baselines};
 
 use super::judge;
 use super::settings::{self, Folders};
@@ -20,6 +23,8 @@ pub fn run(verb: &BaselineVerb, style: Style) -> Ended {
         BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, &settings::load(places)?.1),
         BaselineVerb::List { json, places } => list(&settings::load(places)?.1, *json, style),
         BaselineVerb::Show { name, json, places } => show_one(name, &settings::load(places)?.1, *json, style),
+        BaselineVerb::Refresh(args) => refresh::run(args, style),
+        BaselineVerb::Accept(args) => accept::run(args, style),
     }
 }
 
@@ -87,6 +92,39 @@ fn show_one(name: &str, folders: &Folders, json: bool, style: Style) -> Ended {
         for run in &baseline.clone().into_runs() {
             show::text(&rsb_report::run::text(run, style))?;
         }
+        if !baseline.accepted.is_empty() {
+            show::text(&format!("\nAccepted regressions\n\n{}", accepted(&baseline.accepted, style)))?;
+        }
     }
     Ok(Exit::Pass)
+}
+
+/// What was accepted, when, by whom and why.
+fn accepted(all: &[Accepted], style: Style) -> String {
+    let mut table = Table::new([
+        Column::elided("case"),
+        Column::left("metric"),
+        Column::right("before"),
+        Column::right("accepted"),
+        Column::right("change"),
+        Column::left("on"),
+        Column::left("by").optional(),
+        Column::left("from run").optional(),
+    ]);
+    for each in all {
+        let unit = each.metric.as_deref().and_then(Field::find).map_or("", |field| field.unit.symbol());
+        let quantity = |value: Option<f64>| value.map_or_else(String::new, |value| format_quantity(value, unit));
+        table.push([
+            Cell::from(&each.id),
+            Cell::from(each.metric.as_deref().unwrap_or_default()),
+            Cell::from(quantity(each.old_value)),
+            Cell::from(quantity(each.new_value)),
+            Cell::from(each.change_percent.map_or_else(String::new, format_percent)),
+            Cell::from(each.when.strftime("%Y-%m-%d").to_string()),
+            Cell::from(each.by.as_deref().unwrap_or_default()),
+            Cell::toned(each.from.as_deref().unwrap_or_default(), Tone::Dim),
+        ]);
+        table.note(format!("because {}", each.because));
+    }
+    table.text(style)
 }

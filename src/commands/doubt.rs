@@ -3,19 +3,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rsb_model::{BenchmarkResult, Case, Fingerprint, Params, ReasonCode, Run, Verdict};
+use rsb_model::{BenchmarkResult, Case, Fingerprint, Run};
+use rsb_stats::doubt::AGAINST_BASELINE;
 
 use super::judge::Judge;
 use super::recorder::program_hash;
 use crate::exit::Trouble;
 use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, interrupt};
 use crate::plan::Plan;
-
-/// Fresh processes for each undecided case before the verdicts are looked at again.
-const STEP: u32 = 2;
-
-/// A case with so many replicates is not measured again: what is left of the doubt is the baseline's.
-const ENOUGH: usize = 24;
 
 /// `current` with as many more replicates as `budget` allows. The run is rewritten where it is stored.
 pub(super) fn resolve(judge: &Judge<'_>, baseline: &[Run], current: Run, budget: Duration) -> Result<Run, Trouble> {
@@ -57,35 +52,13 @@ fn unlike_here(run: &Run) -> Option<String> {
 
 fn doubtful(judge: &Judge<'_>, baseline: &[Run], run: &Run) -> Vec<Case> {
     let result = judge.judge(baseline, std::slice::from_ref(run));
-    let noisy = |code| matches!(code, ReasonCode::TooNoisy | ReasonCode::TooFewSamples);
-    let undecided = result
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.verdict == Verdict::Inconclusive && noisy(comparison.reason_code));
-    let ids: std::collections::BTreeSet<&str> = undecided.map(|comparison| comparison.id.as_str()).collect();
-    let wanted =
-        |result: &&BenchmarkResult| ids.contains(result.benchmark_id.as_str()) && result.samples.len() < ENOUGH;
-    run.benchmarks.iter().filter(wanted).filter_map(case_of).collect()
-}
-
-/// The case that `result` is of, from its record.
-fn case_of(result: &BenchmarkResult) -> Option<Case> {
-    let parameters = result.metadata.get("parameters")?.as_object()?;
-    let params = parameters
-        .iter()
-        .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
-    Some(Case {
-        id: result.benchmark_id.clone(),
-        benchmark: result.category.clone()?,
-        benchmark_type: result.benchmark_type,
-        device: result.benchmark_id.as_str().split('/').nth(2)?.to_owned(),
-        params,
-    })
+    let ids = rsb_stats::doubtful(&result, run, AGAINST_BASELINE);
+    run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)).filter_map(BenchmarkResult::case).collect()
 }
 
 fn measure_again(plan: &Plan, run: &mut Run, left: Duration) -> Result<(), Trouble> {
     let profile = <Profile as clap::ValueEnum>::from_str(&run.profile, true).unwrap_or(Profile::Quick);
-    let mut settings = Settings { replicates: STEP, ..Settings::of(profile) };
+    let mut settings = Settings { replicates: AGAINST_BASELINE.step, ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let mut more = More(Run { benchmarks: Vec::new(), ..run.clone() });

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::Trouble;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 14] = [
+pub const KNOWN: [(&str, &str); 16] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -19,6 +19,8 @@ pub const KNOWN: [(&str, &str); 14] = [
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
+    ("RSB_HIP_LIBRARY", "the file of the HIP run time, in place of the usual search"),
+    ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
 ];
 

@@ -6,7 +6,7 @@ use rsb_report::Style;
 use rsb_store::Baselines;
 
 use super::judge::{self, Judge};
-use super::{against, doubt};
+use super::{against, against_history, doubt};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::interrupt;
@@ -19,6 +19,9 @@ use crate::show;
 pub fn run(args: &GateArgs, style: Style) -> Ended {
     if let Some(revision) = &args.against {
         return against::run(args, revision, style);
+    }
+    if let Some(runs) = args.against_history {
+        return against_history::run(args, runs as usize, style);
     }
     let judge = Judge::load(&args.judge)?;
     let named = judge.sides(&args.baseline)?;

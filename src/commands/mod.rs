@@ -1,11 +1,14 @@
 //! One verb, one file: load, call something pure, write.
 
 pub mod baseline;
+pub mod bisect;
 pub mod compare;
 pub mod completions;
+pub mod doctor;
 pub mod environment;
 pub mod export;
 pub mod gate;
+pub mod gpu_capability;
 pub mod history;
 pub mod import;
 pub mod list;
@@ -17,6 +20,7 @@ pub mod schema;
 pub mod trend;
 
 mod against;
+mod against_history;
 mod alone;
 mod builds;
 mod doubt;

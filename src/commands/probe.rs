@@ -1,5 +1,6 @@
 //! What is here.
 
+use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 
 use crate::cli::ProbeArgs;
@@ -11,12 +12,17 @@ use crate::show;
 /// # Errors
 /// When the folder named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> Ended {
-    let options = rsb_probe::ProbeOptions { sysfs_root: args.sysfs_root.clone() };
-    options.check().map_err(Trouble::usage)?;
-    let environment = rsb_probe::environment(&options);
+    let environment = rsb_probe::environment(&options(args)?);
     let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };
     show::text(&text)?;
     Ok(Exit::Pass)
+}
+
+/// What to look at, as the words ask.
+pub(super) fn options(args: &ProbeArgs) -> Result<ProbeOptions, Trouble> {
+    let options = ProbeOptions { sysfs_root: args.sysfs_root.clone() };
+    options.check().map_err(Trouble::usage)?;
+    Ok(options)
 }
 
 /// The environment with its version first.

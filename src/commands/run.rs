@@ -99,12 +99,13 @@ fn exit_of(counts: rsb_model::run::Counts) -> Exit {
 pub(super) fn machine() -> Machine {
     let mut machine = Machine { devices: Vec::new(), missing: Vec::new() };
     for backend in rsb_device::backends() {
-        match backend.devices() {
+        match measure::devices_of(&*backend) {
             Ok(devices) => machine.devices.extend(devices),
             Err(reason) => machine.missing.push((backend.id(), reason)),
         }
     }
-    machine.missing.extend(crate::suites::absent_backends());
+    let absent = crate::suites::absent_backends();
+    machine.missing.extend(absent.into_iter().filter(|(id, _)| !rsb_device::has_backend(*id)));
     machine
 }
 

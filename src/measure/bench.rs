@@ -6,7 +6,7 @@ use criterion::Criterion;
 use rsb_model::{Case, Outcome, Samples};
 
 use super::assemble::{self, Progress};
-use super::client::{Trouble, WORKER_ARGUMENT, Worker, WorkerCommand};
+use super::client::{Trouble, Worker, WorkerCommand};
 use super::session::{Cost, Replicate, drive};
 use super::settings::{Profile, Settings};
 use super::tape::{DeviceTime, Shown, Tape};
@@ -73,7 +73,7 @@ fn measure(
     let mut worker = None;
     tape.clear();
     // The worker starts with the first call, so that a case that the filter leaves out costs nothing.
-    let driven = drive(criterion, case, |iters| {
+    let driven = drive(criterion, (case, None), |iters| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
             none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,
@@ -107,8 +107,8 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
 
 /// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE` (quick by default).
 pub fn main(names: &[&str]) -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(WORKER_ARGUMENT) {
-        return super::serve();
+    if let Some(ended) = super::as_child() {
+        return ended;
     }
     let selection = |profile| Selection {
         names: names.iter().map(|&name| name.to_owned()).collect(),

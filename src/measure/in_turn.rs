@@ -1,4 +1,5 @@
-//! Two programs measured in turn, A B B A, so that whatever the machine does in the meantime does it to both.
+//! Two programs measured in turn, sample by sample, A B B A, so that whatever the machine does in the meantime does it
+//! to both.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,8 @@ use super::session::Session;
 use super::settings::Settings;
 use super::{Ended, noise, shuffled};
 
-/// The results of both sides. The n-th replicates of a case were measured one after the other.
+/// The results of both sides. The n-th replicates of a case were measured side by side, and their n-th samples one
+/// after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Both {
     /// Of the first program.
@@ -44,10 +46,8 @@ pub fn in_turn(
                 ended = Ended::OutOfTime;
                 break 'rounds;
             }
-            let order = if (index + replicate as usize).is_multiple_of(2) { [0, 1] } else { [1, 0] };
             let left = settings.limits.suite.saturating_sub(began.elapsed());
-            let turn = Turn { order, replicate, left };
-            if !pair(&mut session, programs, case, (both, turn)) {
+            if !pair(&mut session, programs, case, (both, replicate, left)) {
                 ended = Ended::Interrupted;
                 break 'rounds;
             }
@@ -65,38 +65,26 @@ pub fn in_turn(
     Ok((Both { baseline: side(0), current: side(1) }, ended))
 }
 
-/// Which side goes first, for which replicate, and the time that is left.
-struct Turn {
-    order: [usize; 2],
-    replicate: u32,
-    left: Duration,
-}
-
 /// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
 fn pair(
     session: &mut Session<'_>,
     programs: &[WorkerCommand; 2],
     case: &Case,
-    (both, turn): (&mut [Progress; 2], Turn),
+    (both, replicate, left): (&mut [Progress; 2], u32, Duration),
 ) -> bool {
     let began = Instant::now();
-    let mut measured = [None, None];
-    for which in turn.order {
-        let watch = noise::Watch::begin();
-        let left = turn.left.saturating_sub(began.elapsed());
-        match session.replicate(&programs[which], case, (turn.replicate, left)) {
-            Ok(replicate) => measured[which] = Some(replicate),
-            // The time of the whole was over, not the case's: this pair is dropped.
-            Err(Trouble::Failed(_)) if began.elapsed() >= turn.left => return true,
-            Err(Trouble::Skipped(reason)) => both[which].ended = Some((Outcome::Skipped, reason)),
-            Err(Trouble::Failed(reason)) => both[which].ended = Some((Outcome::Failed, reason)),
-            Err(Trouble::Interrupted) => return false,
-        }
-        noise::merge(&mut both[which].noise, watch.end());
+    let watch = noise::Watch::begin();
+    match session.pair(programs, case, (replicate, left)) {
+        Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
+        // The time of the whole was over, not the case's: this pair is dropped.
+        Err((_, Trouble::Failed(_))) if began.elapsed() >= left => return true,
+        Err((which, Trouble::Skipped(reason))) => both[which].ended = Some((Outcome::Skipped, reason)),
+        Err((which, Trouble::Failed(reason))) => both[which].ended = Some((Outcome::Failed, reason)),
+        Err((_, Trouble::Interrupted)) => return false,
     }
-    if let [Some(first), Some(second)] = measured {
-        both[0].replicates.push(first);
-        both[1].replicates.push(second);
+    let noise = watch.end();
+    for side in both {
+        noise::merge(&mut side.noise, noise.clone());
     }
     true
 }

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 mod client;
+mod devices;
 mod in_turn;
 mod inject;
 pub mod interrupt;
@@ -23,8 +24,9 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Reason, Timestamp};
 
 pub use client::{WORKER_ARGUMENT, WorkerCommand};
+pub use devices::devices_of;
 pub use in_turn::{Both, in_turn};
-pub use serve::serve;
+pub use serve::{as_child, serve};
 pub use settings::{Limits, Profile, Settings};
 
 use crate::plan::Plan;

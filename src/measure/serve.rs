@@ -11,10 +11,29 @@ use rsb_workloads::Failure;
 use super::inject;
 use crate::memory_profile;
 
+/// What this process does as a child of itself: a worker, or an answer about devices. `None` when it is no child.
+pub fn as_child() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    match arguments.next()?.as_str() {
+        super::client::WORKER_ARGUMENT => Some(serve()),
+        rsb_device::child::ARGUMENT => {
+            die_with_parent();
+            let answered = rsb_device::child::answer(&arguments.next().unwrap_or_default());
+            Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        _ => None,
+    }
+}
+
+/// When the measuring process dies, however, so does this one.
+fn die_with_parent() {
+    // Where the system cannot do it, a worker still ends when its input does.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
 /// Serves one case on standard input and output.
 pub fn serve() -> ExitCode {
-    // When the measuring process dies, however, so does this one.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    die_with_parent();
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
     let mut requests =
         std::io::stdin().lock().lines().map_while(Result::ok).map_while(|line| serde_json::from_str(&line).ok());

@@ -9,7 +9,16 @@ use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 use super::client::{Trouble, Worker, WorkerCommand};
 use super::quiet::Quiet;
 use super::settings::Settings;
-use super::tape::{DeviceTime, Shown, Tape};
+use super::tape::{Call, DeviceTime, Shown, Tape};
+
+/// From so many iterations on, a sample of one side is preceded by one that is not counted.
+const LONG_SAMPLE: u64 = 4;
+
+/// How many times more samples a pair takes of a short case.
+const FINER: usize = 3;
+
+/// Criterion takes no fewer.
+const LEAST_SAMPLES: usize = 10;
 
 /// What one fresh process measured of a case.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +74,6 @@ impl<'a> Session<'a> {
             .without_plots()
             .output_directory(scratch.path())
             .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
-            .sample_size(settings.runs)
             .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
             .warm_up_time(settings.warm_up_time)
             .measurement_time(settings.measurement_time);
@@ -82,19 +90,154 @@ impl<'a> Session<'a> {
         case: &Case,
         (replicate, left): (u32, Duration),
     ) -> Result<Replicate, Trouble> {
-        let began = Instant::now();
-        let limit = self.settings.case_limit(case.benchmark_type).min(left);
-        let (mut worker, device_type) = Worker::start(command, case, limit)?;
-        let prepare = began.elapsed();
-        let mut measure = Duration::ZERO;
-        let mut warm_up = self.warm_up(&mut worker, &mut measure)?;
+        let mut side = Side::start(command, case, self.limit(case, left))?;
+        self.warm_up(&mut side)?;
         let mut samples = Samples::new(replicate);
+        while {
+            let (calls, warm_up) = self.round(case, self.settings.runs, |iters| side.sample(iters))?;
+            side.warm_up += warm_up;
+            keep(&mut samples, &calls);
+            !self.settings.is_enough(&samples, side.measure)
+        } {}
+        side.finish(case, samples, Duration::ZERO)
+    }
+
+    /// Measures `case` in two fresh workers that live side by side and sample in turn, A B B A. What disturbs the
+    /// machine for longer than a sample falls on both, so the n-th samples of the two belong together.
+    ///
+    /// # Errors
+    /// The trouble that a side met, and which side it was.
+    pub fn pair(
+        &mut self,
+        commands: &[WorkerCommand; 2],
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<[Replicate; 2], (usize, Trouble)> {
+        let limit = self.limit(case, left);
+        let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|trouble| (which, trouble));
+        // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
+        let mut sides = if replicate.is_multiple_of(2) {
+            [start(0)?, start(1)?]
+        } else {
+            let second = start(1)?;
+            [start(0)?, second]
+        };
+        for (which, side) in sides.iter_mut().enumerate() {
+            self.warm_up(side).map_err(|trouble| (which, trouble))?;
+        }
+        let runs = self.runs_of_pair(&sides);
+        let mut samples = [Samples::new(replicate), Samples::new(replicate)];
+        let mut turn = replicate as usize;
         loop {
-            warm_up += self.round(case, &mut worker, &mut samples, &mut measure)?;
-            if self.settings.is_enough(&samples, measure) {
+            let mut blamed = 0;
+            let mut beside = Vec::new(); // What the second side took beside each call, its warm-up included.
+            let round = self.round(case, runs, |iters| {
+                let mut times = [0.0; 2];
+                for which in if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                    blamed = which;
+                    times[which] = sides[which].sample_warmed(iters)?;
+                }
+                turn += 1;
+                beside.push((iters, times[1]));
+                Ok(times[0])
+            });
+            let (calls, warm_up) = round.map_err(|trouble| (blamed, trouble))?;
+            keep(&mut samples[0], &calls);
+            keep(&mut samples[1], &beside[beside.len().saturating_sub(calls.len())..]);
+            for side in &mut sides {
+                side.warm_up += warm_up;
+            }
+            // Two sides share the time that one would have.
+            let spent = sides[0].measure + sides[1].measure;
+            if samples.iter().all(|side| self.settings.is_enough(side, spent)) {
                 break;
             }
         }
+        let [of_first, of_second] = sides.each_ref().map(|side| side.prepare + side.measure);
+        let ([first, second], [first_samples, second_samples]) = (sides, samples);
+        Ok([
+            first.finish(case, first_samples, of_second).map_err(|trouble| (0, trouble))?,
+            second.finish(case, second_samples, of_first).map_err(|trouble| (1, trouble))?,
+        ])
+    }
+
+    fn limit(&self, case: &Case, left: Duration) -> Duration {
+        self.settings.case_limit(case.benchmark_type).min(left)
+    }
+
+    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
+    fn warm_up(&self, side: &mut Side) -> Result<(), Trouble> {
+        let limit = self.settings.measurement_time / 4;
+        while side.warm_up < self.settings.warmup && (side.warm_up == 0 || side.measure < limit) {
+            let iters = side.warm_up.max(1).min(self.settings.warmup - side.warm_up);
+            side.sample(iters)?;
+            side.warm_up += iters;
+        }
+        Ok(())
+    }
+
+    /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,
+    /// the same time is cut into more samples, and into fewer where they are long.
+    fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
+        let both: Duration = sides.iter().map(|side| side.measure / (side.warm_up as u32).max(1)).sum();
+        let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.as_secs_f64().max(1e-9);
+        (fit as usize).clamp(LEAST_SAMPLES, FINER * self.settings.runs)
+    }
+
+    /// One Criterion benchmark of `runs` samples: these, and the iterations of its own warm-up.
+    fn round(
+        &mut self,
+        case: &Case,
+        runs: usize,
+        mut sample: impl FnMut(u64) -> Result<f64, Trouble>,
+    ) -> Result<(Vec<Call>, u64), Trouble> {
+        let _quiet = Quiet::begin();
+        self.tape.clear();
+        let tape = self.tape.clone();
+        drive(&mut self.criterion, (case, Some(runs)), |iters| {
+            let time_ns = sample(iters)?;
+            tape.push(iters, time_ns);
+            Ok(time_ns)
+        })?;
+        Ok(self.tape.samples())
+    }
+}
+
+/// A worker with its case prepared, and where its time went.
+struct Side {
+    worker: Worker,
+    device_type: DeviceType,
+    began: Instant,
+    prepare: Duration,
+    measure: Duration,
+    warm_up: u64,
+}
+
+impl Side {
+    fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, Trouble> {
+        let began = Instant::now();
+        let (worker, device_type) = Worker::start(command, case, limit)?;
+        Ok(Self { worker, device_type, began, prepare: began.elapsed(), measure: Duration::ZERO, warm_up: 0 })
+    }
+
+    fn sample(&mut self, iters: u64) -> Result<f64, Trouble> {
+        let began = Instant::now();
+        let time_ns = self.worker.sample(iters)?;
+        self.measure += began.elapsed();
+        Ok(time_ns)
+    }
+
+    /// As [`Side::sample`], after an iteration that brings back what the other side took out of the caches. A sample
+    /// of few iterations is long enough not to need it.
+    fn sample_warmed(&mut self, iters: u64) -> Result<f64, Trouble> {
+        if iters >= LONG_SAMPLE {
+            self.worker.sample(1)?;
+        }
+        self.sample(iters)
+    }
+
+    /// The replicate, of whose life the time `elsewhere` went to another side.
+    fn finish(self, case: &Case, samples: Samples, elsewhere: Duration) -> Result<Replicate, Trouble> {
         let time_ns = rsb_stats::location(&samples).map_err(|error| {
             Trouble::Failed(Reason::new(
                 format!("case {}", case.id),
@@ -102,64 +245,39 @@ impl<'a> Session<'a> {
                 "the device's clock cannot be right; report it with `probe --json`",
             ))
         })?;
-        let fields = worker.finish(time_ns)?;
-        let cost = Cost { prepare, measure, total: began.elapsed() };
-        Ok(Replicate { samples, fields, device_type, warm_up, cost })
-    }
-
-    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
-    fn warm_up(&self, worker: &mut Worker, measure: &mut Duration) -> Result<u64, Trouble> {
-        let began = Instant::now();
-        let mut done = 0;
-        while done < self.settings.warmup && (done == 0 || began.elapsed() < self.settings.measurement_time / 4) {
-            let iters = done.max(1).min(self.settings.warmup - done);
-            worker.sample(iters)?;
-            done += iters;
-        }
-        *measure += began.elapsed();
-        Ok(done)
-    }
-
-    /// One Criterion benchmark; returns its own warm-up iterations.
-    fn round(
-        &mut self,
-        case: &Case,
-        worker: &mut Worker,
-        samples: &mut Samples,
-        measure: &mut Duration,
-    ) -> Result<u64, Trouble> {
-        let _quiet = Quiet::begin();
-        self.tape.clear();
-        let tape = self.tape.clone();
-        drive(&mut self.criterion, case, |iters| {
-            let began = Instant::now();
-            let time_ns = worker.sample(iters)?;
-            *measure += began.elapsed();
-            tape.push(iters, time_ns);
-            Ok(time_ns)
-        })?;
-        let (calls, warm_up) = self.tape.samples();
-        for (iters, time_ns) in calls {
-            samples.push(iters, time_ns);
-        }
-        Ok(warm_up)
+        let fields = self.worker.finish(time_ns)?;
+        let cost = Cost {
+            prepare: self.prepare,
+            measure: self.measure,
+            total: self.began.elapsed().saturating_sub(elsewhere),
+        };
+        Ok(Replicate { samples, fields, device_type: self.device_type, warm_up: self.warm_up, cost })
     }
 }
 
-/// Has Criterion run `case`, each sample taken by `sample`. Trouble in a sample leaves through Criterion as an unwind
-/// that no panic hook sees.
+fn keep(samples: &mut Samples, calls: &[Call]) {
+    for &(iters, time_ns) in calls {
+        samples.push(iters, time_ns);
+    }
+}
+
+/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. Trouble in a
+/// sample leaves through Criterion as an unwind that no panic hook sees.
 ///
 /// # Errors
 /// The trouble that a sample met, or a panic of Criterion itself as a failure.
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
-    case: &Case,
+    (case, runs): (&Case, Option<usize>),
     mut sample: impl FnMut(u64) -> Result<f64, Trouble>,
 ) -> Result<(), Trouble> {
     let (group_name, parameter) = split(case.id.as_str());
     let run = || {
         let mut group = criterion.benchmark_group(group_name);
         group.sampling_mode(SamplingMode::Flat);
+        if let Some(runs) = runs {
+            group.sample_size(runs);
+        }
         group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
             bencher.iter_custom(|iters| match sample(iters) {
                 Ok(time_ns) => Duration::from_nanos((time_ns as u64).max(1)),

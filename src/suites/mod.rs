@@ -27,7 +27,7 @@ pub enum Suite {
 
 /// What tells about the hardware itself: rates of memory and arithmetic, latency, allocation.
 const HARDWARE: &[&str] =
-    &["compute-peak", "memory-bandwidth", "memory-latency", "memory-allocation", "cache-hit-rate", "gemm"];
+    &["control", "compute-peak", "memory-bandwidth", "memory-latency", "memory-allocation", "cache-hit-rate", "gemm"];
 
 /// Framework components that no version measures yet; each is skipped with this said.
 pub const COMPONENTS: &[&str] =
@@ -98,8 +98,8 @@ pub fn absent_backends() -> Vec<(BackendId, Reason)> {
     let absent = [BackendId::Rocm, BackendId::Cuda, BackendId::Vulkan, BackendId::Opencl, BackendId::Oneapi];
     let reason = Reason::new(
         "GPU backends",
-        "this version measures processors only",
-        "measure the processor with --backend cpu; GPUs come with a later version",
+        "this version measures processors and, through ROCm, cards of AMD",
+        "measure with --backend cpu or rocm; other GPUs come with a later version",
     );
     absent.into_iter().map(|backend| (backend, reason.clone())).collect()
 }

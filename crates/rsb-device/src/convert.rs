@@ -14,13 +14,13 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
         Dtype::Tf32 | Dtype::F16 => 1.0 / 1024.0,
         Dtype::Bf16 => 1.0 / 128.0,
         Dtype::Fp8 => 1.0 / 8.0,
-        Dtype::I8 | Dtype::I4 => 0.0,
+        Dtype::I8 | Dtype::I4 | Dtype::I32 => 0.0,
     }
 }
 
 /// Whether [`encode`] and [`decode`] know the type.
 pub const fn is_known(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
+    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8 | Dtype::I32)
 }
 
 /// The 16-bit format of `dtype`, if it is one.
@@ -39,7 +39,16 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
         Dtype::F16 => f16::from_f32(value as f32).to_f64(),
         Dtype::Bf16 => bf16::from_f32(value as f32).to_f64(),
         Dtype::I8 => value.round().clamp(-128.0, 127.0),
+        Dtype::I32 => value.round().clamp(f64::from(i32::MIN), f64::from(i32::MAX)),
         Dtype::F64 | Dtype::Fp8 | Dtype::I4 => value,
+    }
+}
+
+/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the range of `i8`.
+pub fn input(dtype: Dtype, value: f64) -> f64 {
+    match dtype {
+        Dtype::I8 | Dtype::I32 => (value * 127.0).round(),
+        other => round(other, value),
     }
 }
 
@@ -51,6 +60,7 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::F16 => values.iter().flat_map(|&value| f16::from_f32(value as f32).to_le_bytes()).collect(),
         Dtype::Bf16 => values.iter().flat_map(|&value| bf16::from_f32(value as f32).to_le_bytes()).collect(),
         Dtype::I8 => values.iter().map(|&value| (round(dtype, value) as i8).cast_unsigned()).collect(),
+        Dtype::I32 => values.iter().flat_map(|&value| (round(dtype, value) as i32).to_le_bytes()).collect(),
         Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Vec::new(),
     }
 }
@@ -70,6 +80,7 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
             out.extend(wide.into_iter().map(f64::from));
         }
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
+        Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
         Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => {}
     }
 }
@@ -103,7 +114,10 @@ pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, ou
             out.extend(bits.iter().flat_map(|bits| bits.to_le_bytes()));
         }
         None if dtype == Dtype::F32 => out.extend(narrow.iter().flat_map(|value| value.to_le_bytes())),
-        None => {}
+        None => {
+            let whole: Vec<f64> = narrow.iter().map(|&value| input(dtype, f64::from(value))).collect();
+            out.extend(encode(dtype, &whole));
+        }
     }
 }
 
@@ -121,7 +135,8 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
         format.widen(&bits, &mut narrow);
     }
     for (wide, &value) in out.iter_mut().zip(&narrow) {
-        *wide = f64::from(value);
+        // 16-bit types are rounded already, and a second time changes nothing; whole numbers are not.
+        *wide = if sixteen(dtype).is_some() { f64::from(value) } else { input(dtype, f64::from(value)) };
     }
 }
 
@@ -137,7 +152,7 @@ mod tests {
 
     #[test]
     fn numbers_survive_their_own_rounding() {
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
             let rounded: Vec<f64> = [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
             assert_eq!(decode(dtype, &encode(dtype, &rounded)), rounded, "{dtype}");
             assert!(is_known(dtype));
@@ -147,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_written_is_what_the_reference_expects() {
         let values = Values::new(5, 2, Distribution::Signed);
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
             let mut bytes = Vec::new();
             encode_values(dtype, &values, 77, 50, &mut bytes);
             let mut expected = vec![0.0; 50];

@@ -36,6 +36,9 @@ pub struct DeviceInfo {
     pub name: String,
     /// What kind of hardware it is.
     pub device_type: DeviceType,
+    /// The architecture that kernels are compiled for, such as `gfx90a`, where it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
     /// Compute units, multiprocessors, or usable threads of a processor.
     pub units: u32,
     /// Memory that a benchmark may take at most, in bytes.
@@ -113,6 +116,8 @@ pub struct Options {
     pub threads: Option<u32>,
     /// The library that shall do it (`gemm`, `openblas`, `mkl`, `rocblas`); `None` for the device's own choice.
     pub provider: Option<String>,
+    /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
+    pub block_size: Option<u32>,
 }
 
 /// One unit of a backend.
@@ -162,6 +167,33 @@ pub trait Device {
     /// When there is no memory for it.
     fn flush_caches(&self) -> Result<(), DeviceError>;
 
+    /// Compiles or chooses what copies all of `from` to the start of `to`, either of which may belong to another device
+    /// of the same backend. It runs in the stream of this device.
+    ///
+    /// # Errors
+    /// When this backend cannot copy between devices, or a buffer is not of this backend.
+    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let _ = (from, to);
+        Err(DeviceError::Unsupported(Reason::new(
+            "copies between devices",
+            format!("{} does not offer them", self.info().name),
+            "measure them on a backend that has several devices, such as rocm",
+        )))
+    }
+
+    /// How many blocks of the kernel of `operation` a compute unit holds at once.
+    ///
+    /// # Errors
+    /// When the device cannot tell.
+    fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
+        let _ = options;
+        Err(DeviceError::Unsupported(Reason::new(
+            format!("occupancy of {}", operation.name()),
+            format!("{} does not tell it", self.info().name),
+            "ask a GPU, with --backend rocm",
+        )))
+    }
+
     /// Hardware counters of the first-level data cache.
     ///
     /// # Errors
@@ -197,6 +229,31 @@ pub struct CacheCounts {
     pub reads: u64,
     /// Those that missed.
     pub misses: u64,
+}
+
+/// How full a compute unit gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occupancy {
+    /// Threads in a block.
+    pub block_size: u32,
+    /// Blocks in the grid of a launch.
+    pub grid_size: u64,
+    /// Blocks that are resident on a unit at once.
+    pub blocks_per_unit: u32,
+    /// Threads that a unit can hold at most.
+    pub max_threads_per_unit: u32,
+    /// Registers of a thread, where known.
+    pub registers: Option<u32>,
+    /// Shared memory of a block in bytes, where known.
+    pub shared_bytes: Option<u32>,
+}
+
+impl Occupancy {
+    /// Share of the unit's threads that are resident.
+    pub fn percent(&self) -> f64 {
+        let resident = f64::from(self.block_size) * f64::from(self.blocks_per_unit);
+        100.0 * resident / f64::from(self.max_threads_per_unit.max(1))
+    }
 }
 
 /// An operation ready to run.

@@ -2,16 +2,19 @@
 //!
 //! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module [`mod@reference`] says what is right.
 
+pub mod child;
 pub mod convert;
 pub mod cpu;
 pub mod device;
+#[cfg(feature = "rocm")]
+pub mod hip;
 pub mod operation;
 pub mod random;
 pub mod reference;
 pub mod scripted;
 
 pub use device::{
-    Backend, Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream,
+    Backend, Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Occupancy, Options, Stream,
 };
 pub use operation::{BufferSpec, Operation, Role};
 
@@ -19,7 +22,16 @@ use rsb_model::{BackendId, DeviceRef, Reason};
 
 /// Every backend that this build has.
 pub fn backends() -> Vec<Box<dyn Backend>> {
-    vec![Box::new(cpu::CpuBackend)]
+    vec![
+        Box::new(cpu::CpuBackend),
+        #[cfg(feature = "rocm")]
+        Box::new(hip::HipBackend),
+    ]
+}
+
+/// Whether this build has `backend`.
+pub fn has_backend(backend: BackendId) -> bool {
+    backends().iter().any(|known| known.id() == backend)
 }
 
 /// Opens a device by its name, such as `cpu:0`.

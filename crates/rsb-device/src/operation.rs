@@ -2,9 +2,11 @@
 //!
 //! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
 
+mod host;
 mod tensor;
 mod traffic;
 
+pub use host::{Direction, HostMemory, Launch, LaunchWay, Transfer};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic, Reduce, ReduceOp,
 };
@@ -43,6 +45,10 @@ pub enum Operation {
     Allocate(Allocate),
     /// Many allocations of many sizes, freed and replaced at random.
     Churn(Churn),
+    /// Bytes between host and device, or within the device.
+    Transfer(Transfer),
+    /// Kernels that do nothing.
+    Launch(Launch),
 }
 
 /// How a kernel uses a buffer.
@@ -102,7 +108,8 @@ impl Operation {
             Self::Convolution(op) => op.buffers(),
             Self::Gemm(op) => op.buffers(),
             Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.dtype, 1)],
-            Self::Allocate(_) => Vec::new(),
+            Self::Allocate(_) | Self::Launch(_) => Vec::new(),
+            Self::Transfer(op) => op.buffers(),
             Self::Churn(_) => vec![BufferSpec::new(Role::Output, Dtype::F64, 2)],
         }
     }
@@ -134,7 +141,7 @@ impl Operation {
             Self::Convolution(op) => op.flops(),
             Self::Gemm(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
-            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) => 0.0,
+            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) | Self::Transfer(_) | Self::Launch(_) => 0.0,
         }
     }
 
@@ -143,7 +150,8 @@ impl Operation {
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
-            Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) => 0.0,
+            Self::Transfer(op) => op.bytes_moved(),
+            Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
             _ => self
                 .buffers()
                 .iter()
@@ -168,7 +176,7 @@ impl Operation {
             Self::Convolution(op) => Some(op.dtype),
             Self::Gemm(op) => Some(op.dtype),
             Self::PeakArithmetic(op) => Some(op.dtype),
-            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) => None,
+            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) | Self::Transfer(_) | Self::Launch(_) => None,
         }
     }
 
@@ -185,6 +193,8 @@ impl Operation {
             Self::PeakArithmetic(_) => "compute-peak",
             Self::Allocate(_) => "allocate",
             Self::Churn(_) => "churn",
+            Self::Transfer(op) => op.direction.as_str(),
+            Self::Launch(_) => "launch",
         }
     }
 }

@@ -65,7 +65,7 @@ impl Values {
         }
         let mut one = [0.0_f32];
         fill_block(self.key_for(position), position as u32, self.scale(), &mut one);
-        crate::convert::round(dtype, f64::from(one[0]))
+        crate::convert::input(dtype, f64::from(one[0]))
     }
 
     fn wide(&self, position: u64) -> f64 {

@@ -95,6 +95,7 @@ impl Default for Script {
                 device: DeviceRefText("cpu:0".to_owned()),
                 name: "scripted device".to_owned(),
                 device_type: DeviceType::Simulated,
+                arch: None,
                 units: 4,
                 usable_memory_bytes: 1 << 30,
                 caches: vec![

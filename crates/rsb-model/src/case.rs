@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{BenchmarkType, CaseId, ParseIdError};
+use crate::record::BenchmarkResult;
 
 /// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`, `shape=1024x1024x1024`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -93,4 +94,21 @@ pub struct Case {
     pub device: String,
     /// Its parameters.
     pub params: Params,
+}
+
+impl BenchmarkResult {
+    /// The case that this is a result of, so that it can be measured again; `None` where a foreign tool made it.
+    pub fn case(&self) -> Option<Case> {
+        let parameters = self.metadata.get("parameters")?.as_object()?;
+        let params = parameters
+            .iter()
+            .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
+        Some(Case {
+            id: self.benchmark_id.clone(),
+            benchmark: self.category.clone()?,
+            benchmark_type: self.benchmark_type,
+            device: self.benchmark_id.as_str().split('/').nth(2).unwrap_or("none").to_owned(),
+            params,
+        })
+    }
 }

@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::gpu::{
+    Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink, SensorName,
+};
+pub use crate::rocm::{Compiler, RocmInstallation, RocmSource};
+
 /// Everything recorded beside a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -19,8 +24,11 @@ pub struct Environment {
     pub memory_gb: Option<f64>,
     /// Graphics cards, in the order of the bus.
     pub gpus: Vec<Gpu>,
-    /// Version of ROCm.
+    /// Version of ROCm: of the installation that programs here would use.
     pub rocm: Option<String>,
+    /// Every installation of ROCm, the one that counts first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rocm_installations: Vec<RocmInstallation>,
     /// Version of Python.
     pub python: Option<String>,
     /// Versions of ML frameworks by package name.
@@ -66,34 +74,6 @@ pub struct Cache {
     pub size_bytes: u64,
     /// Threads that share it.
     pub shared_by: Option<u32>,
-}
-
-/// A graphics card or accelerator.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Gpu {
-    /// Position in this list.
-    pub index: u32,
-    /// Marketing name, from the driver or the PCI-id table.
-    pub name: Option<String>,
-    /// `vendor:device` in hexadecimal: `1002:744c`.
-    pub pci_id: Option<String>,
-    /// Address on the bus: `0000:03:00.0`.
-    pub pci_address: Option<String>,
-    /// Instruction set: `gfx1100`, `sm_90`.
-    pub gfx_target: Option<String>,
-    /// Compute units or streaming multiprocessors.
-    pub compute_units: Option<u32>,
-    /// Memory of the card in GB.
-    pub vram_gb: Option<f64>,
-    /// Highest memory bandwidth, from width and clock, in GB/s.
-    pub memory_bandwidth_gb_s: Option<f64>,
-    /// Kernel driver and its version.
-    pub driver: Option<String>,
-    /// Partition mode: `SPX/NPS1`.
-    pub partition: Option<String>,
-    /// Run times through which it can be reached here.
-    pub backends: Vec<String>,
 }
 
 /// A source tree.

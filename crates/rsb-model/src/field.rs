@@ -182,6 +182,7 @@ fields! {
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
     peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a processor)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
+    peak_tflops Teraflops Fact, "highest rate of a card: compute units × operations of a unit in a clock × highest recorded clock";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";
     efficiency One Metric(Higher), "speed-up over resources";
@@ -200,6 +201,11 @@ fields! {
     std_dev One Fact, "standard deviation of the time of an iteration over its mean";
     num_runs One Fact, "samples taken";
     warmup_runs One Fact, "iterations done before sampling";
+    // The card.
+    gfx_target One Fact, "instruction set of the card: gfx1100, sm_90";
+    compute_units One Fact, "compute units or streaming multiprocessors of the card";
+    matrix_unit One Fact, "kind and generation of the card's matrix unit: MFMA 3, WMMA 1, none";
+    gpu_max_clock_mhz Megahertz Fact, "highest clock of the card's compute units that the driver lists";
     // State.
     gpu_temperature_c Celsius Fact, "temperature of the card";
     gpu_power_w Watts Fact, "power drawn by the card";
@@ -228,6 +234,7 @@ mod tests {
                 ("_ns", Unit::Nanoseconds),
                 ("_gb_s", Unit::GigabytesPerSecond),
                 ("_mb", Unit::Megabytes),
+                ("_mhz", Unit::Megahertz),
                 ("_percent", Unit::Percent),
                 ("_bytes", Unit::Bytes),
                 ("gflops", Unit::Gigaflops),

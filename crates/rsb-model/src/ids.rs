@@ -178,10 +178,12 @@ pub enum Dtype {
     I8,
     /// 4-bit integer.
     I4,
+    /// 32-bit integer: what products of `i8` are stored as. Nobody asks for it by name.
+    I32,
 }
 
 impl Dtype {
-    /// Every data type, widest first.
+    /// Every data type that can be asked for, widest first.
     pub const ALL: [Self; 8] = [Self::F64, Self::F32, Self::Tf32, Self::F16, Self::Bf16, Self::Fp8, Self::I8, Self::I4];
 
     /// The name used in ids and documents.
@@ -195,6 +197,7 @@ impl Dtype {
             Self::Fp8 => "fp8",
             Self::I8 => "i8",
             Self::I4 => "i4",
+            Self::I32 => "i32",
         }
     }
 
@@ -202,7 +205,7 @@ impl Dtype {
     pub const fn bits(self) -> u64 {
         match self {
             Self::F64 => 64,
-            Self::F32 | Self::Tf32 => 32,
+            Self::F32 | Self::Tf32 | Self::I32 => 32,
             Self::F16 | Self::Bf16 => 16,
             Self::Fp8 | Self::I8 => 8,
             Self::I4 => 4,

@@ -2,24 +2,31 @@
 //!
 //! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
 
+pub mod architecture;
 pub mod case;
 pub mod environment;
 pub mod field;
+pub mod finding;
 pub mod fingerprint;
 pub mod format;
+pub mod gpu;
 pub mod ids;
 pub mod outcome;
 pub mod protocol;
 pub mod record;
+pub mod rocm;
 pub mod run;
 pub mod samples;
 pub mod shape;
+pub mod telemetry;
 pub mod unit;
 pub mod verdict;
 
+pub use architecture::Architecture;
 pub use case::{Case, ParamError, Params};
 pub use environment::{Environment, MachineState};
 pub use field::{Field, FieldRole, Fields};
+pub use finding::Finding;
 pub use fingerprint::Fingerprint;
 pub use ids::{BackendId, BenchmarkType, CaseId, DeviceRef, DeviceType, Dtype, RunId};
 pub use jiff::Timestamp;
@@ -27,5 +34,6 @@ pub use outcome::{Outcome, Reason};
 pub use record::{BenchmarkResult, ComparisonResult, ComponentBenchmarkResult, Statistics};
 pub use run::Run;
 pub use samples::Samples;
+pub use telemetry::{GpuSample, GpuTelemetry};
 pub use unit::{Better, Unit};
 pub use verdict::{ReasonCode, Verdict};

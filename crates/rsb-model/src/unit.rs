@@ -52,6 +52,9 @@ pub enum Unit {
     /// Percent.
     #[serde(rename = "%")]
     Percent,
+    /// 10⁶ cycles a second.
+    #[serde(rename = "MHz")]
+    Megahertz,
     /// Degrees Celsius.
     #[serde(rename = "°C")]
     Celsius,
@@ -68,7 +71,7 @@ pub enum Unit {
 
 impl Unit {
     /// Every unit.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Nanoseconds,
         Self::Microseconds,
         Self::Milliseconds,
@@ -81,6 +84,7 @@ impl Unit {
         Self::Megabytes,
         Self::Gigabytes,
         Self::Percent,
+        Self::Megahertz,
         Self::Celsius,
         Self::Watts,
         Self::FlopsPerByte,
@@ -102,6 +106,7 @@ impl Unit {
             Self::Megabytes => "MB",
             Self::Gigabytes => "GB",
             Self::Percent => "%",
+            Self::Megahertz => "MHz",
             Self::Celsius => "°C",
             Self::Watts => "W",
             Self::FlopsPerByte => "FLOP/B",

@@ -1,20 +1,23 @@
 //! Graphics cards and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a vendor is needed.
 //!
-//! Only facts that the kernel keeps in memory are read: sensors and clocks would wake a card that sleeps. Each card is
+//! A card that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would wake it. Each card is
 //! read in a thread of its own, and first tells who it is: one whose details hang is still listed.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rsb_model::environment::Gpu;
+use rsb_model::gpu::{Gpu, GpuLink, GpuMemory};
 
 use crate::host::Host;
 use crate::limit::Pending;
 
 mod backends;
-mod card;
+pub(crate) mod card;
+pub(crate) mod details;
 mod kfd;
+pub(crate) mod levels;
 mod memory;
 mod names;
 
@@ -25,7 +28,7 @@ use kfd::Node;
 /// Cards being read.
 pub(crate) struct Started {
     cards: Vec<Pending<Card>>,
-    nodes: Pending<Vec<Node>>,
+    nodes: Vec<Pending<Node>>,
     runtimes: Pending<Runtimes>,
 }
 
@@ -33,13 +36,15 @@ pub(crate) struct Started {
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
     let folders = Pending::start(move |report| report(card::folders(&listing)));
-    let nodes = Pending::start(move |report| kfd::read(&own, report));
+    let nodes = Pending::start(move |report| report(kfd::folders(&own)));
     let runtimes = Pending::start(move |report| report(Runtimes::find(&installed)));
     let read = |folder: PathBuf| {
         let host = Arc::clone(host);
         Pending::start(move |report| card::read(&host, &folder, report))
     };
     let cards = folders.latest(deadline).unwrap_or_default().into_iter().map(read).collect();
+    let read = |(number, folder): (u32, PathBuf)| Pending::start(move |report| kfd::read(&folder, number, report));
+    let nodes = nodes.latest(deadline).unwrap_or_default().into_iter().map(read).collect();
     Started { cards, nodes, runtimes }
 }
 
@@ -47,13 +52,16 @@ impl Started {
     /// What has been read by `deadline`, in the order of the bus.
     pub(crate) fn finish(self, deadline: Instant) -> Vec<Gpu> {
         let cards: Vec<Card> = self.cards.into_iter().filter_map(|card| card.latest(deadline)).collect();
-        let nodes = self.nodes.latest(deadline).unwrap_or_default();
+        let nodes: Vec<Node> = self.nodes.into_iter().filter_map(|node| node.latest(deadline)).collect();
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
         let mut found = merge(cards, nodes);
         found.sort_by_key(Entry::order);
+        let number = |entry: &Entry| entry.node.as_ref().map(Node::number);
+        let places: HashMap<u32, u32> =
+            (0..).zip(&found).filter_map(|(index, entry)| Some((number(entry)?, index))).collect();
         let numbered = (0..).zip(found).map(|(index, entry)| {
             let backends = runtimes.reaching(&entry.card, entry.node.is_some());
-            Gpu { index, backends, ..entry.gpu() }
+            Gpu { index, backends, links: entry.links(&places), kfd_node: number(&entry), ..entry.gpu() }
         });
         numbered.collect()
     }
@@ -86,7 +94,22 @@ fn merge(cards: Vec<Card>, nodes: Vec<Node>) -> Vec<Entry> {
 
 impl Entry {
     fn order(&self) -> (bool, Option<String>, u32) {
-        (self.card.address.is_none(), self.card.address.clone(), self.node.as_ref().map_or(0, Node::order))
+        (self.card.address.is_none(), self.card.address.clone(), self.node.as_ref().map_or(0, Node::number))
+    }
+
+    /// Links to other devices of the list, by their places in it, and to processors.
+    fn links(&self, places: &HashMap<u32, u32>) -> Vec<GpuLink> {
+        let links = self.node.iter().flat_map(|node| &node.links);
+        let mut found: Vec<GpuLink> = links
+            .map(|link| GpuLink {
+                kind: link.kind.to_owned(),
+                peer: places.get(&link.to).copied(),
+                weight: link.weight,
+                gb_s: link.max_mb_s.map(|rate| f64::from(rate) / 1e3),
+            })
+            .collect();
+        found.sort_by_key(|link| (link.peer, link.weight));
+        found
     }
 
     fn gpu(self) -> Gpu {
@@ -96,16 +119,45 @@ impl Entry {
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
         // The DRM tells the memory of the whole card, a node that of its partition.
         let vram = if is_part { node.vram_bytes } else { card.vram_bytes.or(node.vram_bytes) };
+        let width_bits = node.memory.map(|memory| memory.width_bits);
+        let kind = target.as_deref().and_then(|target| memory::kind(target, card.id, width_bits));
+        let memory_mhz = node.memory.map(|memory| f64::from(memory.clock_mhz)).or(card.details.memory_max_mhz);
+        let bandwidth = kind.zip(width_bits).zip(memory_mhz);
+        let named_virtual = known.map(|known| known.name.ends_with(" VF"));
+        let place = card.kind(target.as_deref(), kind.is_some());
+        let details = card.details;
         Gpu {
             name: card.name.or_else(|| known.map(|known| known.name.to_owned())).or(node.code_name),
             pci_id: card.id.map(|id| id.to_string()),
             pci_address: card.address,
+            kind: place,
+            virtual_function: if card.is_virtual { Some(true) } else { named_virtual },
             compute_units: node.compute_units,
+            max_mhz: node.max_mhz.map(f64::from).or(details.max_mhz),
+            limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),
-            memory_bandwidth_gb_s: memory::bandwidth_gb_s(target.as_deref(), node.memory),
+            memory_bandwidth_gb_s: bandwidth.map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz)),
+            memory: GpuMemory {
+                kind: kind.map(|kind| kind.name.to_owned()),
+                vendor: card.memory_vendor,
+                width_bits,
+                max_mhz: memory_mhz,
+                shared_gb: card.shared_bytes.map(|bytes| bytes as f64 / 1e9),
+            },
+            caches: node.caches,
+            pcie: details.pcie,
             gfx_target: target,
             driver: card.driver,
+            vbios: card.vbios,
+            render_node: card.render_node.or_else(|| node.render_minor.map(|minor| format!("renderD{minor}"))),
             partition: card.partition,
+            iommu: card.iommu,
+            ecc: details.ecc,
+            power_cap_w: details.power_cap_w,
+            power_cap_default_w: details.power_cap_default_w,
+            performance_level: details.performance_level,
+            asleep: details.asleep,
+            sensors: details.sensors,
             ..Gpu::default()
         }
     }

@@ -9,6 +9,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::ProbeOptions;
+
 /// Larger than any file of `/proc` or `/sys` that is read here.
 const WHOLE: u64 = 1 << 20;
 
@@ -23,6 +25,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// The machine that `options` ask for.
+    pub(crate) fn of(options: &ProbeOptions) -> Self {
+        options.sysfs_root.clone().map_or_else(Self::here, Self::sysfs_only)
+    }
+
     pub(crate) fn here() -> Self {
         Self {
             root: Some(PathBuf::from("/")),
@@ -89,9 +96,14 @@ pub(crate) fn read_text(path: &Path) -> Option<String> {
 
 /// At most `bytes` of the beginning of a file.
 pub(crate) fn read_start(path: &Path, bytes: u64) -> Option<String> {
+    Some(String::from_utf8_lossy(&read_bytes(path, bytes)?).into_owned())
+}
+
+/// As [`read_start`], for files that are no text.
+pub(crate) fn read_bytes(path: &Path, bytes: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path).ok()?.take(bytes).read_to_end(&mut content).ok()?;
-    Some(String::from_utf8_lossy(&content).into_owned())
+    Some(content)
 }
 
 /// A file that holds one value: trimmed, also of the zero bytes that some captures are padded with.

@@ -13,6 +13,7 @@ use rsb_model::Environment;
 mod cgroup;
 mod child;
 mod cpu;
+pub mod doctor;
 mod git;
 mod gpu;
 mod host;
@@ -22,6 +23,7 @@ mod os;
 mod python;
 mod rocm;
 mod state;
+pub mod telemetry;
 
 pub use git::git;
 pub use state::{StateSample, sample, state, state_between};
@@ -68,11 +70,7 @@ impl ProbeOptions {
 
 /// Reads what this machine is. `git` and `state` are left empty: see [`git()`] and [`state()`].
 pub fn environment(options: &ProbeOptions) -> Environment {
-    let host = match &options.sysfs_root {
-        Some(root) => Host::sysfs_only(root.clone()),
-        None => Host::here(),
-    };
-    environment_of(&Arc::new(host), HANG_LIMIT)
+    environment_of(&Arc::new(Host::of(options)), HANG_LIMIT)
 }
 
 fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
@@ -82,12 +80,16 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
     if host.is_whole() {
         let system = start(host, |host| (os::name(host), os::kernel(host), os::memory_gb(host)));
         let processor = start(host, cpu::read);
-        let rocm = start(host, rocm::version);
+        let rocm = start(host, rocm::installations);
         let python = start(host, python::read);
         (found.os, found.kernel, found.memory_gb) = system.latest(deadline).unwrap_or_default();
         found.cpu = processor.latest(deadline);
-        found.rocm = rocm.latest(deadline).flatten();
-        (found.python, found.frameworks) = python.latest(deadline).unwrap_or_default();
+        found.rocm_installations = rocm.latest(deadline).unwrap_or_default();
+        let python = python.latest(deadline).unwrap_or_default();
+        (found.python, found.frameworks) = (python.version, python.frameworks);
+        // Last, as native programs do not look there.
+        found.rocm_installations.extend(python.rocm);
+        found.rocm = rocm::version(&found.rocm_installations);
     }
     found.gpus = gpus.finish(deadline);
     found

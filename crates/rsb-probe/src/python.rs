@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rsb_model::rocm::RocmInstallation;
+
 use crate::host::Host;
+use crate::rocm;
 
 mod find;
 mod layout;
@@ -15,21 +18,32 @@ use layout::Layout;
 /// How long an interpreter may take to say its version, where no file does.
 const CHILD_LIMIT: Duration = Duration::from_secs(2);
 
-/// Version of Python, and versions of frameworks by the names of their packages.
-pub(crate) fn read(host: &Host) -> (Option<String>, BTreeMap<String, String>) {
+/// What is known of the interpreter here and its packages.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Python {
+    pub(crate) version: Option<String>,
+    /// Versions of frameworks by the names of their packages.
+    pub(crate) frameworks: BTreeMap<String, String>,
+    /// Installations of ROCm that came as packages.
+    pub(crate) rocm: Vec<RocmInstallation>,
+}
+
+/// Reads the files around the interpreter.
+pub(crate) fn read(host: &Host) -> Python {
     read_within(host, CHILD_LIMIT)
 }
 
-fn read_within(host: &Host, limit: Duration) -> (Option<String>, BTreeMap<String, String>) {
+fn read_within(host: &Host, limit: Duration) -> Python {
     let layout = match find::interpreter(host) {
         Some(Found::Program(program)) => Layout::of(&program, limit),
         // A launcher that only it can resolve: asking is the fallback.
         Some(Found::Launcher(program)) => Layout::by_asking(&program, limit),
         None => None,
     };
-    let Some(layout) = layout else { return (None, BTreeMap::new()) };
-    let frameworks = packages::frameworks(&layout.search_path(host));
-    (Some(layout.version), frameworks)
+    let Some(layout) = layout else { return Python::default() };
+    let search_path = layout.search_path(host);
+    let (frameworks, rocm) = (packages::frameworks(&search_path), rocm::wheels(&search_path));
+    Python { version: Some(layout.version), frameworks, rocm }
 }
 
 #[cfg(test)]

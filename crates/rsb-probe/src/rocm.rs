@@ -1,8 +1,17 @@
-//! The version of ROCm, from the files of its installation. No process is started.
+//! Installations of ROCm, from their files. No process is started.
 
 use std::path::{Path, PathBuf};
 
-use crate::host::{Host, entries, read_line};
+use rsb_model::rocm::RocmInstallation;
+
+use crate::host::{Host, entries};
+
+mod components;
+mod installation;
+mod wheels;
+
+pub(crate) use components::{component_of, targets};
+pub(crate) use wheels::wheels;
 
 /// Where distributions put libraries.
 pub(crate) const LIBRARY_FOLDERS: [&str; 8] = [
@@ -16,15 +25,33 @@ pub(crate) const LIBRARY_FOLDERS: [&str; 8] = [
     "/lib",
 ];
 
-/// The version of the installation that programs here would use.
-pub(crate) fn version(host: &Host) -> Option<String> {
-    let installed = roots(host).iter().find_map(|root| {
-        ["version", "version-rocm", "version-dev"].iter().find_map(|file| {
-            let line = read_line(&root.join(".info").join(file))?;
-            parse(&line)
-        })
-    });
-    installed.or_else(|| by_library(host))
+/// The version of the installation that native programs here would use.
+pub(crate) fn version(installations: &[RocmInstallation]) -> Option<String> {
+    installations.iter().find_map(|installation| installation.version.clone())
+}
+
+/// Every installation that native programs could use, the one that counts first.
+pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut found = Vec::new();
+    for root in roots(host) {
+        // `/opt/rocm` is mostly a link to one of the others.
+        let Ok(real) = std::fs::canonicalize(&root) else { continue };
+        if !seen.contains(&real) {
+            found.extend(installation::in_folder(host, &root));
+            seen.push(real);
+        }
+    }
+    let folders = LIBRARY_FOLDERS.into_iter().filter_map(|folder| host.path(folder));
+    for folder in folders {
+        let real = std::fs::canonicalize(&folder).unwrap_or_default();
+        // Folders such as `/lib` are links into `/usr`.
+        if !seen.contains(&real) {
+            found.extend(installation::of_distribution(host, &folder));
+            seen.push(real);
+        }
+    }
+    found
 }
 
 /// Folders of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the newest of `/opt/rocm-*`.
@@ -32,40 +59,25 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     let named = ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
     let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let Some(opt) = host.path("/opt") else { return roots };
-    roots.push(opt.join("rocm"));
-    let mut versioned: Vec<String> = entries(&opt).into_iter().filter(|name| name.starts_with("rocm-")).collect();
-    versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
-    roots.extend(versioned.into_iter().map(|name| opt.join(name)));
+    roots.extend([opt.join("rocm"), opt.join("rocm/core")]);
+    roots.extend(versioned(&opt));
     roots
 }
 
-/// `6.4.3` of `6.4.3-127`.
-fn parse(line: &str) -> Option<String> {
-    let version = line.split(['-', ' ']).next()?;
-    let mut parts = version.split('.');
-    let whole = parts.clone().count() >= 2 && parts.all(|part| part.parse::<u32>().is_ok());
-    whole.then(|| version.to_owned())
+/// Folders `rocm-6.4.3` below `opt`, newest first.
+pub(crate) fn versioned(opt: &Path) -> Vec<PathBuf> {
+    let mut versioned: Vec<String> = entries(opt).into_iter().filter(|name| name.starts_with("rocm-")).collect();
+    versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
+    versioned.into_iter().map(|name| opt.join(name)).collect()
+}
+
+/// Folders of libraries below an installation.
+pub(crate) fn library_folders(root: &Path) -> [PathBuf; 2] {
+    [root.join("lib"), root.join("lib64")]
 }
 
 fn numbers(version: &str) -> Vec<u32> {
     version.split(['.', '-']).map_while(|part| part.parse().ok()).collect()
-}
-
-/// Distributions that put ROCm beside their other libraries leave no version file. The library of HIP carries the
-/// version in its name, `libamdhip64.so.5.7.31921`, and its first two numbers are those of ROCm.
-fn by_library(host: &Host) -> Option<String> {
-    let folders = LIBRARY_FOLDERS.into_iter().filter_map(|folder| host.path(folder));
-    let mut versions: Vec<Vec<u32>> = folders.flat_map(|folder| hip_versions(&folder)).collect();
-    versions.sort();
-    match versions.pop()?.as_slice() {
-        [major, minor, ..] => Some(format!("{major}.{minor}")),
-        _ => None,
-    }
-}
-
-fn hip_versions(folder: &Path) -> Vec<Vec<u32>> {
-    let full = |name: String| name.strip_prefix("libamdhip64.so.").map(numbers).filter(|version| version.len() >= 3);
-    entries(folder).into_iter().filter_map(full).collect()
 }
 
 #[cfg(test)]
@@ -73,8 +85,12 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
+    fn at(host: &Host) -> Option<String> {
+        version(&installations(host))
+    }
+
     fn found(files: &[(&str, &str)]) -> Option<String> {
-        version(&Tree::new(files).host())
+        at(&Tree::new(files).host())
     }
 
     #[test]
@@ -91,8 +107,8 @@ mod tests {
         let tree = Tree::new(&[("opt/rocm/.info/version", "6.4.3"), ("home/rocm/.info/version", "7.2.4")]);
         let (mine, gone) = (tree.path("home/rocm"), tree.path("home/gone"));
         let tree = tree.variable("ROCM_PATH", mine);
-        assert_eq!(version(&tree.host()).as_deref(), Some("7.2.4"));
-        assert_eq!(version(&tree.variable("ROCM_PATH", gone).host()).as_deref(), Some("6.4.3"));
+        assert_eq!(at(&tree.host()).as_deref(), Some("7.2.4"));
+        assert_eq!(at(&tree.variable("ROCM_PATH", gone).host()).as_deref(), Some("6.4.3"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The machine: one line for the head of a report, a page for `probe`.
 
 use rsb_model::Environment;
-use rsb_model::environment::{Cache, Cpu, Gpu, MachineState};
+use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation};
 use rsb_model::shape::format_bytes;
+
+use crate::gpus;
 
 use crate::markdown::escape;
 use crate::number::{format_count, format_quantity};
@@ -20,8 +22,8 @@ pub fn line(environment: &Environment) -> String {
     parts.extend(environment.memory_gb.map(|gb| format!("{} memory", format_quantity(gb, "GB"))));
     parts.push(match environment.gpus.as_slice() {
         [] => "no GPU".to_owned(),
-        [one] => name(one).to_owned(),
-        [first, ..] => format!("{} × {}", environment.gpus.len(), name(first)),
+        [one] => one.label().to_owned(),
+        [first, ..] => format!("{} × {}", environment.gpus.len(), first.label()),
     });
     let system: Vec<&str> = environment.os.iter().chain(&environment.kernel).map(String::as_str).collect();
     if !system.is_empty() {
@@ -38,24 +40,37 @@ fn threads(cpu: &Cpu) -> String {
     }
 }
 
-fn name(gpu: &Gpu) -> &str {
-    gpu.name.as_deref().or(gpu.gfx_target.as_deref()).or(gpu.pci_id.as_deref()).unwrap_or("unknown GPU")
-}
-
 /// A titled part of the page: name and value of each line. A value that is not known is `None`.
-type Section = (&'static str, Vec<(String, Option<String>)>);
+pub(crate) type Section = (String, Vec<(String, Option<String>)>);
 
 fn sections(environment: &Environment) -> Vec<Section> {
-    let mut sections = vec![("Machine", machine(environment)), ("Software", software(environment))];
+    let mut sections = Vec::new();
+    let has_host = has_host(environment);
+    if has_host {
+        sections.push(("Machine".to_owned(), machine(environment)));
+    } else if environment.gpus.is_empty() {
+        sections.push(("Tree".to_owned(), vec![no_gpus()]));
+    }
+    let reached = if has_host { gpus::Reach::Looked } else { gpus::Reach::Unknown };
+    sections.extend(gpus::sections(&environment.gpus, reached));
+    if has_host {
+        sections.push(("Software".to_owned(), software(environment)));
+    }
     if let Some(git) = &environment.git {
         let branch = git.branch.as_deref().map_or_else(|| "detached".to_owned(), |branch| format!("branch {branch}"));
         let dirty = if git.dirty { ", with changes that are not committed" } else { "" };
-        sections.push(("Source", vec![entry("commit", Some(format!("{} ({branch}{dirty})", git.commit)))]));
+        sections.push(("Source".to_owned(), vec![entry("commit", Some(format!("{} ({branch}{dirty})", git.commit)))]));
     }
     if let Some(state) = &environment.state {
-        sections.push(("State", state_lines(state)));
+        sections.push(("State".to_owned(), state_lines(state)));
     }
     sections
+}
+
+/// Whether more than cards was read. Of a tree that stands for /sys alone, the rest is not "unknown" or "not found": it
+/// was not looked at.
+pub(crate) fn has_host(environment: &Environment) -> bool {
+    *environment != Environment { gpus: environment.gpus.clone(), ..Environment::default() }
 }
 
 fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
@@ -70,10 +85,13 @@ fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
     }
     lines.push(entry("memory", environment.memory_gb.map(|gb| format_quantity(gb, "GB"))));
     if environment.gpus.is_empty() {
-        lines.push(entry("GPUs", Some("none found".to_owned())));
+        lines.push(no_gpus());
     }
-    lines.extend(environment.gpus.iter().map(|gpu| entry(&format!("GPU {}", gpu.index), Some(gpu_text(gpu)))));
     lines
+}
+
+fn no_gpus() -> (String, Option<String>) {
+    entry("GPUs", Some("none found".to_owned()))
 }
 
 fn cpu_lines(cpu: &Cpu) -> Vec<(String, Option<String>)> {
@@ -103,33 +121,42 @@ fn cache_text(cache: &Cache) -> String {
     }
 }
 
-fn gpu_text(gpu: &Gpu) -> String {
-    let mut parts = vec![name(gpu).to_owned()];
-    let named = gpu.name.is_some();
-    parts.extend(gpu.gfx_target.clone().filter(|_| named));
-    parts.extend(gpu.compute_units.map(|units| format!("{units} compute units")));
-    parts.extend(gpu.vram_gb.map(|gb| format_quantity(gb, "GB")));
-    parts.extend(gpu.memory_bandwidth_gb_s.map(|rate| format!("up to {}", format_quantity(rate, "GB/s"))));
-    parts.extend(gpu.partition.clone());
-    parts.extend(gpu.driver.clone());
-    parts.extend(gpu.pci_address.clone());
-    parts.push(match gpu.backends.as_slice() {
-        [] => "reached by no run time".to_owned(),
-        backends => format!("reached by {}", backends.join(", ")),
-    });
-    parts.join(", ")
-}
-
 fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
     let or_none = |version: &Option<String>| Some(version.clone().unwrap_or_else(|| "not found".to_owned()));
     let frameworks: Vec<String> =
         environment.frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
     let frameworks = if frameworks.is_empty() { "none found".to_owned() } else { frameworks.join(", ") };
-    vec![
-        entry("ROCm", or_none(&environment.rocm)),
-        entry("Python", or_none(&environment.python)),
-        entry("frameworks", Some(frameworks)),
-    ]
+    let mut lines = Vec::new();
+    if environment.rocm_installations.is_empty() {
+        lines.push(entry("ROCm", or_none(&environment.rocm)));
+    }
+    lines.extend(environment.rocm_installations.iter().flat_map(rocm));
+    lines.extend([entry("Python", or_none(&environment.python)), entry("frameworks", Some(frameworks))]);
+    lines
+}
+
+/// An installation of ROCm and what is in it.
+fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
+    let mut text = format!("{} in {}", one.version.as_deref().unwrap_or("of an unknown version"), one.path);
+    let details = [("build", &one.build), ("built on", &one.build_date), ("commit", &one.commit)];
+    for (name, value) in details {
+        if let Some(value) = value {
+            text.push_str(&format!(", {name} {value}"));
+        }
+    }
+    let list = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
+    let parts = one.components.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let compilers = one.compilers.iter().map(|compiler| match &compiler.version {
+        Some(version) => format!("{} {version}", compiler.name),
+        None => compiler.name.clone(),
+    });
+    let more = [
+        ("components", list(parts)),
+        ("compilers", list(compilers.collect())),
+        ("kernels for", list(one.gpu_targets.clone())),
+    ];
+    let more = more.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value));
+    std::iter::once(entry("ROCm", Some(text))).chain(more).collect()
 }
 
 fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
@@ -154,7 +181,7 @@ pub fn text(environment: &Environment, style: Style) -> String {
     let sections = sections(environment);
     let width = sections.iter().flat_map(|(_, lines)| lines).map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     for (title, lines) in sections {
-        out.push_str(&format!("{}\n", style.paint(Tone::Strong, title)));
+        out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
         for (name, value) in lines {
             // Wrapped as if the name were part of the indent, so that values stand under each other.
             let indent = width + 4;

@@ -11,11 +11,15 @@
     reason = "reports are small; the shape of a line is easier to see in `format!` than in `write!`"
 )]
 
+pub mod architectures;
+pub mod capability;
 pub mod charts;
 pub mod comparison;
+pub mod doctor;
 pub mod document;
 pub mod environment;
 pub mod gate;
+mod gpus;
 pub mod label;
 pub mod list;
 pub mod markdown;

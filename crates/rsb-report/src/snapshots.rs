@@ -7,7 +7,7 @@ use crate::comparison::{self, Detail};
 use crate::gate::{self, GateFormat};
 use crate::list::{BaselineRow, CaseRow, ComparisonRow, HistoryRow, RunRow};
 use crate::sample;
-use crate::{Color, Report, Style, document, environment, json, list, report, run, trend};
+use crate::{Color, Report, Style, document, environment, gpus, json, list, report, run, trend};
 
 const NARROW: Style = Style { color: Color::Never, width: 80 };
 const COLORED: Style = Style { color: Color::Always, width: 100 };
@@ -182,21 +182,15 @@ fn trends_as_text_markdown_and_csv() {
 fn the_machine() {
     insta::assert_snapshot!("environment", environment::text(&sample::environment(), Style::PLAIN));
     insta::assert_snapshot!("environment_unknown", environment::text(&Environment::default(), Style::PLAIN));
-    let gpu = rsb_model::environment::Gpu {
-        index: 0,
-        gfx_target: Some("gfx942".into()),
-        compute_units: Some(304),
-        vram_gb: Some(206.1),
-        memory_bandwidth_gb_s: Some(5300.0),
-        backends: vec!["rocm".into()],
-        ..Default::default()
-    };
-    let many = Environment { gpus: vec![gpu.clone(), gpu], ..Environment::default() };
-    assert_eq!(environment::line(&many), "2 × gfx942");
+    let some = Environment { gpus: gpus::sample::gpus(), ..sample::environment() };
+    insta::assert_snapshot!("environment_gpus", environment::text(&some, Style::PLAIN));
+    let tree = Environment { gpus: gpus::sample::gpus(), ..Environment::default() };
+    let text = environment::text(&tree, Style::PLAIN);
     assert!(
-        environment::text(&many, Style::PLAIN)
-            .contains("GPU 0       gfx942, 304 compute units, 206 GB, up to 5.30 TB/s, reached by rocm\n")
+        !text.contains("Software") && !text.contains("no run time"),
+        "what was not looked at is not missing: {text}"
     );
+    assert_eq!(environment::line(&tree), "3 × AMD Instinct MI210");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use rsb_model::{Better, ReasonCode, Verdict};
 use crate::distribution::{t_above, t_exceeded_with};
 use crate::multiple::ascending;
 use crate::spread::{Residual, Spread, spreads};
+use crate::trimmed::{Cut, Trimmed, trimmed};
 
 /// The largest change that is told.
 const LARGEST: f64 = 1e9;
@@ -33,22 +34,14 @@ impl Side {
         &self.replicates
     }
 
-    /// The side's estimate: the geometric mean of its values.
-    pub fn estimate(&self) -> f64 {
-        self.log_mean().exp()
-    }
-
     fn count(&self) -> f64 {
         self.replicates.len() as f64
     }
 
-    fn log_mean(&self) -> f64 {
-        self.replicates.iter().map(|value| value.ln()).sum::<f64>() / self.count()
-    }
-
-    fn sum_of_squares(&self) -> f64 {
-        let mean = self.log_mean();
-        self.replicates.iter().map(|value| (value.ln() - mean).powi(2)).sum()
+    /// The mean of the logarithms, up being worse, without `cut`.
+    fn centre(&self, better: Better, cut: Cut) -> Trimmed {
+        let logs: Vec<f64> = self.replicates.iter().map(|value| turned(value.ln(), better)).collect();
+        trimmed(&logs, cut).unwrap_or(Trimmed { mean: f64::NAN, sum_of_squares: 0.0, kept: 1.0 }) // Never empty.
     }
 }
 
@@ -59,6 +52,9 @@ pub struct Pair {
     pub baseline: Side,
     /// What is judged.
     pub current: Side,
+    /// Where the n-th process of one side was measured beside the n-th of the other: the logarithm of current over
+    /// baseline, one for each such pair. What the machine did to both is not in it.
+    pub ratios: Option<Vec<f64>>,
     /// Which way the metric improves.
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
@@ -84,16 +80,6 @@ pub struct Finding {
     pub reason: ReasonCode,
 }
 
-/// How the values of the two sides belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pairing {
-    /// They do not: each side was measured for itself.
-    Independent,
-    /// The n-th of one side was measured beside the n-th of the other, so that a drift of the machine falls on both
-    /// and leaves their ratio alone.
-    Paired,
-}
-
 /// Judges every pair, from its change Δ, the interval [lo, hi] of it and the threshold T:
 ///
 /// | Δ and interval | verdict |
@@ -105,34 +91,71 @@ pub enum Pairing {
 ///
 /// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed, lo is corrected after Holm
 /// over all pairs: that all of them together hold one false alarm is rarer than `alpha`.
-pub fn compare(pairs: &[Pair], alpha: f64, pairing: Pairing) -> Vec<Finding> {
-    let residuals: Vec<Residual> = pairs.iter().map(|pair| residual(pair, pairing)).collect();
-    let estimates: Vec<Option<Estimate>> = pairs
-        .iter()
-        .zip(&residuals)
-        .zip(spreads(&residuals))
-        .map(|((pair, residual), spread)| spread.map(|spread| Estimate::new(pair, residual, spread)))
+pub fn compare(pairs: &[Pair], alpha: f64) -> Vec<Finding> {
+    compare_less(pairs, alpha, Shift::default())
+}
+
+/// What the machine did to everything: a mean change on the logarithm, up being worse, with its variance.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shift {
+    /// The change.
+    pub log: f64,
+    /// Its variance.
+    pub variance: f64,
+}
+
+/// As [`compare`], with `shift` taken out of every change.
+pub fn compare_less(pairs: &[Pair], alpha: f64, shift: Shift) -> Vec<Finding> {
+    let centres: Vec<Centre> = pairs.iter().map(|pair| Centre::of(pair).less(shift)).collect();
+    let residuals: Vec<Residual> = centres.iter().map(|centre| centre.residual).collect();
+    let spreads = spreads(&residuals);
+    let each = || pairs.iter().zip(&centres);
+    let estimates: Vec<Option<Estimate>> = each()
+        .zip(spreads)
+        .map(|((pair, centre), spread)| spread.map(|spread| Estimate::new(pair, centre, spread, shift)))
         .collect();
     let levels = corrected_levels(pairs, &estimates, alpha);
     let mut factors = Factors::new(alpha);
-    let each = pairs.iter().zip(estimates).zip(levels);
-    each.map(|((pair, estimate), level)| finding(pair, estimate, level, &mut factors)).collect()
+    let each = each().zip(estimates).zip(levels);
+    each.map(|(((pair, centre), estimate), level)| finding(pair, *centre, (estimate, level), &mut factors)).collect()
 }
 
-fn residual(pair: &Pair, pairing: Pairing) -> Residual {
-    let (baseline, current) = (&pair.baseline, &pair.current);
-    let difference = current.log_mean() - baseline.log_mean();
-    let count = baseline.replicates.len();
-    if pairing == Pairing::Paired && count == current.replicates.len() {
-        let ratios = baseline.replicates.iter().zip(&current.replicates).map(|(before, after)| (after / before).ln());
-        // A ratio varies with both of its values: half of its variance is that of one.
-        let sum_of_squares = ratios.map(|ratio| (ratio - difference).powi(2)).sum::<f64>() / 2.0;
-        return Residual { sum_of_squares, freedom: count - 1, difference };
+/// Where the two sides of a pair lie on the logarithm, up being worse.
+#[derive(Debug, Clone, Copy)]
+struct Centre {
+    baseline: f64,
+    residual: Residual,
+}
+
+impl Centre {
+    /// By the ratios of neighbours where there are some, else by the faster half of each side.
+    fn of(pair: &Pair) -> Self {
+        let sides = [&pair.baseline, &pair.current];
+        let fewest = sides.map(|side| side.replicates.len()).into_iter().min().unwrap_or_default();
+        let cut = Cut::slow_half(fewest);
+        let [before, after] = sides.map(|side| side.centre(pair.better, cut));
+        let worse = |ratio: &f64| turned(*ratio, pair.better);
+        let ratios = pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
+        let both_ends = Cut::both_ends(fewest);
+        let residual = match ratios.and_then(|ratios| trimmed(&ratios, both_ends)) {
+            // A ratio varies with both of its values: half of its variance is that of one.
+            Some(ratio) => Residual {
+                sum_of_squares: ratio.sum_of_squares / both_ends.kept() / 2.0,
+                freedom: ratio.kept - 1.0,
+                difference: ratio.mean,
+            },
+            None => Residual {
+                sum_of_squares: (before.sum_of_squares + after.sum_of_squares) / cut.kept(),
+                freedom: before.kept + after.kept - 2.0,
+                difference: after.mean - before.mean,
+            },
+        };
+        Self { baseline: before.mean, residual }
     }
-    Residual {
-        sum_of_squares: baseline.sum_of_squares() + current.sum_of_squares(),
-        freedom: count + current.replicates.len() - 2,
-        difference,
+
+    fn less(mut self, shift: Shift) -> Self {
+        self.residual.difference -= shift.log;
+        self
     }
 }
 
@@ -145,13 +168,10 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn new(pair: &Pair, residual: &Residual, spread: Spread) -> Self {
+    fn new(pair: &Pair, centre: &Centre, spread: Spread, shift: Shift) -> Self {
         let shares = 1.0 / pair.baseline.count() + 1.0 / pair.current.count();
-        Self {
-            worse: turned(residual.difference, pair.better),
-            error: spread.sigma * shares.sqrt(),
-            freedom: spread.freedom,
-        }
+        let error = (spread.sigma.powi(2) * shares + shift.variance).sqrt();
+        Self { worse: centre.residual.difference, error, freedom: spread.freedom }
     }
 
     /// Chance of such a change where the true one is `limit` on the logarithm.
@@ -211,9 +231,14 @@ impl Factors {
     }
 }
 
-fn finding(pair: &Pair, estimate: Option<Estimate>, level: Level, factors: &mut Factors) -> Finding {
-    let (baseline, current) = (pair.baseline.estimate(), pair.current.estimate());
-    let worse = turned((current / baseline).ln(), pair.better);
+fn finding(
+    pair: &Pair,
+    centre: Centre,
+    (estimate, level): (Option<Estimate>, Level),
+    factors: &mut Factors,
+) -> Finding {
+    let worse = centre.residual.difference;
+    let [baseline, current] = [centre.baseline, centre.baseline + worse].map(|log| turned(log, pair.better).exp());
     let change = change_of_log(worse, pair.better);
     let Some(estimate) = estimate else {
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
@@ -243,7 +268,7 @@ fn judge(change: f64, [low, high]: [f64; 2], level: Level, threshold: f64) -> (V
     }
 }
 
-/// A difference of logarithms so turned that up is worse.
+/// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own inverse.
 fn turned(difference: f64, better: Better) -> f64 {
     match better {
         Better::Lower => difference,
@@ -275,11 +300,11 @@ mod tests {
 
     fn pair(baseline: &[f64], current: &[f64], better: Better) -> Pair {
         let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
-        Pair { baseline: side(baseline), current: side(current), better, threshold: 0.1 }
+        Pair { baseline: side(baseline), current: side(current), ratios: None, better, threshold: 0.1 }
     }
 
     fn one(baseline: &[f64], current: &[f64], better: Better) -> Finding {
-        compare(&[pair(baseline, current, better)], 0.05, Pairing::Independent)[0]
+        compare(&[pair(baseline, current, better)], 0.05)[0]
     }
 
     #[test]
@@ -316,7 +341,7 @@ mod tests {
         let judged = |cases: usize, factor: f64| {
             let mut pairs: Vec<Pair> = (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
             pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
-            *compare(&pairs, 0.05, Pairing::Independent).last().unwrap()
+            *compare(&pairs, 0.05).last().unwrap()
         };
         assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
         assert_eq!(judged(30, 1.12).verdict, Verdict::Regressed);
@@ -328,12 +353,25 @@ mod tests {
     #[test]
     fn what_drifts_together_is_clear_in_pairs_alone() {
         let drifting = [100.0, 140.0, 90.0, 120.0, 170.0];
-        let slower = drifting.map(|value| value * 1.15);
-        let judged = |pairing| compare(&[pair(&drifting, &slower, Better::Lower)], 0.05, pairing)[0];
-        assert_eq!(judged(Pairing::Independent).verdict, Verdict::Inconclusive);
-        assert_eq!(judged(Pairing::Paired).verdict, Verdict::Regressed);
-        let unpaired = compare(&[pair(&drifting, &slower[..4], Better::Lower)], 0.05, Pairing::Paired)[0];
-        assert_eq!(unpaired.verdict, Verdict::Inconclusive, "unlike counts are no pairs");
+        let apart = pair(&drifting, &drifting.map(|value| value * 1.15), Better::Lower);
+        let beside = Pair { ratios: Some(vec![1.15_f64.ln(); 5]), ..apart.clone() };
+        assert_eq!(compare(&[apart], 0.05)[0].verdict, Verdict::Inconclusive);
+        let found = compare(&[beside], 0.05)[0];
+        assert_eq!(found.verdict, Verdict::Regressed);
+        assert!((found.current / found.baseline - 1.15).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn disturbed_processes_do_not_decide() {
+        let quiet = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 101.5, 98.5, 100.0];
+        let mut disturbed = quiet;
+        for slow in &mut disturbed[..4] {
+            *slow *= 1.5;
+        }
+        let found = one(&quiet, &disturbed, Better::Lower);
+        assert_eq!(found.verdict, Verdict::Unchanged, "{found:?}");
+        let rates = disturbed.map(|time| 1e4 / time);
+        assert_eq!(one(&quiet.map(|time| 1e4 / time), &rates, Better::Higher).verdict, Verdict::Unchanged);
     }
 
     #[test]
@@ -341,7 +379,7 @@ mod tests {
         for values in [vec![], vec![0.0], vec![-1.0], vec![f64::NAN], vec![1.0, f64::INFINITY]] {
             assert_eq!(Side::new(values), None);
         }
-        assert!(compare(&[], 0.05, Pairing::Paired).is_empty());
+        assert!(compare(&[], 0.05).is_empty());
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 pub mod compare;
 pub mod distribution;
+pub mod doubt;
 pub mod effect;
 pub mod estimate;
 pub mod gate;
 pub mod glob;
+pub mod history;
 pub mod hypothesis;
 pub mod interval;
 pub mod multiple;
@@ -18,9 +20,12 @@ pub mod policy_file;
 pub mod rng;
 pub mod spread;
 pub mod trend;
+pub mod trimmed;
 
+pub use doubt::doubtful;
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided};
+pub use history::{AcceptedLevel, Stored, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
 pub use trend::{SeriesInput, trend};

@@ -33,8 +33,38 @@ pub struct Policy {
     ignored_cases: Vec<String>,
     ignored_metrics: Vec<String>,
     targets: Vec<Target>,
+    control: Control,
     alpha: f64,
     critical_factor: f64,
+}
+
+/// The cases that tell whether the machine moved, and what is done when it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Control {
+    /// Patterns on case ids, as in [`glob::matches`]; none: nothing is known of the machine.
+    pub cases: Vec<String>,
+    /// A clear change of a control case by at least this much, in percent, means that the machine moved.
+    pub moved_percent: f64,
+    /// What is done then.
+    pub when_moved: WhenMoved,
+}
+
+/// What is done when the machine moved between the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenMoved {
+    /// What the move may have caused, or hidden, has no verdict.
+    Refuse,
+    /// The mean move of the control cases is taken out of every change.
+    Correct,
+    /// Nothing: it is only said.
+    Ignore,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self { cases: vec!["*/control/*".to_owned()], moved_percent: 5.0, when_moved: WhenMoved::Refuse }
+    }
 }
 
 /// Another threshold for some cases, some metrics, or both.
@@ -138,6 +168,7 @@ impl Default for Policy {
             ignored_cases: Vec::new(),
             ignored_metrics: Vec::new(),
             targets: Vec::new(),
+            control: Control::default(),
             alpha: 0.05,
             critical_factor: 2.0,
         }
@@ -237,6 +268,19 @@ impl Policy {
         Ok(())
     }
 
+    /// Replaces the control set.
+    ///
+    /// # Errors
+    /// When a pattern is empty, or `moved_percent` is no finite percentage above zero.
+    pub fn set_control(&mut self, key: &str, control: Control) -> Result<(), PolicyError> {
+        for (at, pattern) in control.cases.iter().enumerate() {
+            check_pattern(&format!("{key}.cases[{at}]"), pattern)?;
+        }
+        checked_threshold(&format!("{key}.moved_percent"), control.moved_percent)?;
+        self.control = control;
+        Ok(())
+    }
+
     /// Sets the error rate of the intervals.
     ///
     /// # Errors
@@ -283,6 +327,16 @@ impl Policy {
     /// Whether `metric` is left out.
     pub fn ignores_metric(&self, metric: &str) -> bool {
         self.ignored_metrics.iter().any(|ignored| ignored == metric)
+    }
+
+    /// The cases that tell whether the machine moved.
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Whether the case called `id` belongs to the control set.
+    pub fn is_control(&self, id: &str) -> bool {
+        self.control.cases.iter().any(|pattern| glob::matches(pattern, id))
     }
 
     /// Absolute figures to reach.

@@ -20,6 +20,11 @@
 //! [floors]                      # smaller changes, in the metric's unit, do not count (metrics compared by value)
 //! accuracy_error = 1e-6
 //!
+//! [control]                     # cases that tell whether the machine moved between the two sides
+//! cases = ["*/control/*"]       # `[]` for none
+//! moved_percent = 5.0           # a clear change of one of them by so much
+//! when_moved = "refuse"         # no verdict on what that may explain; or "correct" (take the move out), "ignore"
+//!
 //! [[target]]                    # shown beside what was achieved
 //! id = "*/gemm/cpu:0/f32/1024x1024x1024*"
 //! metric = "gflops"
@@ -34,7 +39,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Override, Policy, PolicyError, Target, TargetEffect, TargetOp};
+use crate::policy::{Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, WhenMoved};
 
 /// A policy as it is written. `Policy::try_from` makes it valid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,9 +62,26 @@ pub struct PolicyFile {
     /// Thresholds of some cases or metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threshold: Vec<ThresholdFile>,
+    /// The control set.
+    pub control: ControlFile,
     /// Absolute figures to reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<TargetFile>,
+}
+
+/// The control set; what is left out stays as it is by default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ControlFile {
+    /// Patterns on case ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cases: Option<Vec<String>>,
+    /// The change in percent that means that the machine moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_percent: Option<f64>,
+    /// What is done then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when_moved: Option<WhenMoved>,
 }
 
 /// What is left out.
@@ -134,6 +156,13 @@ impl TryFrom<PolicyFile> for Policy {
             let added = Override { id: entry.id, metric: entry.metric, percent: entry.percent };
             policy.add_override(&format!("threshold[{at}]"), added)?;
         }
+        let usual = Control::default();
+        let control = Control {
+            cases: file.control.cases.unwrap_or(usual.cases),
+            moved_percent: file.control.moved_percent.unwrap_or(usual.moved_percent),
+            when_moved: file.control.when_moved.unwrap_or(usual.when_moved),
+        };
+        policy.set_control("control", control)?;
         for (at, entry) in file.target.into_iter().enumerate() {
             let key = format!("target[{at}]");
             policy.add_target(&key, target(&key, entry)?)?;

@@ -42,17 +42,18 @@ pub struct Spread {
 /// What one pair of sides tells about the spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
-    /// Squared deviations of the logarithms from the mean of their side, summed over both sides.
+    /// Squared deviations of the logarithms from the centre of their side, so scaled that over `freedom` they are the
+    /// variance that one value would need for the centre to vary as it does.
     pub sum_of_squares: f64,
-    /// Values less sides: 0 when each side has one value.
-    pub freedom: usize,
-    /// Difference of the means of the logarithms.
+    /// Degrees of freedom: 0 when each side has one value.
+    pub freedom: f64,
+    /// Difference of the centres.
     pub difference: f64,
 }
 
 impl Residual {
     fn variance(&self) -> Option<f64> {
-        (self.freedom > 0).then(|| (self.sum_of_squares / self.freedom as f64).max(FLOOR * FLOOR))
+        (self.freedom > 0.0).then(|| (self.sum_of_squares / self.freedom).max(FLOOR * FLOOR))
     }
 }
 
@@ -64,10 +65,10 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<Spread>> {
     residuals
         .iter()
         .map(|residual| match (residual.variance(), &prior) {
-            (Some(own), None) => Some(Spread { sigma: own.sqrt(), freedom: residual.freedom as f64 }),
+            (Some(own), None) => Some(Spread { sigma: own.sqrt(), freedom: residual.freedom }),
             (Some(own), Some(prior)) => {
-                let limit = *limits.entry(residual.freedom).or_insert_with(|| prior.limit(residual.freedom));
-                Some(prior.moderate(own, residual.freedom as f64, limit))
+                let limit = *limits.entry(residual.freedom.to_bits()).or_insert_with(|| prior.limit(residual.freedom));
+                Some(prior.moderate(own, residual.freedom, limit))
             }
             (None, Some(prior)) => Some(Spread { sigma: prior.variance.sqrt(), freedom: prior.freedom }),
             (None, None) => unreplicated,
@@ -87,13 +88,13 @@ impl Prior {
     /// less the cases agree and the less they lend.
     fn of(residuals: &[Residual]) -> Option<Self> {
         let freedom = commonest_freedom(residuals)?;
-        let same = residuals.iter().filter(|residual| residual.freedom == freedom);
+        let same = residuals.iter().filter(|residual| residual.freedom.to_bits() == freedom.to_bits());
         let variances = sorted(&same.filter_map(Residual::variance).collect::<Vec<_>>());
         if variances.len() < MIN_CASES {
             return None;
         }
         let observed = quantile_of_sorted(&variances, 0.75)? / quantile_of_sorted(&variances, 0.25)?;
-        let own = freedom as f64;
+        let own = freedom;
         let expected = |prior: f64| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior);
         let lent = PRIOR_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
         let lent = lent.or(PRIOR_FREEDOM.last().copied())?;
@@ -102,8 +103,8 @@ impl Prior {
     }
 
     /// Above this a case of `freedom` is noisier than the others.
-    fn limit(&self, freedom: usize) -> f64 {
-        self.variance * f_quantile(SURPRISE, freedom as f64, self.freedom)
+    fn limit(&self, freedom: f64) -> f64 {
+        self.variance * f_quantile(SURPRISE, freedom, self.freedom)
     }
 
     fn moderate(&self, own: f64, freedom: f64, limit: f64) -> Spread {
@@ -117,12 +118,13 @@ impl Prior {
 }
 
 /// The commonest number of degrees of freedom above 0, the larger of two that are as common.
-fn commonest_freedom(residuals: &[Residual]) -> Option<usize> {
-    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    for residual in residuals.iter().filter(|residual| residual.freedom > 0) {
-        *counts.entry(residual.freedom).or_default() += 1;
+fn commonest_freedom(residuals: &[Residual]) -> Option<f64> {
+    // Bits of numbers above zero are in the order of the numbers.
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for residual in residuals.iter().filter(|residual| residual.freedom > 0.0) {
+        *counts.entry(residual.freedom.to_bits()).or_default() += 1;
     }
-    counts.into_iter().max_by_key(|&(freedom, count)| (count, freedom)).map(|(freedom, _)| freedom)
+    counts.into_iter().max_by_key(|&(freedom, count)| (count, freedom)).map(|(freedom, _)| f64::from_bits(freedom))
 }
 
 /// The spread where each side has one value: that of the log ratios of all cases, taken robustly.
@@ -133,7 +135,7 @@ fn commonest_freedom(residuals: &[Residual]) -> Option<usize> {
 /// changed. Then the standard deviation of all ratios near that centre, which uses more of them. Only the spread is
 /// centred so: no shift is taken out of the ratios themselves.
 fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
-    let single = residuals.iter().filter(|residual| residual.freedom == 0);
+    let single = residuals.iter().filter(|residual| residual.freedom <= 0.0);
     let ratios = sorted(&single.map(|residual| residual.difference).collect::<Vec<_>>());
     let n = ratios.len();
     if n < MIN_CASES {
@@ -163,11 +165,11 @@ mod tests {
             (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
         };
         let (before, after) = (side(), side());
-        Residual { sum_of_squares: before.1 + after.1, freedom: 4, difference: after.0 - before.0 }
+        Residual { sum_of_squares: before.1 + after.1, freedom: 4.0, difference: after.0 - before.0 }
     }
 
     fn single(difference: f64) -> Residual {
-        Residual { sum_of_squares: 0.0, freedom: 0, difference }
+        Residual { sum_of_squares: 0.0, freedom: 0.0, difference }
     }
 
     #[test]
@@ -184,14 +186,14 @@ mod tests {
     fn a_noisy_case_keeps_its_own_spread() {
         let mut rng = Rng::new(4);
         let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.01)).collect();
-        residuals.push(Residual { sum_of_squares: 4.0 * 0.2 * 0.2, freedom: 4, difference: 0.3 });
+        residuals.push(Residual { sum_of_squares: 4.0 * 0.2 * 0.2, freedom: 4.0, difference: 0.3 });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
         assert!((noisy.sigma - 0.2).abs() < 1e-9 && (noisy.freedom - 4.0).abs() < 1e-9, "{noisy:?}");
     }
 
     #[test]
     fn few_cases_have_only_their_own() {
-        let residual = Residual { sum_of_squares: 0.0004, freedom: 4, difference: 0.0 };
+        let residual = Residual { sum_of_squares: 0.0004, freedom: 4.0, difference: 0.0 };
         assert_eq!(spreads(&[residual; 9]), [Some(Spread { sigma: 0.01, freedom: 4.0 }); 9]);
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }

@@ -2,6 +2,8 @@
 //!
 //! The machine is written once, and each replicate keeps few samples (see [`crate::compact`]).
 
+mod accepted;
+
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FORMAT_VERSION;
@@ -12,6 +14,8 @@ use serde_json::Value;
 use crate::compact::compact_run;
 use crate::error::{ReadError, StoreError};
 use crate::{document, files, read};
+
+pub use accepted::Accepted;
 
 /// What later runs are judged against.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,20 +58,6 @@ pub fn read_recorded(path: &Path) -> Result<Recorded, ReadError> {
         return Ok(Recorded::Baseline(Box::new(Baseline::from_document(path, document)?)));
     }
     Ok(Recorded::Run(Box::new(read::run_from(path, document)?)))
-}
-
-/// A regression that a person has accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
-    /// The case, or a pattern over case ids with `*` and `?`.
-    pub id: String,
-    /// The metric; every metric of the case when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<String>,
-    /// Why it is accepted.
-    pub why: String,
-    /// When.
-    pub since: Timestamp,
 }
 
 /// A baseline in a list.
@@ -124,6 +114,15 @@ impl Baseline {
             accepted: Vec::new(),
             runs: runs.iter().map(compact_run).collect(),
         })
+    }
+
+    /// Writes it to `path`, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), StoreError> {
+        let text = document::to_text(self).map_err(|error| StoreError::write(path, error.into()))?;
+        files::write_atomically(path, &text)
     }
 
     /// Its runs, as the gate takes them.
@@ -229,8 +228,7 @@ impl Baselines {
     pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, StoreError> {
         files::check_name(&baseline.name)?;
         let path = self.path_of(&baseline.fingerprint, &baseline.name);
-        let text = document::to_text(baseline).map_err(|error| StoreError::write(&path, error.into()))?;
-        files::write_atomically(&path, &text)?;
+        baseline.write(&path)?;
         Ok(path)
     }
 
@@ -328,8 +326,18 @@ mod tests {
     #[test]
     fn a_saved_baseline_comes_back_as_it_was() {
         let (_folder, baselines) = folder();
-        let accepted =
-            Accepted { id: "*/a".to_owned(), metric: None, why: "a known cost".to_owned(), since: moment(1) };
+        let accepted = Accepted {
+            id: "a".to_owned(),
+            metric: Some("time_ms".to_owned()),
+            because: "a known cost".to_owned(),
+            when: moment(1),
+            by: Some("Ada".to_owned()),
+            from: Some("z".to_owned()),
+            commit: None,
+            old_value: Some(1.0),
+            new_value: Some(1.15),
+            change_percent: Some(15.0),
+        };
         let saved = Baseline { accepted: vec![accepted], ..baseline("quick", 2) };
         let path = baselines.save(&saved).unwrap();
         assert!(path.ends_with(format!("{}/quick.json", Fingerprint::of(&machine(2)).slug())), "{}", path.display());

@@ -3,6 +3,7 @@
 mod allocation;
 mod bandwidth;
 mod cache_hits;
+mod control;
 mod convolution;
 mod fragmentation;
 mod gemm;
@@ -16,9 +17,10 @@ use rsb_model::{Dtype, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
-/// Every benchmark, memory first.
+/// Every benchmark, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     &[
+        &control::Control,
         &bandwidth::MemoryBandwidth,
         &latency::MemoryLatency,
         &cache_hits::CacheHitRate,

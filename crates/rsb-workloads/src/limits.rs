@@ -129,7 +129,7 @@ fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
     let operation =
         Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT * 512 * threads });
     let flops = operation.flops();
-    let options = Options { threads: options.threads, provider: None };
+    let options = Options { threads: options.threads, ..Options::default() };
     let mut timed = match Timed::prepare(device, operation, options) {
         Ok(timed) => timed,
         Err(Failure::Skipped(_)) => return Ok(None),

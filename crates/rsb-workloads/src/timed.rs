@@ -52,7 +52,7 @@ impl<'d> Timed<'d> {
         };
         let provider = params.text("provider").filter(|&name| name != "auto").map(str::to_owned);
         let cache = if params.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Hot };
-        let mut timed = Self::prepare(device, operation, Options { threads, provider })?;
+        let mut timed = Self::prepare(device, operation, Options { threads, provider, block_size: None })?;
         timed.cache = cache;
         Ok(timed)
     }

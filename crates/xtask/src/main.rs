@@ -1,5 +1,7 @@
 //! The project's own chores: what CI runs, anybody can run.
 
+mod gate_study;
+mod history_study;
 mod speed;
 mod steps;
 mod tidy;
@@ -14,17 +16,19 @@ Usage: cargo xtask <CHORE>
   tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes
   test     every test, and that generated files are up to date
   codegen  rewrite what is generated: schemas/, docs/glossary.md, tables of the README
-  speed    the figures of docs/speed.md, measured here";
+  speed    the figures of docs/speed.md, measured here
+  gate-study  the error rates of docs/gate-study.md: record pairs of processes here, judge them as the gate would";
 
 fn main() -> ExitCode {
-    let chore = std::env::args().nth(1);
-    let done = match chore.as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
         Some("ci") => steps::lint().and_then(|()| tidy::run()).and_then(|()| steps::test()),
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
         Some("test") => steps::test(),
         Some("codegen") => steps::codegen(),
         Some("speed") => speed::run(),
+        Some("gate-study") => gate_study::run(&arguments[1..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -15,7 +15,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-workloads", &["rsb-device"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
-    ("xtask", &[]),
+    ("hip-runtime-sys", &[]),
+    ("rocblas-sys", &[]),
+    ("xtask", &["rsb-model", "rsb-stats"]),
 ];
 
 /// Crates that never touch files, processes, the network or the clock.
@@ -24,7 +26,13 @@ const IMPURE: &[&str] =
     &["std::fs", "std::process", "std::net", "std::env::", "Instant::now", "SystemTime::now", "Timestamp::now"];
 
 /// Where `unsafe` may stand, each block with its `// SAFETY:`.
-const UNSAFE: &[&str] = &["crates/rsb-device/src/cpu", "src/memory_profile.rs"];
+const UNSAFE: &[&str] = &[
+    "crates/hip-runtime-sys/src",
+    "crates/rocblas-sys/src",
+    "crates/rsb-device/src/cpu",
+    "crates/rsb-device/src/hip",
+    "src/memory_profile.rs",
+];
 const UNSAFE_MARKS: &[&str] = &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
 
 /// Files longer than this are two things.

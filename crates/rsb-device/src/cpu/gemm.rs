@@ -95,7 +95,7 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
         Err(DeviceError::Unsupported(reason))
     };
     match (library, op.dtype) {
-        (_, Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4) => {
+        (_, Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4 | Dtype::I32) => {
             Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a BLAS library that has it, bf16"))
         }
         (Library::Crate, Dtype::Bf16) => lacks("the crate has no bf16".to_owned()),

@@ -16,6 +16,7 @@ pub(super) fn read() -> DeviceInfo {
         device: DeviceRef::CPU.into(),
         name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         device_type: DeviceType::Cpu,
+        arch: None,
         units: u32::try_from(units).unwrap_or(u32::MAX),
         usable_memory_bytes: usable_memory(),
         caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),

@@ -95,6 +95,13 @@ pub(super) fn prepare(
         Operation::PeakArithmetic(op) => peak::kernel(op, bound)?,
         Operation::Allocate(op) => heap::allocate_kernel(*op),
         Operation::Churn(op) => heap::churn_kernel(*op, bound)?,
+        Operation::Transfer(_) | Operation::Launch(_) => {
+            return Err(unsupported(
+                operation.name(),
+                "the processor works in its own memory and has no launches",
+                "measure it on a GPU, with --backend rocm",
+            ));
+        }
     };
     Ok(Box::new(kernel))
 }

@@ -54,7 +54,7 @@ fn close(operation: &Operation, found: &[f64], expected: &[f64]) {
 }
 
 fn threads(count: u32) -> Options {
-    Options { threads: Some(count), provider: None }
+    Options { threads: Some(count), ..Options::default() }
 }
 
 fn any_threads() -> impl Strategy<Value = u32> {
@@ -171,7 +171,7 @@ fn every_library_that_is_here_gives_the_same_products() {
         for dtype in [Dtype::F64, Dtype::F32, Dtype::Bf16] {
             for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
                 let gemm = Gemm { batch: 2, transpose_a, transpose_b, beta: 0.5, ..Gemm::new(dtype, 33, 17, 65) };
-                let options = Options { threads: None, provider: Some(provider.to_owned()) };
+                let options = Options { provider: Some(provider.to_owned()), ..Options::default() };
                 match check(&Operation::Gemm(gemm), &options) {
                     Ok(()) => tried += 1,
                     Err(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty()),
@@ -217,7 +217,7 @@ fn what_the_processor_cannot_do_is_unsupported_with_a_cure() {
     let device = CpuDevice::new();
     let too_many = device.info().units + 1;
     let add = |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });
-    let elsewhere = |provider: &str| Options { threads: None, provider: Some(provider.to_owned()) };
+    let elsewhere = |provider: &str| Options { provider: Some(provider.to_owned()), ..Options::default() };
     for (operation, options) in [
         (add(Dtype::F64), Options::default()),
         (add(Dtype::F32), threads(too_many)),

@@ -227,7 +227,7 @@ impl Convolution {
 /// op(A) is m×k, op(B) is k×n, C is m×n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gemm {
-    /// Type of an element. With bf16, C is f32, as in every library that has it.
+    /// Type of an element. With bf16, C is f32, and with i8 it is i32, as in every library that has them.
     pub dtype: Dtype,
     /// Rows of C.
     pub m: u64,
@@ -257,6 +257,7 @@ impl Gemm {
     pub const fn output_dtype(&self) -> Dtype {
         match self.dtype {
             Dtype::Bf16 => Dtype::F32,
+            Dtype::I8 => Dtype::I32,
             other => other,
         }
     }

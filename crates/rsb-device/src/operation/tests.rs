@@ -17,6 +17,17 @@ fn streams_count_bytes_as_mccalpin_does() {
 }
 
 #[test]
+fn a_transfer_counts_what_passes_the_link() {
+    let bytes = |direction| {
+        let transfer = Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4096 };
+        Operation::Transfer(transfer).bytes_moved().to_bits()
+    };
+    assert_eq!(bytes(Direction::HostToDevice), 4096.0_f64.to_bits());
+    assert_eq!(bytes(Direction::DeviceToHost), 4096.0_f64.to_bits());
+    assert_eq!(bytes(Direction::DeviceToDevice), 8192.0_f64.to_bits(), "read and written");
+}
+
+#[test]
 fn a_product_counts_two_operations_a_term() {
     let gemm = Gemm { batch: 3, ..Gemm::new(Dtype::F32, 2, 5, 7) };
     assert_eq!(Operation::Gemm(gemm).flops().to_bits(), 420.0_f64.to_bits());
@@ -83,6 +94,10 @@ fn names_are_read_back() {
     for &pattern in StreamPattern::ALL {
         assert_eq!(pattern.as_str().parse(), Ok(pattern));
         assert_eq!(serde_json::to_value(pattern).unwrap(), pattern.as_str());
+    }
+    for &direction in Direction::ALL {
+        assert_eq!(direction.as_str().parse(), Ok(direction));
+        assert_eq!(serde_json::to_value(direction).unwrap(), direction.as_str());
     }
     let wrong = "sun".parse::<ReduceOp>().unwrap_err();
     assert_eq!(wrong.to_string(), "`sun` is no reduction; there are sum max mean argmax");

@@ -52,7 +52,8 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         }
         Operation::PeakArithmetic(_) => Result::Numbers(vec![1.0]),
         Operation::Churn(op) => Result::Numbers(vec![op.final_live_bytes() as f64; 2]),
-        Operation::Allocate(_) => return None,
+        Operation::Transfer(_) => Result::Numbers(number(0)?),
+        Operation::Allocate(_) | Operation::Launch(_) => return None,
     })
 }
 

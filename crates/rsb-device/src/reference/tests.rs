@@ -102,7 +102,9 @@ fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
 }
 
 fn some_operations() -> Vec<Operation> {
-    use crate::operation::{PeakArithmetic, PointerChase, Stores, Stream, StreamPattern};
+    use crate::operation::{
+        Direction, HostMemory, PeakArithmetic, PointerChase, Stores, Stream, StreamPattern, Transfer,
+    };
     let mut all: Vec<Operation> = StreamPattern::ALL
         .iter()
         .flat_map(|&pattern| {
@@ -124,6 +126,12 @@ fn some_operations() -> Vec<Operation> {
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
         all.push(Operation::Gemm(Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) }));
     }
+    all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
+    all.extend(
+        Direction::ALL.iter().map(|&direction| {
+            Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4004 })
+        }),
+    );
     all
 }
 

@@ -39,7 +39,11 @@ pub const fn distribution(operation: &Operation) -> Distribution {
 pub fn tolerance(operation: &Operation) -> f64 {
     let (dtype, terms) = match operation {
         Operation::Stream(op) if op.pattern == StreamPattern::Triad => (op.dtype, 0),
-        Operation::Stream(_) | Operation::PointerChase(_) | Operation::Allocate(_) => return 0.0,
+        Operation::Stream(_)
+        | Operation::PointerChase(_)
+        | Operation::Allocate(_)
+        | Operation::Transfer(_)
+        | Operation::Launch(_) => return 0.0,
         Operation::Reduce(op) => match op.op {
             ReduceOp::Sum | ReduceOp::Mean => (wide(op.dtype), op.elements),
             ReduceOp::Max | ReduceOp::Argmax => return 0.0,
@@ -147,10 +151,16 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         Operation::Convolution(op) => product::check_convolution(&check, op, &mut error)?,
         Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
-        Operation::Allocate(_) => {}
+        Operation::Allocate(_) | Operation::Launch(_) => {}
+        Operation::Transfer(_) => check.map(&mut error, false, first)?,
         Operation::Churn(op) => check.churn(op.final_live_bytes() as f64, &mut error)?,
     }
     check.judge(&error)
+}
+
+/// Element `at` of the first input.
+fn first(inputs: &[Vec<f64>], at: usize) -> f64 {
+    inputs.first().and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
 }
 
 /// One verification under way.

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rsb_model::gpu::GpuKind;
+
+use super::details::{self, Details};
 use super::kfd::Node;
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text};
 
@@ -10,6 +13,14 @@ use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text}
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 const INTEL: u32 = 0x8086;
+
+/// The MI300A: a processor and accelerator in one, with the chip of a card.
+const MI300A: u32 = 0x74a0;
+/// Instruction sets of the graphics in AMD's processors. Source: LLVM's AMDGPU usage guide.
+const IN_PROCESSORS: [&str; 14] = [
+    "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103",
+    "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+];
 
 /// Numbers of maker and model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +46,14 @@ pub(crate) struct Card {
     pub(crate) vram_bytes: Option<u64>,
     pub(crate) driver: Option<String>,
     pub(crate) partition: Option<String>,
+    pub(crate) memory_vendor: Option<String>,
+    pub(crate) shared_bytes: Option<u64>,
+    pub(crate) vbios: Option<String>,
+    pub(crate) render_node: Option<String>,
+    pub(crate) iommu: Option<String>,
+    /// Whether it is known to be a share of another function.
+    pub(crate) is_virtual: bool,
+    pub(crate) details: Details,
     /// Whether the DRM shows it: Vulkan needs that.
     pub(crate) is_in_drm: bool,
 }
@@ -78,15 +97,30 @@ pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Card)) {
     let line = |name: &str| read_line(&folder.join(name));
     card.revision = line("revision").as_deref().and_then(hexadecimal);
     card.name = line("product_name").or_else(|| nvidia_name(host, card.address.as_deref()?));
+    let bytes = |name: &str| read_number(&folder.join(name)).filter(|bytes| *bytes > 0 && *bytes != u64::MAX);
     // AMD's file, then that of Intel's xe.
-    card.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"]
-        .into_iter()
-        .find_map(|name| read_number(&folder.join(name)).filter(|bytes| *bytes > 0));
+    card.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
+    card.shared_bytes = bytes("mem_info_gtt_total");
+    card.memory_vendor = line("mem_info_vram_vendor").filter(|vendor| vendor != "unknown");
+    card.vbios = line("vbios_version");
+    card.render_node = entries(&folder.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
+    card.iommu = line("iommu_group/type");
+    card.is_virtual = folder.join("physfn").exists();
     card.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
-    report(card);
+    report(card.clone());
+    details::read(folder, &|details| report(Card { details, ..card.clone() }));
+}
+
+/// The place on the bus of the card in `folder`.
+pub(crate) fn address(folder: &Path) -> Option<String> {
+    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+    let told = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
+    let link =
+        || std::fs::canonicalize(folder).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned);
+    told.map(str::to_owned).or_else(link)
 }
 
 /// Who the card is, from files that never touch it.
@@ -103,13 +137,11 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
         return None;
     }
     let link = |path: PathBuf| Some(std::fs::canonicalize(path).ok()?.file_name()?.to_str()?.to_owned());
-    let address =
-        told("PCI_SLOT_NAME").map(str::to_owned).or_else(|| link(folder.to_owned()).filter(|name| is_address(name)));
     let driver = told("DRIVER").map(str::to_owned).or_else(|| link(folder.join("driver")));
     Some(Card {
         vendor: Some(vendor),
         id,
-        address,
+        address: address(folder),
         driver: driver.map(|driver| with_version(host, driver)),
         is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),
         ..Card::default()
@@ -117,7 +149,7 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
 }
 
 /// `0000:03:00.0`.
-fn is_address(name: &str) -> bool {
+pub(super) fn is_address(name: &str) -> bool {
     name.len() >= 12
         && name.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
         && name.contains(':')
@@ -143,7 +175,20 @@ impl Card {
     /// The card of a node that no other tree shows.
     pub(crate) fn of_node(node: &Node) -> Self {
         let id = node.id;
-        Self { vendor: id.map(|id| id.vendor), id, address: node.address.clone(), ..Self::default() }
+        let render_node = node.render_minor.map(|minor| format!("renderD{minor}"));
+        Self { vendor: id.map(|id| id.vendor), id, address: node.address.clone(), render_node, ..Self::default() }
+    }
+
+    /// Where it sits, as far as its chip or its place tells; `target` is its instruction set.
+    pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
+        match self.vendor {
+            // The processor's own graphics are always there.
+            Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => Some(GpuKind::Integrated),
+            Some(INTEL | NVIDIA) => Some(GpuKind::Discrete),
+            _ if self.id.is_some_and(|id| id.vendor == AMD && id.device == MI300A) => Some(GpuKind::Integrated),
+            _ if target.is_some_and(|target| IN_PROCESSORS.contains(&target)) => Some(GpuKind::Integrated),
+            _ => has_own_memory.then_some(GpuKind::Discrete),
+        }
     }
 
     pub(crate) fn is_amd(&self) -> bool {

@@ -1,7 +1,9 @@
 //! The compute devices as AMD's kernel driver lists them: `class/kfd/kfd/topology/nodes/N`.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use rsb_model::gpu::{GpuCache, GpuCacheKind};
 
 use super::card::{Card, PciId};
 use super::memory::Memory;
@@ -20,6 +22,23 @@ pub(crate) struct Node {
     pub(crate) memory: Option<Memory>,
     /// The chip's name inside of the driver: `aldebaran`.
     pub(crate) code_name: Option<String>,
+    /// Highest clock of the compute units.
+    pub(crate) max_mhz: Option<u32>,
+    /// `renderD128` is 128.
+    pub(crate) render_minor: Option<u32>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) caches: Vec<GpuCache>,
+}
+
+/// A link to another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) kind: &'static str,
+    /// The number of the other node, which may be a processor's.
+    pub(crate) to: u32,
+    pub(crate) weight: Option<u32>,
+    /// MB/s, one way.
+    pub(crate) max_mb_s: Option<u32>,
 }
 
 impl Node {
@@ -32,23 +51,27 @@ impl Node {
         }
     }
 
-    pub(crate) fn order(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.number
     }
 }
 
-/// Reads the nodes; what was read so far is reported after each.
-pub(crate) fn read(host: &Host, report: &dyn Fn(Vec<Node>)) {
-    let Some(folder) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return };
+/// The folders of all nodes by their number, those of processors among them.
+pub(crate) fn folders(host: &Host) -> Vec<(u32, PathBuf)> {
+    let Some(folder) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
     let mut numbers: Vec<u32> = entries(&folder).iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
-    let mut found = Vec::new();
-    for number in numbers {
-        if let Some(node) = node(&folder.join(number.to_string()), number) {
-            found.push(node);
-            report(found.clone());
-        }
-    }
+    numbers.into_iter().map(|number| (number, folder.join(number.to_string()))).collect()
+}
+
+/// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds of files.
+pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(Node)) {
+    let Some(mut node) = node(folder, number) else { return };
+    report(node.clone());
+    node.links = ["io_links", "p2p_links"].iter().flat_map(|kind| links(&folder.join(kind))).collect();
+    report(node.clone());
+    node.caches = caches(&folder.join("caches"));
+    report(node);
 }
 
 /// Lines of `name value`.
@@ -90,7 +113,46 @@ fn node(folder: &Path, number: u32) -> Option<Node> {
         memory: banks.iter().find_map(|bank| bank.1),
         // The chips of the last years share the name of the way they are found.
         code_name: read_line(&folder.join("name")).filter(|name| name != "ip discovery"),
+        max_mhz: properties.small("max_engine_clk_fcompute"),
+        render_minor: properties.small("drm_render_minor"),
+        links: Vec::new(),
+        caches: Vec::new(),
     })
+}
+
+/// Links of the node itself (`io_links`), or ways to other cards that lead through a processor (`p2p_links`).
+fn links(folder: &Path) -> Vec<Link> {
+    let all = entries(folder).into_iter().filter_map(|name| Properties::read(&folder.join(name)));
+    let read = |link: Properties| {
+        let kind = match link.known("type") {
+            Some(1) => "hypertransport",
+            Some(2) => "pcie",
+            Some(11) => "xgmi",
+            _ => "other",
+        };
+        // Node 0 is a node like any other: here a zero is no gap.
+        let to = u32::try_from(*link.0.get("node_to")?).ok()?;
+        Some(Link { kind, to, weight: link.small("weight"), max_mb_s: link.small("max_bandwidth") })
+    };
+    let mut found: Vec<Link> = all.filter_map(read).collect();
+    found.sort_by_key(|link| link.to);
+    found
+}
+
+/// Caches of one size and kind counted together. The driver writes kB of 1024 bytes.
+fn caches(folder: &Path) -> Vec<GpuCache> {
+    const DATA: u64 = 1;
+    const INSTRUCTION: u64 = 2;
+    let mut counts: BTreeMap<(u32, GpuCacheKind, u64), u32> = BTreeMap::new();
+    for cache in entries(folder).into_iter().filter_map(|name| Properties::read(&folder.join(name))) {
+        let (Some(level), Some(size)) = (cache.small("level"), cache.known("size")) else { continue };
+        let holds = cache.known("type").unwrap_or(DATA);
+        let kind =
+            if holds & (DATA | INSTRUCTION) == INSTRUCTION { GpuCacheKind::Instruction } else { GpuCacheKind::Data };
+        *counts.entry((level, kind, size.saturating_mul(1024))).or_default() += 1;
+    }
+    let counted = counts.into_iter();
+    counted.map(|((level, kind, size_bytes), count)| GpuCache { level, kind, size_bytes, count }).collect()
 }
 
 /// Size and speed of each bank of the card's own memory.

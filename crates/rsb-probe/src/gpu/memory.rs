@@ -1,4 +1,6 @@
-//! The highest bandwidth of a card's memory: width / 8 × clock × transfers in a clock, which the kind of memory decides.
+//! The memory of a card: its kind, and its highest bandwidth as width / 8 × clock × transfers in a clock.
+
+use super::card::PciId;
 
 /// What the kernel driver tells of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,32 +9,49 @@ pub(crate) struct Memory {
     pub(crate) clock_mhz: u32,
 }
 
-/// GB/s; unknown where the kind of memory is (parts that share the memory of the processor).
-pub(crate) fn bandwidth_gb_s(target: Option<&str>, memory: Option<Memory>) -> Option<f64> {
-    let memory = memory?;
-    let transfers = transfers(target?, memory.width_bits)?;
-    Some(f64::from(memory.width_bits) / 8.0 * f64::from(memory.clock_mhz) * transfers / 1e3)
+/// A kind of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose bandwidth, width and clock
+    /// the factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192
+    /// at 1300, RX 7900 XTX 960 of 384 at 1250.
+    transfers: f64,
 }
 
-/// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose bandwidth, width and clock the
-/// factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192 at 1300,
-/// RX 7900 XTX 960 of 384 at 1250.
-fn transfers(target: &str, width_bits: u32) -> Option<f64> {
-    const GDDR5: f64 = 4.0;
-    const HBM2: f64 = 2.0;
-    const HBM3: f64 = 4.0;
-    const GDDR6: f64 = 16.0;
+const GDDR5: Kind = Kind { name: "GDDR5", transfers: 4.0 };
+const GDDR6: Kind = Kind { name: "GDDR6", transfers: 16.0 };
+const HBM: Kind = Kind { name: "HBM", transfers: 2.0 };
+const HBM2: Kind = Kind { name: "HBM2", transfers: 2.0 };
+const HBM2E: Kind = Kind { name: "HBM2e", transfers: 2.0 };
+const HBM3: Kind = Kind { name: "HBM3", transfers: 4.0 };
+const HBM3E: Kind = Kind { name: "HBM3E", transfers: 4.0 };
+
+/// The MI325X, whose chip is that of the MI300X.
+const MI325X: u32 = 0x74a5;
+
+/// The kind of memory of a chip; unknown for parts that share the processor's, which may be of any kind.
+pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<Kind> {
     // Some targets came with either; no GDDR bus is that wide.
-    let is_stacked = width_bits >= 1024;
+    let is_stacked = width_bits.is_some_and(|bits| bits >= 1024);
     Some(match target {
-        "gfx803" if !is_stacked => GDDR5,
-        "gfx803" | "gfx900" | "gfx904" | "gfx906" | "gfx908" | "gfx90a" => HBM2,
-        "gfx940" | "gfx941" | "gfx942" | "gfx950" => HBM3,
+        "gfx803" if is_stacked => HBM,
+        "gfx803" => GDDR5,
+        "gfx900" | "gfx904" | "gfx906" | "gfx908" => HBM2,
+        "gfx90a" => HBM2E,
+        "gfx942" if id.is_some_and(|id| id.device == MI325X) => HBM3E,
+        "gfx940" | "gfx941" | "gfx942" => HBM3,
+        "gfx950" => HBM3E,
         "gfx1011" if is_stacked => HBM2,
         "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100" | "gfx1101" | "gfx1102"
         | "gfx1200" | "gfx1201" => GDDR6,
         _ => return None,
     })
+}
+
+/// GB/s of memory of that kind.
+pub(crate) fn bandwidth_gb_s(kind: Kind, width_bits: u32, clock_mhz: f64) -> f64 {
+    f64::from(width_bits) / 8.0 * clock_mhz * kind.transfers / 1e3
 }
 
 #[cfg(test)]
@@ -41,28 +60,34 @@ mod tests {
 
     #[test]
     fn bandwidths_agree_with_the_data_sheets() {
-        for (target, width_bits, clock_mhz, expected) in [
-            ("gfx803", 256, 2000, 256.0),
-            ("gfx803", 4096, 500, 512.0),
-            ("gfx906", 4096, 1000, 1024.0),
-            ("gfx908", 4096, 1200, 1228.8),
-            ("gfx90a", 4096, 1600, 1638.4),
-            ("gfx942", 8192, 1300, 5324.8),
-            ("gfx1030", 256, 1000, 512.0),
-            ("gfx1100", 384, 1250, 960.0),
-            ("gfx1201", 256, 1258, 644.096),
+        for (target, width_bits, clock_mhz, name, expected) in [
+            ("gfx803", 256, 2000.0, "GDDR5", 256.0),
+            ("gfx803", 4096, 500.0, "HBM", 512.0),
+            ("gfx906", 4096, 1000.0, "HBM2", 1024.0),
+            ("gfx908", 4096, 1200.0, "HBM2", 1228.8),
+            ("gfx90a", 4096, 1600.0, "HBM2e", 1638.4),
+            ("gfx942", 8192, 1300.0, "HBM3", 5324.8),
+            ("gfx950", 8192, 2000.0, "HBM3E", 8192.0),
+            ("gfx1030", 256, 1000.0, "GDDR6", 512.0),
+            ("gfx1100", 384, 1250.0, "GDDR6", 960.0),
+            ("gfx1201", 256, 1258.0, "GDDR6", 644.096),
         ] {
-            let found = bandwidth_gb_s(Some(target), Some(Memory { width_bits, clock_mhz }));
-            assert!(found.is_some_and(|gb_s| (gb_s - expected).abs() < 1e-9), "{target}: {found:?}");
+            let kind = kind(target, None, Some(width_bits)).unwrap();
+            let found = bandwidth_gb_s(kind, width_bits, clock_mhz);
+            assert!((found - expected).abs() < 1e-9 && kind.name == name, "{target}: {found} {}", kind.name);
         }
     }
 
     #[test]
-    fn an_unknown_kind_or_figure_is_unknown() {
-        let memory = Some(Memory { width_bits: 128, clock_mhz: 1000 });
-        assert_eq!(bandwidth_gb_s(Some("gfx1150"), memory), None, "shares the processor's memory");
-        assert_eq!(bandwidth_gb_s(Some("gfx9999"), memory), None);
-        assert_eq!(bandwidth_gb_s(None, memory), None);
-        assert_eq!(bandwidth_gb_s(Some("gfx1100"), None), None);
+    fn a_card_may_have_newer_memory_than_its_chip() {
+        let name = |device| kind("gfx942", Some(PciId { vendor: 0x1002, device }), None).map(|kind| kind.name);
+        // 8192 bits at 1500 MHz: 6144 GB/s, AMD's 6 TB/s.
+        assert_eq!((name(MI325X), name(0x74a1)), (Some("HBM3E"), Some("HBM3")));
+    }
+
+    #[test]
+    fn an_unknown_kind_is_unknown() {
+        assert_eq!(kind("gfx1150", None, Some(128)), None, "shares the processor's memory");
+        assert_eq!(kind("gfx9999", None, None), None);
     }
 }

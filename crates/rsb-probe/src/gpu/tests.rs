@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use rsb_model::gpu::{EccCount, GpuCache, GpuCacheKind, GpuKind, PcieLink};
+
 use super::*;
 use crate::host::fake::Tree;
 
@@ -56,7 +58,16 @@ fn both_trees_speak_of_one_card() {
         memory_bandwidth_gb_s: Some(5324.8),
         driver: Some("amdgpu 6.10.5".into()),
         partition: Some("SPX/NPS1".into()),
-        backends: vec![],
+        kind: Some(GpuKind::Discrete),
+        virtual_function: Some(false),
+        kfd_node: Some(1),
+        memory: GpuMemory {
+            kind: Some("HBM3".into()),
+            width_bits: Some(8192),
+            max_mhz: Some(1300.0),
+            ..GpuMemory::default()
+        },
+        ..Gpu::default()
     };
     assert_eq!(gpus(&tree), [expected]);
 }
@@ -189,4 +200,127 @@ fn what_may_not_be_read_is_unknown() {
         return;
     }
     assert_eq!(gpus(&tree).first().map(|gpu| (gpu.vram_gb, gpu.compute_units)), Some((None, None)));
+}
+
+#[test]
+fn links_name_the_other_cards_by_their_place_in_the_list() {
+    let tree = Tree::new(&[(&format!("{KFD}/0/properties"), "cpu_cores_count 64\nsimd_count 0\n")]);
+    node(&tree, 1, 0x6300, "");
+    node(&tree, 2, 0x4300, "");
+    let link = |from: u32, folder: &str, values: &str| {
+        tree.write(&format!("{KFD}/{from}/{folder}/properties"), values);
+    };
+    link(1, "io_links/0", "type 2\nnode_to 0\nweight 20\nmax_bandwidth 32000\n");
+    link(1, "io_links/1", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\n");
+    link(1, "p2p_links/0", "type 2\nnode_to 9\nweight 72\nmax_bandwidth 0\n");
+    link(2, "io_links/0", "type 99\nweight 5\n");
+    let found = gpus(&tree);
+    let to = |kind: &str, peer, weight, gb_s| GpuLink { kind: kind.into(), peer, weight: Some(weight), gb_s };
+    // Node 1 is the second card on the bus; a node that is not there is no card of the list.
+    assert_eq!(
+        found[1].links,
+        [to("pcie", None, 20, Some(32.0)), to("pcie", None, 72, None), to("xgmi", Some(0), 15, Some(50.0))]
+    );
+    assert_eq!(found[0].links, [], "a link to nowhere is none");
+}
+
+#[test]
+fn caches_are_counted_by_size_and_kind() {
+    let tree = Tree::new(&[]);
+    node(&tree, 1, 0x6300, "max_engine_clk_fcompute 2100\ndrm_render_minor 128\n");
+    let cache = |number: u32, level: u32, size: u32, holds: u32| {
+        let values = format!("level {level}\nsize {size}\ncache_line_size 128\ntype {holds}\nsibling_map 1,0\n");
+        tree.write(&format!("{KFD}/1/caches/{number}/properties"), &values);
+    };
+    for number in 0..3 {
+        cache(number, 1, 32, 9);
+    }
+    cache(3, 1, 64, 10);
+    cache(4, 2, 4096, 9);
+    cache(5, 3, 0, 9);
+    let gpu = gpus(&tree).remove(0);
+    let kinds = [
+        (1, GpuCacheKind::Data, 32 << 10, 3),
+        (1, GpuCacheKind::Instruction, 64 << 10, 1),
+        (2, GpuCacheKind::Data, 4 << 20, 1),
+    ];
+    let expected = kinds.map(|(level, kind, size_bytes, count)| GpuCache { level, kind, size_bytes, count });
+    assert_eq!(gpu.caches, expected, "a size of zero is unknown");
+    assert_eq!((gpu.max_mhz, gpu.render_node.as_deref()), (Some(2100.0), Some("renderD128")));
+}
+
+#[test]
+#[cfg(unix)]
+fn the_link_is_that_of_the_narrowest_stretch_above_the_card() {
+    let tree = Tree::new(&[]);
+    let above = "sys/devices/pci0000:00/0000:00:01.1";
+    let own = format!("{above}/0000:01:00.0/0000:02:00.0/0000:03:00.0");
+    let stretch = |folder: &str, now: (&str, &str), max: (&str, &str)| {
+        let values = [now.0, now.1, max.0, max.1];
+        let files = ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"];
+        for (file, value) in files.iter().zip(values) {
+            tree.write(&format!("{folder}/{file}"), value);
+        }
+    };
+    stretch(&own, ("16.0 GT/s PCIe", "16"), ("16.0 GT/s PCIe", "16"));
+    stretch(&format!("{above}/0000:01:00.0"), ("8.0 GT/s PCIe", "8"), ("16.0 GT/s PCIe", "16"));
+    stretch(above, ("8.0 GT/s PCIe", "8"), ("8.0 GT/s PCIe", "16"));
+    tree.write(&format!("{own}/uevent"), "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
+    std::fs::create_dir_all(tree.path(&format!("{DRM}/card0"))).unwrap();
+    std::os::unix::fs::symlink(tree.path(&own), tree.path(&format!("{DRM}/card0/device"))).unwrap();
+    let pcie = gpus(&tree).remove(0).pcie;
+    assert_eq!(pcie.now, Some(PcieLink::new(8.0, 8)));
+    assert_eq!(pcie.max, Some(PcieLink::new(8.0, 16)), "the slot is slower than the card");
+    assert_eq!(pcie.saves_power, None);
+}
+
+#[test]
+fn a_card_that_sleeps_is_not_asked_what_would_wake_it() {
+    let files = [
+        ("mem_info_vram_total", "17163091968"),
+        ("current_link_speed", "2.5 GT/s PCIe"),
+        ("current_link_width", "1"),
+        ("pp_dpm_mclk", "0: 96Mhz *\n1: 1000Mhz\n"),
+        ("hwmon/hwmon3/power1_cap", "289000000"),
+        ("ras/umc_err_count", "ue: 1\nce: 2\n"),
+    ];
+    let tree = Tree::new(&[]);
+    card(&tree, 0, "1002:73BF", "0000:04:00.0");
+    for (file, content) in files {
+        tree.write(&format!("{DRM}/card0/device/{file}"), content);
+    }
+    let awake = gpus(&tree).remove(0);
+    assert_eq!((awake.asleep, awake.memory.max_mhz, awake.power_cap_w), (None, Some(1000.0), Some(289.0)));
+    let counted = EccCount { uncorrectable: 1, correctable: 2, deferred: 0 };
+    assert_eq!(awake.ecc.map(|ecc| (ecc.total, ecc.blocks.len())), Some((counted, 1)));
+    tree.write(&format!("{DRM}/card0/device/power/runtime_status"), "suspended\n");
+    let asleep = gpus(&tree).remove(0);
+    assert_eq!((asleep.asleep, asleep.vram_gb), (Some(true), Some(17.163_091_968)));
+    assert_eq!(
+        (asleep.pcie, asleep.memory.max_mhz, asleep.power_cap_w, asleep.ecc),
+        (rsb_model::gpu::Pcie::default(), None, None, None)
+    );
+}
+
+#[test]
+fn parts_of_processors_and_shares_of_cards_are_told_apart() {
+    for (id, address, kind, is_virtual) in [
+        ("1002:744C", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
+        ("1002:164E", "0000:10:00.0", Some(GpuKind::Integrated), Some(false)),
+        ("1002:74A0", "0000:05:00.0", Some(GpuKind::Integrated), Some(false)),
+        ("1002:74B5", "0000:05:00.0", Some(GpuKind::Discrete), Some(true)),
+        ("1002:FFFF", "0000:05:00.0", None, None),
+        ("8086:A780", "0000:00:02.0", Some(GpuKind::Integrated), Some(false)),
+        ("8086:56A0", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
+        ("10DE:2335", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
+    ] {
+        let tree = Tree::new(&[]);
+        card(&tree, 0, id, address);
+        let gpu = gpus(&tree).remove(0);
+        assert_eq!((gpu.kind, gpu.virtual_function), (kind, is_virtual), "{id}");
+    }
+    let guest = Tree::new(&[]);
+    card(&guest, 0, "1002:74A1", "0000:05:02.0");
+    std::fs::create_dir_all(guest.path(&format!("{DRM}/card0/device/physfn"))).unwrap();
+    assert_eq!(gpus(&guest).remove(0).virtual_function, Some(true));
 }

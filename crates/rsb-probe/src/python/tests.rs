@@ -29,8 +29,8 @@ fn installation(tree: &Tree, prefix: &str, version: &str, frameworks: &[&str]) {
 }
 
 fn found(tree: &Tree) -> (Option<String>, Vec<String>) {
-    let (version, frameworks) = read_within(&tree.host(), Duration::from_secs(30));
-    (version, frameworks.into_iter().map(|(name, version)| format!("{name} {version}")).collect())
+    let found = read_within(&tree.host(), Duration::from_secs(30));
+    (found.version, found.frameworks.into_iter().map(|(name, version)| format!("{name} {version}")).collect())
 }
 
 fn expect(tree: &Tree, version: Option<&str>, frameworks: &[&str]) {
@@ -125,7 +125,7 @@ mod unix {
         assert_eq!(Layout::of(&tree.path("env/bin/python3"), Duration::from_millis(50)), None);
         let path = tree.path("env/bin");
         let hung = read_within(&tree.variable("PATH", path).host(), Duration::from_millis(50));
-        assert_eq!(hung, (None, BTreeMap::new()));
+        assert_eq!(hung, Python::default());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! machine is listed with its reason and decides the exit code.
 
 mod cases;
+mod control;
 mod exact;
 mod machine;
 mod reason;
@@ -16,9 +17,10 @@ use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
-use crate::compare::{Pair, Pairing, compare};
+use crate::compare::Pair;
 use crate::policy::Policy;
 use cases::{Cases, Standing};
+use timed::Pairing;
 
 /// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side add up.
 ///
@@ -52,10 +54,10 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
             Some(sentence) => {
                 rows.push(refused(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
             }
-            None => rows.extend(rows_of(id, &before, &after, policy)),
+            None => rows.extend(rows_of(id, &before, &after, (policy, pairing))),
         }
     }
-    let mut comparisons = decide(rows, policy, pairing);
+    let mut comparisons = decide(rows, policy);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
     let ids = (joined(baseline), RunId(joined(current)));
@@ -117,7 +119,7 @@ enum Row {
 }
 
 /// Every metric of one case that the baseline expects.
-fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, policy: &Policy) -> Vec<Row> {
+fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing): (&Policy, Pairing)) -> Vec<Row> {
     let Some(baseline) = before.measured(id) else {
         let sentence = "the baseline ran on a look-alike, which is never gated: save one from a real device";
         return vec![refused(id, Verdict::NotComparable, ReasonCode::CaseSimulated, sentence, policy)];
@@ -128,7 +130,7 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, policy: &Policy) 
             if let Some(sentence) = machine::device_difference(baseline, &current) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
             }
-            let mut rows = timed::rows(id, baseline, &current, policy);
+            let mut rows = timed::rows(id, baseline, &current, (policy, pairing));
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
             if rows.is_empty() && is_blank(baseline) {
                 let sentence = "there are no samples and no metric to compare: measure the case again";
@@ -162,21 +164,26 @@ fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
 }
 
 /// Judges what was asked, all cases together, in the order of `rows`.
-fn decide(rows: Vec<Row>, policy: &Policy, pairing: Pairing) -> Vec<Comparison> {
-    let pairs: Vec<Pair> = rows
+fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
+    let asked: Vec<control::Asked<'_>> = rows
         .iter()
         .filter_map(|row| match row {
-            Row::Asked { pair, .. } => Some(pair.clone()),
+            Row::Asked { id, pair, .. } => Some((id, pair)),
             Row::Ready(_) => None,
         })
         .collect();
-    let mut findings = compare(&pairs, policy.alpha(), pairing).into_iter();
+    let pairs = asked.len();
+    let mut answers = control::judge(&asked, policy).into_iter();
     rows.into_iter()
         .filter_map(|row| match row {
             Row::Ready(comparison) => Some(comparison),
-            Row::Asked { id, metric, unit, pair } => findings.next().map(|finding| {
-                let context = reason::Context { pairs: pairs.len(), alpha: policy.alpha(), unit };
-                timed::comparison(id, metric, &pair, &finding, context)
+            Row::Asked { id, metric, unit, pair } => answers.next().map(|answer| {
+                let context = reason::Context { pairs, alpha: policy.alpha(), unit };
+                let mut comparison = timed::comparison(id, metric, &pair, &answer.finding, context);
+                if let Some(remark) = answer.remark {
+                    comparison.reason = format!("{}, {remark}", comparison.reason);
+                }
+                comparison
             }),
         })
         .collect()

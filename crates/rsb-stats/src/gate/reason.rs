@@ -38,6 +38,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &Finding, context: Context) -> St
         ReasonCode::BetterThanThreshold => format!("{change}, beyond the threshold of {threshold} %"),
         ReasonCode::BelowThreshold => format!("{change}, a clear change below the threshold of {threshold} %"),
         ReasonCode::TooNoisy => format!("{change}, {}", doubt(pair, finding, context)),
+        ReasonCode::MachineMoved => change, // The control set says the rest.
         _ => format!("{change}, within the noise"),
     }
 }
@@ -117,6 +118,12 @@ pub(super) fn of_values(field: &Field, values: [Option<f64>; 2], judged: Judged,
 /// The sentence for a case that did not get as far as a figure.
 pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
     why.map_or_else(|| format!("it {how}, and does not say why: run it again"), |why| format!("it {how}: {why}"))
+}
+
+/// `+12.3 %` or `-4 %`.
+pub(super) fn signed_percent(change: f64) -> String {
+    let sign = if change < 0.0 { "" } else { "+" };
+    format!("{sign}{} %", percent(change))
 }
 
 /// A fraction in percent as a person would say it: one decimal, none where it is whole or large.

@@ -11,16 +11,26 @@ use super::{Row, exact, reason, refused, summary};
 use crate::compare::{Finding, Pair, Side};
 use crate::estimate::location;
 use crate::policy::Policy;
+use crate::trimmed::{Cut, trimmed};
 
 /// The name under which the time of an iteration is compared.
 pub(super) const TIME: &str = "time_ms";
+
+/// How the processes of the two sides belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pairing {
+    /// They do not: each side was measured for itself.
+    Independent,
+    /// The n-th of one side was measured beside the n-th of the other, and so were their samples.
+    Paired,
+}
 
 /// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy leaves it out.
 pub(super) fn rows(
     id: &CaseId,
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
-    policy: &Policy,
+    (policy, pairing): (&Policy, Pairing),
 ) -> Vec<Row> {
     if let Some(units) = unlike_units(baseline, current) {
         return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
@@ -52,11 +62,33 @@ pub(super) fn rows(
     match (before, after) {
         (Err(why), _) => unreadable("the baseline", &why),
         (_, Err(why)) => unreadable("the run", &why),
-        (Ok(baseline), Ok(current)) => {
+        (Ok(before), Ok(after)) => {
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
-            vec![Row::Asked { id: id.clone(), metric, unit, pair: Pair { baseline, current, better, threshold } }]
+            let ratios = if pairing == Pairing::Paired { ratios(baseline, current) } else { None };
+            let pair = Pair { baseline: before, current: after, ratios, better, threshold };
+            vec![Row::Asked { id: id.clone(), metric, unit, pair }]
         }
     }
+}
+
+/// The logarithm of current over baseline for each pair of processes that were measured side by side, from the ratios
+/// of neighbouring samples: what disturbed the machine for longer than a sample is in both. `None` where the samples
+/// of the two sides do not belong together one by one.
+fn ratios(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<Vec<f64>> {
+    let ([baseline], [current]) = (baseline, current) else { return None };
+    if baseline.samples.len() != current.samples.len() {
+        return None;
+    }
+    baseline.samples.iter().zip(&current.samples).map(|(before, after)| ratio(before, after)).collect()
+}
+
+fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
+    let (before, after) = (before.per_iteration().ok()?, after.per_iteration().ok()?);
+    if before.len() != after.len() {
+        return None;
+    }
+    let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
+    trimmed(&ratios, Cut::QUARTERS).map(|found| found.mean)
 }
 
 /// The comparison that `finding` makes of a question.

@@ -109,7 +109,8 @@ impl Benchmark for MemoryBandwidth {
     }
 }
 
-fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -> Result<Fields, Failure> {
+/// The fields of an array of `size` bytes whose kernel takes `time_ns`.
+pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
     let mut fields = timed.common_fields();

@@ -1,0 +1,117 @@
+//! The run-time compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the run time in ROCm 5.
+
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
+
+use crate::hip::LIBRARY;
+use crate::search::{Loaded, Places, Wanted};
+use crate::{Unavailable, function_table};
+
+/// A status; 0 is success. See [`result`].
+pub type hiprtcResult = c_int;
+
+#[doc(hidden)]
+#[repr(C)]
+pub struct _hiprtcProgram {
+    _private: [u8; 0],
+}
+/// A source under compilation.
+pub type hiprtcProgram = *mut _hiprtcProgram;
+
+/// Values of [`hiprtcResult`].
+pub mod result {
+    use super::hiprtcResult;
+
+    /// All is well.
+    pub const SUCCESS: hiprtcResult = 0;
+    /// Memory is used up.
+    pub const OUT_OF_MEMORY: hiprtcResult = 1;
+    /// An option is not known.
+    pub const INVALID_OPTION: hiprtcResult = 5;
+    /// The source has mistakes; the log says which.
+    pub const COMPILATION: hiprtcResult = 6;
+    /// The compiler broke.
+    pub const INTERNAL_ERROR: hiprtcResult = 11;
+}
+
+function_table! {
+    /// What is used of the run-time compiler. It works without a device.
+    pub struct Hiprtc {
+        /// Its version: 9.0 in ROCm 5 to 7.0.
+        fn hiprtcVersion(major: *mut c_int, minor: *mut c_int) -> hiprtcResult;
+        /// Text for a status; static.
+        fn hiprtcGetErrorString(status: hiprtcResult) -> *const c_char;
+        /// Takes a source.
+        fn hiprtcCreateProgram(
+            program: *mut hiprtcProgram,
+            source: *const c_char,
+            name: *const c_char,
+            headers: c_int,
+            header_sources: *const *const c_char,
+            header_names: *const *const c_char,
+        ) -> hiprtcResult;
+        /// Compiles it.
+        fn hiprtcCompileProgram(
+            program: hiprtcProgram,
+            options: c_int,
+            option_texts: *const *const c_char,
+        ) -> hiprtcResult;
+        /// Length of what the compiler said, with the final zero.
+        fn hiprtcGetProgramLogSize(program: hiprtcProgram, bytes: *mut usize) -> hiprtcResult;
+        /// What it said.
+        fn hiprtcGetProgramLog(program: hiprtcProgram, log: *mut c_char) -> hiprtcResult;
+        /// Size of the code object.
+        fn hiprtcGetCodeSize(program: hiprtcProgram, bytes: *mut usize) -> hiprtcResult;
+        /// The code object.
+        fn hiprtcGetCode(program: hiprtcProgram, code: *mut c_char) -> hiprtcResult;
+        /// Gives it back.
+        fn hiprtcDestroyProgram(program: *mut hiprtcProgram) -> hiprtcResult;
+    }
+}
+
+const COMPILER: Wanted = Wanted {
+    name: "the HIP run-time compiler (libhiprtc)",
+    files: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"],
+    variable: LIBRARY.variable,
+    cure: "install ROCm with hiprtc (Debian and Ubuntu: libhiprtc; ROCm's packages: hip-runtime-amd), or set ROCM_PATH",
+};
+
+impl Hiprtc {
+    /// Loads the compiler from where this process finds it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn load() -> Result<Self, Unavailable> {
+        Self::load_from(&Places::here(&LIBRARY))
+    }
+
+    /// Loads the compiler from `places`: one that goes with the run time there. With an explicit file that is the file
+    /// itself, or a compiler beside it; mixing two versions of ROCm in one process does not end well.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+        let complete = |loaded: &Loaded| loaded.exports("hiprtcCompileProgram");
+        let beside = match &places.explicit {
+            Some(file) => {
+                let folder = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
+                COMPILER.files.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect()
+            }
+            None => places.candidates(COMPILER.files),
+        };
+        let own = || Loaded::first(&beside).ok().filter(complete);
+        let inside = || Loaded::find(&LIBRARY, places).ok().filter(complete);
+        let found = if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
+        found.map(Self::resolve).ok_or_else(|| {
+            let names = COMPILER.files.join(", ");
+            let why = match &places.explicit {
+                Some(file) => format!("{} has no compiler inside or beside it", PathBuf::from(file).display()),
+                None => format!(
+                    "none of {names} is in $ROCM_PATH/lib, {}/rocm*/lib or on the library path",
+                    places.opt.display()
+                ),
+            };
+            Unavailable::new(COMPILER.name, why, COMPILER.cure)
+        })
+    }
+}

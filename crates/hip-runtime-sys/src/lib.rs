@@ -1,0 +1,23 @@
+//! The HIP run time and hiprtc, loaded at run time. Nothing is linked: a library or a function that is missing is a
+//! value, [`Unavailable`], with what, why and cure. Works with ROCm 5.2 to 7.2.
+//!
+//! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and odd installations.
+// The names are those of the C interface, so that its documentation can be searched for them.
+#![allow(unsafe_code, non_snake_case, non_camel_case_types)]
+
+mod api;
+mod hip;
+mod hiprtc;
+mod properties;
+pub mod search;
+mod unavailable;
+
+pub use hip::{
+    EVENT_DEFAULT, HOST_MALLOC_DEFAULT, Hip, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, dim, error,
+    func_attribute, hipError_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t, hipModule_t, hipStream_t,
+    memcpy, stream_capture,
+};
+pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
+pub use properties::{PropertiesR0000, PropertiesR0600, text};
+pub use search::Loaded;
+pub use unavailable::Unavailable;

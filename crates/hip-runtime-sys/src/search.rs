@@ -1,0 +1,273 @@
+//! Where a library of ROCm may lie, and in which order: the file that a variable names, `$ROCM_PATH/lib`,
+//! `/opt/rocm*/lib` with the newest version first, then the default path of the system's loader.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+
+use crate::Unavailable;
+
+/// One library of ROCm.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// What people call it.
+    pub name: &'static str,
+    /// File names, the newest first.
+    pub files: &'static [&'static str],
+    /// The variable that names a file explicitly.
+    pub variable: &'static str,
+    /// What to do when there is none.
+    pub cure: &'static str,
+}
+
+/// What the search depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The value of [`Wanted::variable`].
+    pub explicit: Option<OsString>,
+    /// The value of `ROCM_PATH`.
+    pub rocm_path: Option<OsString>,
+    /// Where `rocm*` folders are: `/opt`.
+    pub opt: PathBuf,
+}
+
+impl Places {
+    /// Of this process.
+    pub fn here(wanted: &Wanted) -> Self {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        Self { explicit: set(wanted.variable), rocm_path: set("ROCM_PATH"), opt: PathBuf::from("/opt") }
+    }
+
+    /// Every file to try, in order. A bare name is for the system's loader.
+    pub fn candidates(&self, files: &[&str]) -> Vec<PathBuf> {
+        if let Some(file) = &self.explicit {
+            return vec![PathBuf::from(file)];
+        }
+        let mut folders: Vec<PathBuf> = self.rocm_path.iter().map(|root| Path::new(root).join("lib")).collect();
+        folders.extend(installations(&self.opt).into_iter().map(|root| root.join("lib")));
+        let in_folders = folders.iter().flat_map(|folder| files.iter().map(move |file| folder.join(file)));
+        in_folders.filter(|path| path.exists()).chain(files.iter().map(PathBuf::from)).collect()
+    }
+}
+
+/// The folders `rocm*` in `opt`: those with a version first, the newest leading, then `rocm` itself.
+pub fn installations(opt: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(opt).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<(Vec<u32>, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let version = name.strip_prefix("rocm")?.trim_start_matches('-');
+            let version = version.split('.').map_while(|part| part.parse().ok()).collect();
+            Some((version, entry.path()))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+/// A library that is loaded. It is never unloaded: the libraries of ROCm have threads and handlers that outlive any
+/// handle, and every function pointer stays valid this way.
+#[derive(Clone, Copy)]
+pub struct Loaded {
+    library: &'static Library,
+    path: &'static Path,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    /// The first of the candidates that can be loaded.
+    ///
+    /// # Errors
+    /// When none can: what the loader said of the last file that exists, or where it was looked for.
+    pub fn find(wanted: &Wanted, places: &Places) -> Result<Self, Unavailable> {
+        let candidates = places.candidates(wanted.files);
+        Self::first(&candidates).map_err(|refusal| {
+            let nowhere = || {
+                let names = wanted.files.join(", ");
+                format!(
+                    "none of {names} is in $ROCM_PATH/lib, {}/rocm*/lib or on the library path",
+                    places.opt.display()
+                )
+            };
+            let explicit =
+                || format!("{} names {}, which cannot be loaded", wanted.variable, candidates_text(&candidates));
+            let why = match (refusal, &places.explicit) {
+                (Some(refusal), _) => refusal,
+                (None, Some(_)) => explicit(),
+                (None, None) => nowhere(),
+            };
+            Unavailable::new(wanted.name, why, wanted.cure)
+        })
+    }
+
+    /// The first of `candidates` that can be loaded, or what the loader said of one that is there but cannot.
+    pub(crate) fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
+        let mut refusal = None;
+        for candidate in candidates {
+            // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name,
+            // or named explicitly.
+            match unsafe { Library::new(candidate) } {
+                Ok(library) => {
+                    let path = full_path(candidate);
+                    return Ok(Self { library: Box::leak(Box::new(library)), path: Box::leak(path.into_boxed_path()) });
+                }
+                // A file that is there but does not load says more than one that is not.
+                Err(error) if candidate.is_file() => refusal = Some(refusal_text(&error)),
+                Err(_) => {}
+            }
+        }
+        Err(refusal)
+    }
+
+    /// The file, as far as it can be told; else the name that the system's loader knew.
+    pub fn path(&self) -> &'static Path {
+        self.path
+    }
+
+    /// Whether the library exports `name`.
+    pub fn exports(&self, name: &str) -> bool {
+        // SAFETY: the address is only looked up, never used.
+        unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
+    }
+
+    /// The function `name`, if the library has it. `F` must be its type; the macro [`crate::function_table`] writes
+    /// both from one prototype.
+    pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
+        // SAFETY: every caller names a documented function and its documented prototype.
+        unsafe { self.library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
+    }
+}
+
+/// What the system's loader said; the error itself only says that it failed.
+fn refusal_text(error: &libloading::Error) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    cause.unwrap_or_else(|| error.to_string())
+}
+
+fn candidates_text(candidates: &[PathBuf]) -> String {
+    candidates.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The file that the system's loader took for `candidate`: what is mapped now tells.
+fn full_path(candidate: &Path) -> PathBuf {
+    if candidate.is_absolute() {
+        return candidate.to_owned();
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let name = candidate.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    mapped(&maps, name).unwrap_or_else(|| candidate.to_owned())
+}
+
+/// The path in a process's map of memory whose file name is `name` or goes on after it with a version.
+fn mapped(maps: &str, name: &str) -> Option<PathBuf> {
+    maps.lines()
+        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
+        .map(Path::new)
+        .find(|path| {
+            let rest = path.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted = Wanted {
+        name: "HIP",
+        files: &["libx.so.7", "libx.so.6", "libx.so"],
+        variable: "RSB_X_LIBRARY",
+        cure: "install ROCm",
+    };
+
+    fn installed(opt: &Path, folder: &str, files: &[&str]) {
+        let lib = opt.join(folder).join("lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        for file in files {
+            std::fs::write(lib.join(file), "not a library").unwrap();
+        }
+    }
+
+    #[test]
+    fn the_newest_installation_comes_first() {
+        let opt = tempfile::tempdir().unwrap();
+        for folder in ["rocm", "rocm-5.7.1", "rocm-6.10.0", "rocm-6.4.3", "other"] {
+            std::fs::create_dir(opt.path().join(folder)).unwrap();
+        }
+        let found: Vec<String> = installations(opt.path())
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(found, ["rocm-6.10.0", "rocm-6.4.3", "rocm-5.7.1", "rocm"]);
+    }
+
+    #[test]
+    fn rocm_path_leads_and_the_loader_comes_last() {
+        let folder = tempfile::tempdir().unwrap();
+        installed(folder.path(), "rocm-6.0.0", &["libx.so.6", "libx.so"]);
+        installed(folder.path(), "rocm-7.2.0", &["libx.so.7"]);
+        installed(folder.path(), "own", &["libx.so.6"]);
+        let own = folder.path().join("own");
+        let places = Places { rocm_path: Some(own.clone().into()), opt: folder.path().to_owned(), explicit: None };
+        let candidates = places.candidates(WANTED.files);
+        let shown: Vec<String> = candidates
+            .iter()
+            .map(|path| path.strip_prefix(folder.path()).unwrap_or(path).to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "own/lib/libx.so.6",
+                "rocm-7.2.0/lib/libx.so.7",
+                "rocm-6.0.0/lib/libx.so.6",
+                "rocm-6.0.0/lib/libx.so",
+                "libx.so.7",
+                "libx.so.6",
+                "libx.so"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_explicit_file_is_the_only_one() {
+        let places =
+            Places { explicit: Some("/a/b.so".into()), rocm_path: Some("/opt/rocm".into()), ..Places::default() };
+        assert_eq!(places.candidates(WANTED.files), [PathBuf::from("/a/b.so")]);
+        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        assert!(error.why.contains("RSB_X_LIBRARY") && error.why.contains("/a/b.so"), "{error}");
+    }
+
+    #[test]
+    fn what_is_missing_says_where_it_was_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places { opt: folder.path().to_owned(), ..Places::default() };
+        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        assert!(error.why.contains("libx.so.7") && error.why.contains("ROCM_PATH"), "{error}");
+        assert_eq!(error.cure, "install ROCm");
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        installed(folder.path(), "rocm-6.0.0", &["libx.so.6"]);
+        let places = Places { opt: folder.path().to_owned(), ..Places::default() };
+        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        assert!(error.why.contains("rocm-6.0.0/lib/libx.so.6"), "{error}");
+    }
+
+    #[test]
+    fn the_map_of_memory_tells_the_file() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 11 /usr/lib/libxy.so.6\n\
+                    7f02-7f03 r-xp 00000000 08:01 12 /usr/lib/libx.so.6.4.1\n";
+        assert_eq!(mapped(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
+        assert_eq!(mapped(maps, "libx.so.7"), None);
+    }
+}

@@ -1,0 +1,93 @@
+// Memory traffic after the STREAM benchmark, a pointer chase, a flush and an empty kernel.
+
+// The 16-byte words of a region and the bytes that are left over.
+template <bool AROUND> __device__ inline u64 xor_of(const unsigned char *a, u64 bytes) {
+    const Pack<u64> *packs = (const Pack<u64> *)a;
+    u64 sum = 0;
+    for (u64 i = thread_index(); i < bytes / 16; i += thread_count()) {
+        Pack<u64> pack = load<u64, AROUND>(packs + i);
+        sum ^= pack.v[0] ^ pack.v[1];
+    }
+    if (thread_index() == 0)
+        for (u64 at = bytes / 16 * 16; at < bytes; at++) sum ^= (u64)a[at] << (8 * (at % 8));
+    return sum;
+}
+
+template <bool AROUND>
+__device__ inline void read(const unsigned char *a, u64 bytes, u64 *partials, unsigned int *counter, u64 *result) {
+    u64 sum = across_block(xor_of<AROUND>(a, bytes), Xor());
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+    if (!last_block(counter)) return;
+    u64 total = 0;
+    for (unsigned int i = threadIdx.x; i < gridDim.x; i += RSB_THREADS) total ^= ((volatile u64 *)partials)[i];
+    total = across_block(total, Xor());
+    if (threadIdx.x == 0) *result = total;
+}
+
+template <bool AROUND> __device__ inline void copy(const unsigned char *a, unsigned char *b, u64 bytes) {
+    for (u64 i = thread_index(); i < bytes / 16; i += thread_count())
+        store<u64, AROUND>((Pack<u64> *)b + i, load<u64, AROUND>((const Pack<u64> *)a + i));
+    if (thread_index() == 0)
+        for (u64 at = bytes / 16 * 16; at < bytes; at++) b[at] = a[at];
+}
+
+template <class T, bool AROUND> __device__ inline void write(T *a, u64 n, double s) {
+    const T value = narrow<T>((typename Wide<T>::type)s);
+    Pack<T> pack;
+    for (int j = 0; j < Pack<T>::count; j++) pack.v[j] = value;
+    const u64 packs = n / Pack<T>::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) store<T, AROUND>((Pack<T> *)a + i, pack);
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count()) a[i] = value;
+}
+
+template <class T, bool AROUND> __device__ inline void triad(const T *a, const T *b, T *c, u64 n, double s) {
+    typedef typename Wide<T>::type W;
+    const u64 packs = n / Pack<T>::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        Pack<T> x = load<T, AROUND>((const Pack<T> *)a + i), y = load<T, AROUND>((const Pack<T> *)b + i), z;
+        for (int j = 0; j < Pack<T>::count; j++) z.v[j] = narrow<T>(wide(x.v[j]) + (W)s * wide(y.v[j]));
+        store<T, AROUND>((Pack<T> *)c + i, z);
+    }
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count())
+        c[i] = narrow<T>(wide(a[i]) + (W)s * wide(b[i]));
+}
+
+RSB_KERNEL(RSB_THREADS)
+rsb_read(const unsigned char *a, u64 bytes, u64 *partials, unsigned int *counter, u64 *result) {
+    read<false>(a, bytes, partials, counter, result);
+}
+RSB_KERNEL(RSB_THREADS)
+rsb_read_nt(const unsigned char *a, u64 bytes, u64 *partials, unsigned int *counter, u64 *result) {
+    read<true>(a, bytes, partials, counter, result);
+}
+RSB_KERNEL(1024) rsb_copy(const unsigned char *a, unsigned char *b, u64 bytes) { copy<false>(a, b, bytes); }
+RSB_KERNEL(1024) rsb_copy_nt(const unsigned char *a, unsigned char *b, u64 bytes) { copy<true>(a, b, bytes); }
+
+#define RSB_STREAM(NAME, T) \
+    RSB_KERNEL(1024) rsb_write_##NAME(T *a, u64 n, double s) { write<T, false>(a, n, s); } \
+    RSB_KERNEL(1024) rsb_write_nt_##NAME(T *a, u64 n, double s) { write<T, true>(a, n, s); } \
+    RSB_KERNEL(1024) rsb_triad_##NAME(const T *a, const T *b, T *c, u64 n, double s) { \
+        triad<T, false>(a, b, c, n, s); \
+    } \
+    RSB_KERNEL(1024) rsb_triad_nt_##NAME(const T *a, const T *b, T *c, u64 n, double s) { \
+        triad<T, true>(a, b, c, n, s); \
+    }
+
+RSB_STREAM(f64, double)
+RSB_STREAM(f32, float)
+RSB_STREAM(f16, F16)
+RSB_STREAM(bf16, Bf16)
+
+// One thread walks along a cycle of offsets and goes on where the last launch ended.
+RSB_KERNEL(1) rsb_pointer_chase(const unsigned char *nodes, u64 *position, u64 accesses) {
+    u64 at = *position;
+    for (u64 i = 0; i < accesses; i++) at = *(const u64 *)(nodes + at);
+    *position = at;
+}
+
+// Reads and writes every word, so that nothing that was touched before stays in any cache.
+RSB_KERNEL(1024) rsb_flush(u64 *words, u64 n) {
+    for (u64 i = thread_index(); i < n; i += thread_count()) words[i] += 1;
+}
+
+RSB_KERNEL(1024) rsb_empty() {}

@@ -1,0 +1,101 @@
+// All elements to one. Each block reduces its share; the block that ends last puts the shares together. The order of
+// additions depends on the grid alone, so that equal launches give equal results.
+
+// What a reduction of T gives: sums of 16-bit numbers overflow their own type.
+template <class T> struct Result {
+    typedef float type;
+};
+template <> struct Result<double> {
+    typedef double type;
+};
+
+template <class T>
+__device__ inline void sum(
+    const T *x, u64 n, double scale, double *partials, unsigned int *counter, typename Result<T>::type *result) {
+    typedef typename Wide<T>::type W;
+    // Two lanes for each element of a pack would not be faster: memory is what it waits for.
+    W lanes[Pack<T>::count];
+    for (int j = 0; j < Pack<T>::count; j++) lanes[j] = 0;
+    const u64 packs = n / Pack<T>::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        Pack<T> pack = ((const Pack<T> *)x)[i];
+        for (int j = 0; j < Pack<T>::count; j++) lanes[j] += wide(pack.v[j]);
+    }
+    double mine = 0;
+    for (int j = 0; j < Pack<T>::count; j++) mine += (double)lanes[j];
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count()) mine += (double)wide(x[i]);
+    mine = across_block(mine, Plus());
+    if (threadIdx.x == 0) partials[blockIdx.x] = mine;
+    if (!last_block(counter)) return;
+    double total = 0;
+    for (unsigned int i = threadIdx.x; i < gridDim.x; i += RSB_THREADS) total += ((volatile double *)partials)[i];
+    total = across_block(total, Plus());
+    if (threadIdx.x == 0) *result = (typename Result<T>::type)(total * scale);
+}
+
+// A value and where it stands. Of equal values the first counts.
+struct Found {
+    double value;
+    u64 at;
+};
+struct Better {
+    __device__ Found operator()(Found a, Found b) const {
+        const bool second = b.value > a.value || (b.value == a.value && b.at < a.at);
+        return second ? b : a;
+    }
+};
+
+template <class T> __device__ inline Found largest_of(const T *x, u64 n) {
+    Found best = {-__builtin_huge_val(), ~0ull};
+    typename Wide<T>::type most = (typename Wide<T>::type)best.value;
+    const u64 packs = n / Pack<T>::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        Pack<T> pack = ((const Pack<T> *)x)[i];
+        for (int j = 0; j < Pack<T>::count; j++) {
+            typename Wide<T>::type value = wide(pack.v[j]);
+            if (value > most) most = value, best.at = i * Pack<T>::count + j;
+        }
+    }
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count())
+        if (wide(x[i]) > most) most = wide(x[i]), best.at = i;
+    best.value = (double)most;
+    return best;
+}
+
+template <class T>
+__device__ inline bool largest(
+    const T *x, u64 n, double *values, u64 *positions, unsigned int *counter, Found *result) {
+    Found mine = across_block(largest_of(x, n), Better());
+    if (threadIdx.x == 0) values[blockIdx.x] = mine.value, positions[blockIdx.x] = mine.at;
+    if (!last_block(counter)) return false;
+    Found total = {-__builtin_huge_val(), ~0ull};
+    for (unsigned int i = threadIdx.x; i < gridDim.x; i += RSB_THREADS) {
+        Found next = {((volatile double *)values)[i], ((volatile u64 *)positions)[i]};
+        total = Better()(total, next);
+    }
+    *result = across_block(total, Better());
+    return threadIdx.x == 0;
+}
+
+#define RSB_REDUCE(NAME, T) \
+    RSB_KERNEL(RSB_THREADS) \
+    rsb_sum_##NAME( \
+        const T *x, u64 n, double scale, double *partials, unsigned int *counter, Result<T>::type *result) { \
+        sum<T>(x, n, scale, partials, counter, result); \
+    } \
+    RSB_KERNEL(RSB_THREADS) \
+    rsb_max_##NAME( \
+        const T *x, u64 n, double *values, u64 *positions, unsigned int *counter, Result<T>::type *result) { \
+        Found found; \
+        if (largest<T>(x, n, values, positions, counter, &found)) *result = (Result<T>::type)found.value; \
+    } \
+    RSB_KERNEL(RSB_THREADS) \
+    rsb_argmax_##NAME(const T *x, u64 n, double *values, u64 *positions, unsigned int *counter, u64 *result) { \
+        Found found; \
+        if (largest<T>(x, n, values, positions, counter, &found)) *result = found.at; \
+    }
+
+RSB_REDUCE(f64, double)
+RSB_REDUCE(f32, float)
+RSB_REDUCE(f16, F16)
+RSB_REDUCE(bf16, Bf16)

@@ -1,0 +1,83 @@
+//! What the architecture of a card decides here: which kernels exist, how often the memory moves data in a clock, and
+//! the cache behind the second level, which the run time does not tell.
+
+use rsb_model::Dtype;
+
+/// The processor in a full name such as `gfx90a:sramecc+:xnack-`.
+pub(super) fn processor(full: &str) -> &str {
+    full.split(':').next().unwrap_or(full)
+}
+
+/// Data types that the matrix units of `arch` have an instruction for, among those that there is a kernel for.
+pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
+    match processor(arch) {
+        "gfx908" => &[Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+        "gfx90a" | "gfx940" | "gfx941" | "gfx942" | "gfx950" => {
+            &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8]
+        }
+        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" | "gfx1200"
+        | "gfx1201" => &[Dtype::F16, Dtype::Bf16, Dtype::I8],
+        _ => &[],
+    }
+}
+
+/// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16 for GDDR6. `None`
+/// where the kind of memory does not follow from the architecture.
+fn transfers_per_clock(arch: &str) -> Option<f64> {
+    match processor(arch) {
+        "gfx900" | "gfx906" | "gfx908" | "gfx90a" => Some(2.0),
+        "gfx940" | "gfx941" | "gfx942" | "gfx950" => Some(4.0),
+        "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100" | "gfx1101" | "gfx1102"
+        | "gfx1200" | "gfx1201" => Some(16.0),
+        _ => None,
+    }
+}
+
+/// Highest bandwidth of the memory in GB/s, from its width and clock.
+pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> Option<f64> {
+    if bus_bits <= 0 || clock_khz <= 0 {
+        return None;
+    }
+    Some(f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * transfers_per_clock(arch)? / 1e9)
+}
+
+/// Bytes of the cache between the second level and the memory (AMD Infinity Cache), from AMD's data sheets: the
+/// largest that a card of this architecture has, so that a flush is never too small.
+pub(super) fn memory_side_cache_bytes(arch: &str) -> Option<u64> {
+    let megabytes = match processor(arch) {
+        "gfx942" | "gfx950" => 256,
+        "gfx1030" => 128,
+        "gfx1031" | "gfx1100" => 96,
+        "gfx1101" | "gfx1201" => 64,
+        "gfx1032" | "gfx1102" | "gfx1151" | "gfx1200" => 32,
+        "gfx1034" => 16,
+        _ => return None,
+    };
+    Some(megabytes << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidths_are_those_of_the_data_sheets() {
+        for (arch, bits, khz, expected) in [
+            ("gfx90a:sramecc+:xnack-", 4096, 1_600_000, 1638.4),
+            ("gfx942", 8192, 1_300_000, 5324.8),
+            ("gfx1100", 384, 1_249_000, 959.2),
+        ] {
+            let found = peak_bandwidth_gb_s(arch, bits, khz).unwrap();
+            assert!((found - expected).abs() < 0.1, "{arch}: {found}");
+        }
+        assert_eq!(peak_bandwidth_gb_s("gfx1151", 256, 1_000_000), None);
+        assert_eq!(peak_bandwidth_gb_s("gfx90a", 0, 1_600_000), None);
+    }
+
+    #[test]
+    fn unknown_architectures_have_nothing_special() {
+        assert!(matrix_dtypes("gfx1999").is_empty());
+        assert_eq!(memory_side_cache_bytes("gfx1999"), None);
+        assert_eq!(processor("gfx90a:sramecc+"), "gfx90a");
+    }
+}

@@ -1,0 +1,192 @@
+//! What each instruction set of AMD's GPUs can do in a clock: the one table behind peaks, kernels and docs.
+//!
+//! A peak is what the data sheet would say at the clock given. It is no promise: power and heat lower the clock, and
+//! cards of the RDNA family may run above the highest clock that their driver lists.
+
+use std::fmt;
+
+use crate::gpu::Gpu;
+use crate::ids::Dtype;
+use crate::outcome::Reason;
+
+mod table;
+
+pub use table::ARCHITECTURES;
+
+/// One instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Architecture {
+    /// `gfx942`.
+    pub target: &'static str,
+    /// The family by the maker's name: `CDNA 3`.
+    pub family: &'static str,
+    /// Cards that have it, for people.
+    pub cards: &'static str,
+    /// Threads in a wavefront, in the mode that compilers choose by themselves.
+    pub wavefront: u32,
+    /// The matrix unit, where there is one.
+    pub matrix: Option<MatrixUnit>,
+    /// What it can do by data type and engine.
+    pub rates: &'static [Rate],
+    /// Where the figures come from.
+    pub source: &'static str,
+}
+
+/// A matrix unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatrixUnit {
+    /// Its kind of instruction.
+    pub kind: MatrixKind,
+    /// Its generation, counted within the kind.
+    pub generation: u32,
+}
+
+impl fmt::Display for MatrixUnit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.kind.as_str(), self.generation)
+    }
+}
+
+/// The kind of matrix instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixKind {
+    /// Matrix fused multiply-add, of the CDNA family.
+    Mfma,
+    /// Wave matrix multiply-accumulate, of the RDNA family.
+    Wmma,
+}
+
+impl MatrixKind {
+    /// The word used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mfma => "MFMA",
+            Self::Wmma => "WMMA",
+        }
+    }
+}
+
+/// Which part of a compute unit does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// The matrix unit.
+    Matrix,
+    /// The vector unit, packed or dual-issued where that is possible; dot products for integers.
+    Vector,
+}
+
+impl Engine {
+    /// The word used in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Matrix => "matrix",
+            Self::Vector => "vector",
+        }
+    }
+}
+
+/// What one engine does with one data type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// The type of the operands.
+    pub dtype: Dtype,
+    /// The engine.
+    pub engine: Engine,
+    /// Operations of one compute unit in a clock, dense; a multiply-add is two.
+    pub per_clock_per_cu: u32,
+    /// Tiles m × n × k of the matrix instructions, those of one block.
+    pub tiles: &'static [[u32; 3]],
+}
+
+/// A peak of one card.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peak {
+    /// The type of the operands.
+    pub dtype: Dtype,
+    /// The engine.
+    pub engine: Engine,
+    /// 10¹² operations a second.
+    pub tflops: f64,
+}
+
+impl Architecture {
+    /// The architecture of `target`: `gfx90a`, also with features as in `gfx90a:sramecc+:xnack-`.
+    ///
+    /// # Errors
+    /// When the table does not know it: what, why and cure.
+    pub fn find(target: &str) -> Result<&'static Self, Reason> {
+        let bare = target.split(':').next().unwrap_or_default();
+        ARCHITECTURES.iter().find(|known| known.target == bare).ok_or_else(|| {
+            Reason::new(
+                format!("no peaks for {}", if bare.is_empty() { "an unknown architecture" } else { bare }),
+                "the table of architectures does not hold it",
+                "measure without a peak, or add a row with its source to crates/rsb-model/src/architecture/table.rs",
+            )
+        })
+    }
+
+    /// Operations of one compute unit in a clock, where the engine has the type.
+    pub fn per_clock_per_cu(&self, dtype: Dtype, engine: Engine) -> Option<u32> {
+        self.rate(dtype, engine).map(|rate| rate.per_clock_per_cu)
+    }
+
+    /// Tiles of the matrix instructions for `dtype`; empty where there are none.
+    pub fn tiles(&self, dtype: Dtype) -> &'static [[u32; 3]] {
+        self.rate(dtype, Engine::Matrix).map_or(&[], |rate| rate.tiles)
+    }
+
+    fn rate(&self, dtype: Dtype, engine: Engine) -> Option<&'static Rate> {
+        self.rates.iter().find(|rate| rate.dtype == dtype && rate.engine == engine)
+    }
+
+    /// The peak of `compute_units` at `clock_mhz`, where the engine has the type.
+    pub fn peak_tflops(&self, dtype: Dtype, engine: Engine, compute_units: u32, clock_mhz: f64) -> Option<f64> {
+        let each = self.per_clock_per_cu(dtype, engine)?;
+        Some(f64::from(each) * f64::from(compute_units) * clock_mhz / 1e6)
+    }
+}
+
+/// The highest rate of `compute_units` of `target` at `clock_mhz`, by whichever engine is faster.
+///
+/// # Errors
+/// When the architecture is not known or has no fast way for the type: what, why and cure.
+pub fn peak_tflops(target: &str, dtype: Dtype, compute_units: u32, clock_mhz: f64) -> Result<f64, Reason> {
+    let architecture = Architecture::find(target)?;
+    let peak = |engine| architecture.peak_tflops(dtype, engine, compute_units, clock_mhz);
+    [Engine::Matrix, Engine::Vector].into_iter().filter_map(peak).reduce(f64::max).ok_or_else(|| {
+        Reason::new(
+            format!("{} has no peak for {dtype}", architecture.target),
+            "neither its matrix unit nor its vector unit has instructions for this type",
+            "choose a data type of docs/architectures.md",
+        )
+    })
+}
+
+/// Every peak of `gpu` at its highest clock, matrix unit first, widest type first.
+///
+/// # Errors
+/// When the architecture, the number of compute units or the clock is not known: what, why and cure.
+pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
+    let unknown = |what: &str| {
+        Reason::new(
+            format!("no peaks for {}", gpu.label()),
+            format!("{what} is not known"),
+            "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again",
+        )
+    };
+    let target = gpu.gfx_target.as_deref().ok_or_else(|| unknown("the architecture"))?;
+    let architecture = Architecture::find(target)?;
+    let units = gpu.compute_units.ok_or_else(|| unknown("the number of compute units"))?;
+    let clock = gpu.max_mhz.ok_or_else(|| unknown("the highest clock"))?;
+    let mut found = Vec::new();
+    for engine in [Engine::Matrix, Engine::Vector] {
+        for dtype in Dtype::ALL {
+            let tflops = architecture.peak_tflops(dtype, engine, units, clock);
+            found.extend(tflops.map(|tflops| Peak { dtype, engine, tflops }));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The table of architectures. Dense rates; sparsity doubles some and is not counted.
+
+use super::{Architecture, Engine, MatrixKind, MatrixUnit, Rate};
+use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp8, I4, I8, Tf32};
+
+const fn matrix(dtype: crate::Dtype, per_clock_per_cu: u32, tiles: &'static [[u32; 3]]) -> Rate {
+    Rate { dtype, engine: Engine::Matrix, per_clock_per_cu, tiles }
+}
+
+const fn vector(dtype: crate::Dtype, per_clock_per_cu: u32) -> Rate {
+    Rate { dtype, engine: Engine::Vector, per_clock_per_cu, tiles: &[] }
+}
+
+const fn mfma(generation: u32) -> MatrixUnit {
+    MatrixUnit { kind: MatrixKind::Mfma, generation }
+}
+
+const fn wmma(generation: u32) -> MatrixUnit {
+    MatrixUnit { kind: MatrixKind::Wmma, generation }
+}
+
+/// `V_DOT4` and `V_DOT8` do four and eight multiply-adds in each 32-bit lane.
+const VEGA_20: &[Rate] = &[vector(F64, 64), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
+
+const CDNA_1: &[Rate] = &[
+    matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
+    matrix(F16, 1024, &[[32, 32, 8], [16, 16, 16]]),
+    matrix(Bf16, 512, &[[32, 32, 4], [16, 16, 8]]),
+    matrix(I8, 1024, &[[32, 32, 8], [16, 16, 16]]),
+    vector(F64, 64),
+    vector(F32, 128),
+];
+
+/// 256 for f32 on the vector unit needs packed instructions; 128 without.
+const CDNA_2: &[Rate] = &[
+    matrix(F64, 256, &[[16, 16, 4]]),
+    matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
+    matrix(F16, 1024, &[[32, 32, 8], [16, 16, 16]]),
+    matrix(Bf16, 1024, &[[32, 32, 8], [16, 16, 16]]),
+    matrix(I8, 1024, &[[32, 32, 8], [16, 16, 16]]),
+    vector(F64, 128),
+    vector(F32, 256),
+];
+
+const CDNA_3: &[Rate] = &[
+    matrix(F64, 256, &[[16, 16, 4]]),
+    matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
+    matrix(Tf32, 1024, &[[32, 32, 4], [16, 16, 8]]),
+    matrix(F16, 2048, &[[32, 32, 8], [16, 16, 16]]),
+    matrix(Bf16, 2048, &[[32, 32, 8], [16, 16, 16]]),
+    matrix(Fp8, 4096, &[[32, 32, 16], [16, 16, 32]]),
+    matrix(I8, 4096, &[[32, 32, 16], [16, 16, 32]]),
+    vector(F64, 128),
+    vector(F32, 256),
+];
+
+/// The matrix unit lost tf32 and half of its f64; FP6 and FP4 (16384) have no name in this program yet.
+const CDNA_4: &[Rate] = &[
+    matrix(F64, 128, &[[16, 16, 4]]),
+    matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
+    matrix(F16, 4096, &[[32, 32, 16], [16, 16, 32]]),
+    matrix(Bf16, 4096, &[[32, 32, 16], [16, 16, 32]]),
+    matrix(Fp8, 8192, &[[32, 32, 64], [16, 16, 128]]),
+    matrix(I8, 8192, &[[32, 32, 32], [16, 16, 64]]),
+    vector(F64, 128),
+    vector(F32, 256),
+];
+
+const RDNA_2: &[Rate] = &[vector(F64, 8), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
+
+/// 256 for f32 on the vector unit needs two instructions issued at once; 128 without.
+const RDNA_3: &[Rate] = &[
+    matrix(F16, 512, &[[16, 16, 16]]),
+    matrix(Bf16, 512, &[[16, 16, 16]]),
+    matrix(I8, 512, &[[16, 16, 16]]),
+    matrix(I4, 1024, &[[16, 16, 16]]),
+    vector(F64, 8),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+const RDNA_4: &[Rate] = &[
+    matrix(F16, 1024, &[[16, 16, 16]]),
+    matrix(Bf16, 1024, &[[16, 16, 16]]),
+    matrix(Fp8, 2048, &[[16, 16, 16]]),
+    matrix(I8, 2048, &[[16, 16, 16]]),
+    matrix(I4, 4096, &[[16, 16, 32], [16, 16, 16]]),
+    vector(F64, 4),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+const SOURCE_VEGA: &str = "AMD Radeon Instinct MI60 data sheet; Vega 7nm instruction set reference";
+const SOURCE_CDNA_1: &str = "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
+const SOURCE_CDNA_2: &str = "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
+const SOURCE_CDNA_3: &str = "ROCm documentation, GPU architecture MI300; CDNA 3 instruction set reference";
+const SOURCE_CDNA_4: &str = "AMD Instinct MI355X data sheet; CDNA 4 instruction set reference";
+const SOURCE_RDNA_2: &str = "AMD Radeon RX 6900 XT specifications; RDNA 2 instruction set reference";
+const SOURCE_RDNA_3: &str = "GPUOpen, WMMA on RDNA 3; AMD Radeon RX 7900 XTX specifications";
+const SOURCE_RDNA_4: &str = "GPUOpen, matrix cores of RDNA 4; AMD Radeon RX 9070 XT specifications";
+
+macro_rules! rows {
+    ($($target:literal $family:literal $cards:literal $wavefront:literal $matrix:expr, $rates:ident $source:ident;)*) => {
+        /// Every architecture known, oldest first.
+        pub const ARCHITECTURES: &[Architecture] = &[$(Architecture {
+            target: $target, family: $family, cards: $cards, wavefront: $wavefront,
+            matrix: $matrix, rates: $rates, source: $source,
+        },)*];
+    };
+}
+
+rows! {
+    "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 None, VEGA_20 SOURCE_VEGA;
+    "gfx908" "CDNA 1" "Instinct MI100" 64 Some(mfma(1)), CDNA_1 SOURCE_CDNA_1;
+    "gfx90a" "CDNA 2" "Instinct MI210, MI250, MI250X" 64 Some(mfma(2)), CDNA_2 SOURCE_CDNA_2;
+    "gfx942" "CDNA 3" "Instinct MI300A, MI300X, MI325X" 64 Some(mfma(3)), CDNA_3 SOURCE_CDNA_3;
+    "gfx950" "CDNA 4" "Instinct MI350X, MI355X" 64 Some(mfma(4)), CDNA_4 SOURCE_CDNA_4;
+    "gfx1030" "RDNA 2" "Radeon RX 6800, 6900, Pro W6800, V620" 32 None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1031" "RDNA 2" "Radeon RX 6700, 6750" 32 None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1032" "RDNA 2" "Radeon RX 6600, 6650" 32 None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1200" "RDNA 4" "Radeon RX 9060" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
+    "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
+}

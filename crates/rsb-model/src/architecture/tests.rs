@@ -1,0 +1,94 @@
+use super::*;
+use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp8, I4, I8, Tf32};
+
+/// The peaks that AMD's data sheets and product pages print, from the compute units and clocks that they print.
+#[test]
+fn peaks_agree_with_the_data_sheets() {
+    for (target, units, mhz, dtype, engine, printed) in [
+        ("gfx906", 64, 1800.0, F64, Engine::Vector, 7.4),
+        ("gfx906", 64, 1800.0, F32, Engine::Vector, 14.7),
+        ("gfx906", 64, 1800.0, F16, Engine::Vector, 29.5),
+        ("gfx906", 64, 1800.0, I8, Engine::Vector, 58.9),
+        ("gfx908", 120, 1502.0, F64, Engine::Vector, 11.5),
+        ("gfx908", 120, 1502.0, F32, Engine::Vector, 23.1),
+        ("gfx908", 120, 1502.0, F32, Engine::Matrix, 46.1),
+        ("gfx908", 120, 1502.0, F16, Engine::Matrix, 184.6),
+        ("gfx908", 120, 1502.0, Bf16, Engine::Matrix, 92.3),
+        ("gfx90a", 104, 1700.0, F64, Engine::Vector, 22.6),
+        ("gfx90a", 104, 1700.0, F64, Engine::Matrix, 45.3),
+        ("gfx90a", 104, 1700.0, F16, Engine::Matrix, 181.0),
+        ("gfx90a", 104, 1700.0, I8, Engine::Matrix, 181.0),
+        ("gfx942", 304, 2100.0, F64, Engine::Vector, 81.7),
+        ("gfx942", 304, 2100.0, F64, Engine::Matrix, 163.4),
+        ("gfx942", 304, 2100.0, F32, Engine::Vector, 163.4),
+        ("gfx942", 304, 2100.0, Tf32, Engine::Matrix, 653.7),
+        ("gfx942", 304, 2100.0, Bf16, Engine::Matrix, 1307.4),
+        ("gfx942", 304, 2100.0, Fp8, Engine::Matrix, 2614.9),
+        ("gfx950", 256, 2400.0, F64, Engine::Matrix, 78.6),
+        ("gfx950", 256, 2400.0, F32, Engine::Vector, 157.3),
+        ("gfx950", 256, 2400.0, F16, Engine::Matrix, 2516.6),
+        ("gfx950", 256, 2400.0, Fp8, Engine::Matrix, 5033.2),
+        ("gfx1030", 80, 2250.0, F32, Engine::Vector, 23.04),
+        ("gfx1030", 80, 2250.0, F16, Engine::Vector, 46.08),
+        ("gfx1100", 96, 2500.0, F32, Engine::Vector, 61.4),
+        ("gfx1100", 96, 2500.0, F64, Engine::Vector, 1.92),
+        ("gfx1100", 96, 2500.0, F16, Engine::Matrix, 122.9),
+        ("gfx1201", 64, 2970.0, F32, Engine::Vector, 48.7),
+        ("gfx1201", 64, 2970.0, F16, Engine::Matrix, 194.6),
+        ("gfx1201", 64, 2970.0, I4, Engine::Matrix, 778.6),
+    ] {
+        let found = Architecture::find(target).unwrap().peak_tflops(dtype, engine, units, mhz);
+        assert!(
+            found.is_some_and(|tflops| (tflops / printed - 1.0).abs() < 5e-3),
+            "{target} {dtype} {}: {found:?}, printed {printed}",
+            engine.as_str()
+        );
+    }
+}
+
+#[test]
+fn the_table_holds_no_contradiction() {
+    for (index, row) in ARCHITECTURES.iter().enumerate() {
+        assert!(ARCHITECTURES[index + 1..].iter().all(|other| other.target != row.target), "{} twice", row.target);
+        let has = |engine| row.rates.iter().any(|rate| rate.engine == engine);
+        assert_eq!(row.matrix.is_some(), has(Engine::Matrix), "{}", row.target);
+        assert!(has(Engine::Vector));
+        assert_eq!(row.wavefront, if row.target.starts_with("gfx9") { 64 } else { 32 }, "{}", row.target);
+        for (place, rate) in row.rates.iter().enumerate() {
+            assert!(rate.per_clock_per_cu.is_power_of_two(), "{} {}", row.target, rate.dtype);
+            assert_eq!(rate.engine == Engine::Matrix, !rate.tiles.is_empty(), "{} {}", row.target, rate.dtype);
+            let same = |other: &&Rate| other.dtype == rate.dtype && other.engine == rate.engine;
+            assert!(row.rates[place + 1..].iter().find(same).is_none(), "{} {} twice", row.target, rate.dtype);
+        }
+    }
+}
+
+#[test]
+fn features_after_the_target_are_passed_over_and_unknown_ones_degrade_with_a_message() {
+    assert_eq!(Architecture::find("gfx90a:sramecc+:xnack-").map(|found| found.family), Ok("CDNA 2"));
+    for target in ["gfx1999", "sm_90", "", ":"] {
+        let reason = Architecture::find(target).unwrap_err();
+        assert!(reason.what.contains(if target.len() > 1 { target } else { "unknown" }) && !reason.cure.is_empty());
+    }
+    let none = peak_tflops("gfx1030", Fp8, 80, 2250.0).unwrap_err();
+    assert!(none.what.contains("gfx1030") && none.what.contains("fp8"), "{none}");
+    assert_eq!(peak_tflops("gfx90a", F64, 100, 1000.0), Ok(25.6), "the faster engine");
+}
+
+#[test]
+fn a_cards_peaks_need_its_units_and_its_clock() {
+    let whole =
+        Gpu { gfx_target: Some("gfx1100".into()), compute_units: Some(96), max_mhz: Some(2500.0), ..Gpu::default() };
+    let found = peaks(&whole).unwrap();
+    assert_eq!(found.len(), 7);
+    assert_eq!((found[0].dtype, found[0].engine, found[0].tflops), (F16, Engine::Matrix, 122.88));
+    for (gpu, word) in [
+        (Gpu { gfx_target: None, ..whole.clone() }, "architecture"),
+        (Gpu { compute_units: None, ..whole.clone() }, "compute units"),
+        (Gpu { max_mhz: None, ..whole.clone() }, "clock"),
+        (Gpu { gfx_target: Some("gfx803".into()), ..whole }, "table"),
+    ] {
+        let reason = peaks(&gpu).unwrap_err();
+        assert!(reason.why.contains(word), "{reason}");
+    }
+}

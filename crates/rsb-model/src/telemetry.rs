@@ -1,0 +1,217 @@
+//! How a card was: at one moment, and over a period. A sensor that is missing or lies is `None`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::field::Fields;
+
+/// Temperatures of a card in °C.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Temperatures {
+    /// At the edge of the chip, or of a part of the processor.
+    pub edge: Option<f64>,
+    /// At the hottest place of the chip.
+    pub junction: Option<f64>,
+    /// Of the memory.
+    pub memory: Option<f64>,
+}
+
+impl Temperatures {
+    /// The highest that is known.
+    pub fn hottest(self) -> Option<f64> {
+        [self.edge, self.junction, self.memory].into_iter().flatten().reduce(f64::max)
+    }
+}
+
+/// A card at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GpuSample {
+    /// Temperatures.
+    pub temperature_c: Temperatures,
+    /// Power drawn, in W.
+    pub power_w: Option<f64>,
+    /// Clock of the compute units, in MHz.
+    pub sclk_mhz: Option<f64>,
+    /// Clock of the memory, in MHz.
+    pub mclk_mhz: Option<f64>,
+    /// Share of time that the card was busy, in percent.
+    pub utilization_percent: Option<f64>,
+    /// Memory in use by all, in MB.
+    pub vram_used_mb: Option<f64>,
+    /// Memory of the card, in MB.
+    pub vram_total_mb: Option<f64>,
+    /// What holds the card back right now; empty when nothing does, none when the card does not tell.
+    pub throttle_reasons: Option<Vec<String>>,
+    /// Counters that grow while a reason holds the card back. Two samples of them tell what happened between.
+    pub throttle_counters: BTreeMap<String, u64>,
+    /// Why figures that could be there are not.
+    pub absent: Vec<String>,
+}
+
+/// A figure over a period.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Mean of the samples.
+    pub mean: f64,
+    /// Lowest.
+    pub min: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Over every figure that is there; none when none is.
+    pub fn of(figures: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
+        let (mut count, mut sum) = (0_u32, 0.0);
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        for figure in figures.into_iter().flatten().filter(|figure| figure.is_finite()) {
+            count += 1;
+            sum += figure;
+            min = min.min(figure);
+            max = max.max(figure);
+        }
+        (count > 0).then(|| Self { mean: sum / f64::from(count), min, max })
+    }
+}
+
+/// A card over a period.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GpuTelemetry {
+    /// Samples taken.
+    pub samples: u32,
+    /// The highest of the card's temperatures, in °C.
+    pub temperature_c: Option<Spread>,
+    /// Power drawn, in W.
+    pub power_w: Option<Spread>,
+    /// Clock of the compute units, in MHz.
+    pub sclk_mhz: Option<Spread>,
+    /// Clock of the memory, in MHz.
+    pub mclk_mhz: Option<Spread>,
+    /// Share of time that the card was busy, in percent.
+    pub utilization_percent: Option<Spread>,
+    /// Memory in use by all, in MB.
+    pub vram_used_mb: Option<Spread>,
+    /// Memory of the card, in MB.
+    pub vram_total_mb: Option<f64>,
+    /// Whether the card was held back at any time; none when it does not tell.
+    pub throttled: Option<bool>,
+    /// By what.
+    pub throttle_reasons: Vec<String>,
+    /// What a reader should know, such as sensors that did not answer in time.
+    pub notes: Vec<String>,
+}
+
+impl GpuTelemetry {
+    /// The period in which `samples` were taken, in their order.
+    pub fn of(samples: &[GpuSample]) -> Self {
+        let spread = |figure: fn(&GpuSample) -> Option<f64>| Spread::of(samples.iter().map(figure));
+        let (throttled, throttle_reasons) = throttling(samples);
+        Self {
+            samples: u32::try_from(samples.len()).unwrap_or(u32::MAX),
+            temperature_c: spread(|sample| sample.temperature_c.hottest()),
+            power_w: spread(|sample| sample.power_w),
+            sclk_mhz: spread(|sample| sample.sclk_mhz),
+            mclk_mhz: spread(|sample| sample.mclk_mhz),
+            utilization_percent: spread(|sample| sample.utilization_percent),
+            vram_used_mb: spread(|sample| sample.vram_used_mb),
+            vram_total_mb: samples.iter().rev().find_map(|sample| sample.vram_total_mb),
+            throttled,
+            throttle_reasons,
+            notes: Vec::new(),
+        }
+    }
+
+    /// As fields of a result: the hottest, and the means of the rest.
+    pub fn fields(&self) -> Fields {
+        let mean = |spread: Option<Spread>| spread.map(|spread| spread.mean);
+        let known = [
+            ("gpu_temperature_c", self.temperature_c.map(|spread| spread.max)),
+            ("gpu_power_w", mean(self.power_w)),
+            ("gpu_memory_used_mb", self.vram_used_mb.map(|spread| spread.max)),
+            ("gpu_memory_total_mb", self.vram_total_mb),
+            ("gpu_utilization_percent", mean(self.utilization_percent)),
+        ];
+        let mut fields = Fields::new();
+        for (name, value) in known {
+            if let Some(value) = value {
+                fields.set(name, value);
+            }
+        }
+        fields
+    }
+}
+
+/// Whether anything held the card back, and what: states at the moments, and counters that grew between them.
+fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
+    let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
+    let mut told = states.clone().next().is_some();
+    let mut reasons: BTreeSet<String> = states.flatten().cloned().collect();
+    for pair in samples.windows(2) {
+        let [before, after] = pair else { continue };
+        for (reason, count) in &after.throttle_counters {
+            let Some(earlier) = before.throttle_counters.get(reason) else { continue };
+            told = true;
+            if count > earlier {
+                reasons.insert(reason.clone());
+            }
+        }
+    }
+    (told.then_some(!reasons.is_empty()), reasons.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(power: f64, reasons: Option<&[&str]>, counter: Option<u64>) -> GpuSample {
+        GpuSample {
+            power_w: Some(power),
+            throttle_reasons: reasons.map(|reasons| reasons.iter().map(|&reason| reason.to_owned()).collect()),
+            throttle_counters: counter.map(|count| ("power".to_owned(), count)).into_iter().collect(),
+            ..GpuSample::default()
+        }
+    }
+
+    #[test]
+    fn a_period_has_mean_and_extremes_and_unknown_stays_unknown() {
+        let period = GpuTelemetry::of(&[sample(100.0, None, None), sample(300.0, None, None)]);
+        assert_eq!(period.power_w, Some(Spread { mean: 200.0, min: 100.0, max: 300.0 }));
+        assert_eq!((period.samples, period.sclk_mhz, period.throttled), (2, None, None));
+        assert_eq!(GpuTelemetry::of(&[]), GpuTelemetry::default());
+        assert_eq!(Spread::of([Some(f64::NAN), None]), None);
+    }
+
+    #[test]
+    fn throttling_is_told_by_states_and_by_counters_that_grow() {
+        for (samples, throttled, reasons) in [
+            (vec![sample(1.0, Some(&[]), None); 2], Some(false), vec![]),
+            (vec![sample(1.0, Some(&[]), None), sample(1.0, Some(&["heat"]), None)], Some(true), vec!["heat"]),
+            (vec![sample(1.0, None, Some(5)); 2], Some(false), vec![]),
+            (vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(6))], Some(true), vec!["power"]),
+            // A counter read once says nothing; one that went back was reset.
+            (vec![sample(1.0, None, Some(5))], None, vec![]),
+            (vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(2))], Some(false), vec![]),
+        ] {
+            let period = GpuTelemetry::of(&samples);
+            assert_eq!(
+                (period.throttled, period.throttle_reasons),
+                (throttled, reasons.iter().map(ToString::to_string).collect())
+            );
+        }
+    }
+
+    #[test]
+    fn a_period_becomes_fields_of_a_result() {
+        let mut one = sample(250.0, None, None);
+        one.temperature_c.junction = Some(81.0);
+        one.temperature_c.edge = Some(70.0);
+        let fields = GpuTelemetry::of(&[one]).fields();
+        assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_temperature_c")), (Some(250.0), Some(81.0)));
+        assert_eq!(fields.get("gpu_utilization_percent"), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Examines a machine: is every card driven, reachable and whole, and does the software fit it?
+//!
+//! Facts are gathered here, from files alone; what follows from them is pure ([`findings`]).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rsb_model::finding::Finding;
+
+use crate::host::Host;
+use crate::limit::Pending;
+use crate::{HANG_LIMIT, ProbeOptions, environment_of};
+
+mod access;
+mod facts;
+mod libraries;
+mod linker;
+mod rules;
+
+pub use facts::{Access, DeviceFile, Facts, HostFacts, Library, Remnant, Stale};
+pub use rules::findings;
+
+/// Variables that decide what programs see of the cards and of ROCm.
+const VARIABLES: [&str; 5] =
+    ["ROCM_PATH", "HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
+
+/// Examines this machine, or the tree given; the worst findings first.
+pub fn examine(options: &ProbeOptions) -> Vec<Finding> {
+    findings(&facts(options))
+}
+
+/// Gathers what there is to judge.
+pub fn facts(options: &ProbeOptions) -> Facts {
+    facts_of(&Arc::new(Host::of(options)))
+}
+
+fn facts_of(host: &Arc<Host>) -> Facts {
+    let deadline = Instant::now() + HANG_LIMIT;
+    let (own, tree) = (Arc::clone(host), Arc::clone(host));
+    let software = Pending::start(move |report| {
+        if own.is_whole() {
+            report(host_facts(&own));
+        }
+    });
+    let trees = Pending::start(move |report| {
+        let has = |folder: &str| !tree.entries(folder).is_empty();
+        report((has("/sys/class/kfd/kfd/topology/nodes"), has("/sys/class/drm") || has("/sys/bus/pci/devices")));
+    });
+    let environment = environment_of(host, HANG_LIMIT);
+    let (has_kfd, has_drm) = trees.latest(deadline).unwrap_or_default();
+    let installations = environment.rocm_installations;
+    let host = software.latest(deadline).map(|found| HostFacts { installations, ..found });
+    Facts { gpus: environment.gpus, has_kfd, has_drm, host }
+}
+
+/// Everything but the installations, which the probe has read already.
+fn host_facts(host: &Host) -> HostFacts {
+    let cache = linker::read(host);
+    let told = |name: &&str| Some(((*name).to_owned(), host.variable(name)?.to_str()?.to_owned()));
+    HostFacts {
+        user: access::user(host),
+        devices: access::devices(host),
+        libraries: libraries::find(host, &cache),
+        installations: Vec::new(),
+        remnants: libraries::remnants(host),
+        stale: linker::stale(host, &cache),
+        variables: VARIABLES.iter().filter_map(told).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

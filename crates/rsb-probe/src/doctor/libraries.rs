@@ -1,0 +1,154 @@
+//! Where the libraries are that HIP programs load, and what is left of installations that are gone.
+
+use std::path::{Path, PathBuf};
+
+use super::facts::{Library, Remnant};
+use super::linker::Cached;
+use crate::host::{Host, entries};
+use crate::rocm::{self, LIBRARY_FOLDERS, component_of};
+
+/// Name of each library and the versions of its interface, newest first.
+const WANTED: [(&str, &[&str]); 4] = [
+    ("libamdhip64", &[".so.7", ".so.6", ".so.5", ".so"]),
+    ("libhiprtc", &[".so.7", ".so.6", ".so.5", ".so"]),
+    ("libhsa-runtime64", &[".so.1", ".so"]),
+    ("librocblas", &[".so.5", ".so.4", ".so.3", ".so.0", ".so"]),
+];
+
+/// Each library, found or not.
+pub(super) fn find(host: &Host, cache: &[Cached]) -> Vec<Library> {
+    let folders = folders(host);
+    WANTED.iter().map(|(name, versions)| library(host, cache, &folders, (name, versions))).collect()
+}
+
+/// Folders that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
+fn folders(host: &Host) -> Vec<PathBuf> {
+    let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
+    let rocm = rocm::roots(host).into_iter().flat_map(|root| rocm::library_folders(&root));
+    named.into_iter().flatten().chain(rocm).collect()
+}
+
+fn library(host: &Host, cache: &[Cached], folders: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
+    let in_folder = |folder: &Path| {
+        versions.iter().map(|version| folder.join(format!("{name}{version}"))).find(|path| path.exists())
+    };
+    let cached = || {
+        let named = versions.iter().flat_map(|version| {
+            let wanted = format!("{name}{version}");
+            cache.iter().filter(move |cached| cached.name == wanted)
+        });
+        named.filter_map(|cached| host.path(&cached.path)).find(|path| path.exists())
+    };
+    let standard =
+        || LIBRARY_FOLDERS.iter().filter_map(|folder| host.path(folder)).find_map(|folder| in_folder(&folder));
+    let found = folders.iter().find_map(|folder| in_folder(folder)).or_else(cached).or_else(standard);
+    let file = found.as_deref().and_then(Path::file_name).and_then(|file| file.to_str()).unwrap_or_default();
+    let targets = found.as_deref().and_then(Path::parent).filter(|_| name == "librocblas").map(targets);
+    Library {
+        name: name.to_owned(),
+        major: file.split_once(".so.").and_then(|(_, version)| version.split('.').next()?.parse().ok()),
+        path: found.map(|path| path.display().to_string()),
+        targets: targets.unwrap_or_default(),
+    }
+}
+
+/// Kernels stand beside the real file, which may be elsewhere than the link to it.
+fn targets(folder: &Path) -> Vec<String> {
+    rocm::targets(&std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
+}
+
+/// Folders that look like installations and hold no run time of HIP.
+pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
+    let Some(opt) = host.path("/opt") else { return Vec::new() };
+    let named = host.variable("ROCM_PATH").map(PathBuf::from);
+    let mut found: Vec<Remnant> = named
+        .iter()
+        .filter(|folder| !folder.exists() && !folder.is_symlink())
+        .map(|folder| Remnant {
+            path: folder.display().to_string(),
+            why: "ROCM_PATH names it, and it is not there".to_owned(),
+        })
+        .collect();
+    let folders = named.into_iter().chain([opt.join("rocm")]).chain(rocm::versioned(&opt));
+    let mut seen = Vec::new();
+    for folder in folders {
+        let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+        if seen.contains(&real) {
+            continue;
+        }
+        if let Some(why) = broken(&folder) {
+            found.push(Remnant { path: folder.display().to_string(), why });
+        }
+        seen.push(real);
+    }
+    found
+}
+
+/// What is wrong with an installation; nothing when it is whole or not there at all.
+fn broken(folder: &Path) -> Option<String> {
+    if folder.is_symlink() && !folder.exists() {
+        let target = std::fs::read_link(folder).unwrap_or_default();
+        return Some(format!("it is a link to {}, which is not there", target.display()));
+    }
+    if !folder.is_dir() {
+        return None;
+    }
+    let holds_hip = |folder: &PathBuf| {
+        entries(folder).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
+    };
+    // Later releases keep everything one folder deeper.
+    let deeper = folder.join("core");
+    let libraries = [rocm::library_folders(folder), rocm::library_folders(&deeper)].concat();
+    (!libraries.iter().any(holds_hip)).then(|| "it holds no libamdhip64".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake::Tree;
+
+    fn found(tree: &Tree, cache: &[Cached]) -> Vec<(String, Option<String>, Option<u32>)> {
+        let root = tree.path("").display().to_string();
+        let strip = |path: String| path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path);
+        let all = find(&tree.host(), cache).into_iter();
+        all.map(|library| (library.name, library.path.map(strip), library.major)).collect()
+    }
+
+    #[test]
+    fn the_folder_of_rocm_goes_before_the_cache_and_the_cache_before_the_default() {
+        let tree = Tree::new(&[
+            ("opt/rocm/lib/libamdhip64.so.6", ""),
+            ("usr/lib64/libamdhip64.so.5", ""),
+            ("data/librocblas.so.4", ""),
+            ("usr/lib64/librocblas.so.0", ""),
+            ("usr/lib64/libhsa-runtime64.so.1", ""),
+        ]);
+        let cache = [
+            Cached { name: "librocblas.so.4".into(), path: "/data/librocblas.so.4".into() },
+            Cached { name: "libhiprtc.so.6".into(), path: "/gone/libhiprtc.so.6".into() },
+        ];
+        let expected = [
+            ("libamdhip64", Some("/opt/rocm/lib/libamdhip64.so.6"), Some(6)),
+            ("libhiprtc", None, None),
+            ("libhsa-runtime64", Some("/usr/lib64/libhsa-runtime64.so.1"), Some(1)),
+            ("librocblas", Some("/data/librocblas.so.4"), Some(4)),
+        ];
+        let expected = expected.map(|(name, path, major)| (name.to_owned(), path.map(str::to_owned), major));
+        assert_eq!(found(&tree, &cache), expected);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_left_of_an_installation_is_named() {
+        let tree = Tree::new(&[
+            ("opt/rocm-6.0.0/share/doc/x", ""),
+            ("opt/rocm-6.4.3/lib/libamdhip64.so.6", ""),
+            ("opt/rocm-10.0.0/core/lib/libamdhip64.so.7", ""),
+        ]);
+        std::os::unix::fs::symlink("/nowhere/rocm-5.0.0", tree.path("opt/rocm")).unwrap();
+        let left = remnants(&tree.host());
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert!(left[0].path.ends_with("opt/rocm") && left[0].why.contains("/nowhere/rocm-5.0.0"));
+        assert!(left[1].path.ends_with("opt/rocm-6.0.0") && left[1].why.contains("libamdhip64"));
+    }
+}

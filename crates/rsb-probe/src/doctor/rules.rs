@@ -1,0 +1,74 @@
+//! What follows from the facts. Pure: the same facts give the same findings.
+
+use rsb_model::finding::{Finding, Severity};
+use rsb_model::gpu::Gpu;
+
+use super::facts::Facts;
+
+mod cards;
+mod machine;
+mod software;
+
+/// Everything found, the worst first.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut found = cards::findings(facts);
+    found.extend(machine::findings(facts));
+    found.extend(software::findings(facts));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    found
+}
+
+/// A finding about one card, without its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct About {
+    severity: Severity,
+    what: String,
+    why: String,
+    cure: Option<String>,
+}
+
+impl About {
+    fn ok(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { severity: Severity::Ok, what: what.into(), why: why.into(), cure: None }
+    }
+
+    fn new(severity: Severity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { severity, what: what.into(), why: why.into(), cure: Some(cure.into()) }
+    }
+}
+
+/// One finding for all cards of a name that it holds for.
+fn together(found: Vec<(&Gpu, About)>) -> Vec<Finding> {
+    let mut groups: Vec<(&str, Vec<u32>, About)> = Vec::new();
+    for (gpu, about) in found {
+        match groups.iter_mut().find(|(label, _, known)| *label == gpu.label() && *known == about) {
+            Some((_, indices, _)) => indices.push(gpu.index),
+            None => groups.push((gpu.label(), vec![gpu.index], about)),
+        }
+    }
+    let named = groups.into_iter().map(|(label, indices, about)| Finding {
+        severity: about.severity,
+        what: format!("{} ({label}): {}", numbers(&indices), about.what),
+        why: about.why,
+        cure: about.cure,
+    });
+    named.collect()
+}
+
+/// `GPU 0`, `GPUs 0 to 7`, `GPUs 0, 2 and 5`.
+fn numbers(indices: &[u32]) -> String {
+    match indices {
+        [] => "no GPU".to_owned(),
+        [one] => format!("GPU {one}"),
+        [first, .., last] if indices.len() > 2 && (*first..=*last).eq(indices.iter().copied()) => {
+            format!("GPUs {first} to {last}")
+        }
+        [rest @ .., last] => {
+            let rest: Vec<String> = rest.iter().map(u32::to_string).collect();
+            format!("GPUs {} and {last}", rest.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

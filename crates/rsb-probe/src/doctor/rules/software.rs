@@ -1,0 +1,272 @@
+//! Rules about ROCm: is it there, whole, of one piece, and made for the cards?
+
+use std::path::Path;
+
+use rsb_model::finding::{Finding, Severity};
+use rsb_model::gpu::{Gpu, GpuKind};
+use rsb_model::rocm::{RocmInstallation, RocmSource};
+
+use super::{About, together};
+use crate::doctor::facts::{Facts, HostFacts, Library};
+
+const INSTALL: &str = "install ROCm from AMD's packages or the distribution's, or a framework that brings it along";
+
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let Some(host) = &facts.host else { return Vec::new() };
+    let mut found = libraries(facts, host);
+    found.extend(several(host));
+    found.extend(host.installations.iter().filter_map(mixed));
+    found.extend(torn(host));
+    found.extend(remnants(host));
+    found.extend(stale(host));
+    found.extend(kernels(facts, host));
+    found
+}
+
+/// Whether there is a card that ROCm could use.
+fn wants_rocm(facts: &Facts) -> bool {
+    facts.gpus.iter().any(Gpu::is_amd)
+}
+
+fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+    let has = |name: &str| host.library(name);
+    let place = |library: &Library| library.path.clone().unwrap_or_default();
+    let Some(hip) = has("libamdhip64") else {
+        return without_hip(facts, host);
+    };
+    let mut found = vec![Finding::ok("the run time of HIP is there", place(hip))];
+    if !wants_rocm(facts) {
+        found.push(Finding::new(
+            Severity::Note,
+            "ROCm is installed, and there is no card of AMD",
+            "what needs a card cannot run; hiprtc compiles without one",
+            "nothing, if that is meant",
+        ));
+    }
+    match has("libhsa-runtime64") {
+        Some(hsa) => found.push(Finding::ok("the HSA run time is there", place(hsa))),
+        None => found.push(Finding::new(
+            Severity::Error,
+            "libhsa-runtime64 is missing",
+            "HIP is there and cannot start without it: the installation is not whole",
+            "install the package hsa-rocr (distributions: libhsa-runtime64-1)",
+        )),
+    }
+    match has("libhiprtc") {
+        Some(compiler) => found.push(Finding::ok("the run-time compiler is there", place(compiler))),
+        // Some builds of release 5 hold it inside of the library of HIP.
+        None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
+            Severity::Error,
+            "libhiprtc is missing",
+            "kernels of this program and of many others are compiled with it when they are first used",
+            "install the package hip-runtime-amd whole",
+        )),
+        None => {}
+    }
+    match has("librocblas") {
+        Some(blas) => found.push(Finding::ok("rocBLAS is there", place(blas))),
+        None => found.push(Finding::new(
+            if wants_rocm(facts) { Severity::Warning } else { Severity::Note },
+            "librocblas is missing",
+            "matrix products run through slower kernels of this program, and most frameworks do not start",
+            "install the package rocblas",
+        )),
+    }
+    found
+}
+
+fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+    let others: Vec<&str> =
+        host.libraries.iter().filter(|library| library.path.is_some()).map(|library| library.name.as_str()).collect();
+    let in_python = host.installations.iter().find(|one| one.source == RocmSource::Wheel);
+    if let Some(wheel) = in_python.filter(|_| others.is_empty()) {
+        return vec![Finding::new(
+            Severity::Note,
+            format!("ROCm {} is there for Python alone", wheel.version.as_deref().unwrap_or("of an unknown version")),
+            format!("it came as a package, in {}; native programs do not look there", wheel.path),
+            format!("export ROCM_PATH={} to use it for native programs too", wheel.path),
+        )];
+    }
+    if !others.is_empty() {
+        let severity = if wants_rocm(facts) { Severity::Error } else { Severity::Warning };
+        return vec![Finding::new(
+            severity,
+            "libamdhip64 is missing",
+            format!(
+                "{} {} there: ROCm is installed in part, or was removed in part",
+                others.join(", "),
+                if others.len() == 1 { "is" } else { "are" }
+            ),
+            "install the package hip-runtime-amd (distributions: libamdhip64), or remove the rest",
+        )];
+    }
+    if !wants_rocm(facts) {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        Severity::Note,
+        "ROCm is not installed",
+        "there is a card of AMD, and no library of ROCm was found; what needs no ROCm runs already",
+        INSTALL,
+    )]
+}
+
+/// More than one installation for native programs.
+fn several(host: &HostFacts) -> Option<Finding> {
+    let native: Vec<&RocmInstallation> = host
+        .installations
+        .iter()
+        .filter(|one| one.source != RocmSource::Wheel && one.components.contains_key("hip"))
+        .collect();
+    let [first, ..] = native.as_slice() else { return None };
+    if native.len() < 2 {
+        let version = first.version.as_deref().unwrap_or("of an unknown version");
+        return Some(Finding::ok(format!("ROCm {version} is the only installation"), first.path.clone()));
+    }
+    let each: Vec<String> =
+        native.iter().map(|one| format!("{} in {}", one.version.as_deref().unwrap_or("unknown"), one.path)).collect();
+    Some(Finding::new(
+        Severity::Warning,
+        format!("{} installations of ROCm: {}", native.len(), each.join("; ")),
+        format!(
+            "programs take {} unless they are told otherwise; libraries of several in one process crash it",
+            first.path
+        ),
+        "export ROCM_PATH to choose one, or remove the others",
+    ))
+}
+
+/// Components of one installation that come from another release.
+fn mixed(one: &RocmInstallation) -> Option<Finding> {
+    let release = release(one.version.as_deref()?)?;
+    let strangers: Vec<String> = one
+        .components
+        .iter()
+        .filter(|(name, version)| component_release(name, version, release).is_some_and(|own| own != release))
+        .map(|(name, version)| format!("{name} {version}"))
+        .collect();
+    if strangers.is_empty() {
+        return None;
+    }
+    Some(Finding::new(
+        Severity::Warning,
+        format!("{} holds libraries of another release: {}", one.path, strangers.join(", ")),
+        format!("it says that it is ROCm {}.{}; releases of ROCm fit only themselves", release.0, release.1),
+        format!("install these packages anew from the release {}.{}", release.0, release.1),
+    ))
+}
+
+/// Major and minor.
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+/// The release that a component was built for, where its version tells: the library of HIP begins with it (up to 7.2,
+/// when the two parted), others end in it as one number, 60402 for 6.4.2.
+fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(u32, u32)> {
+    const PARTED: (u32, u32) = (7, 3);
+    if name == "hip" || name == "hiprtc" {
+        let has_all = version.split('.').count() >= 3;
+        return self::release(version).filter(|_| has_all && release < PARTED);
+    }
+    let last: u32 = version.rsplit('.').next()?.parse().ok()?;
+    (10_000..1_000_000).contains(&last).then_some((last / 10_000, last / 100 % 100))
+}
+
+/// Libraries that a program would take from several installations.
+fn torn(host: &HostFacts) -> Option<Finding> {
+    let folder = |name: &str| {
+        let path = host.library(name)?.path.as_deref()?;
+        Some((name.to_owned(), Path::new(path).parent()?.display().to_string()))
+    };
+    let found: Vec<(String, String)> =
+        ["libamdhip64", "libhsa-runtime64", "librocblas"].into_iter().filter_map(folder).collect();
+    let (_, first) = found.first()?;
+    if found.iter().all(|(_, folder)| folder == first) {
+        return None;
+    }
+    let each: Vec<String> = found.iter().map(|(name, folder)| format!("{name} from {folder}")).collect();
+    Some(Finding::new(
+        Severity::Warning,
+        "libraries of ROCm come from several folders",
+        each.join(", "),
+        "take the stranger out of LD_LIBRARY_PATH, or install all of one release",
+    ))
+}
+
+fn remnants(host: &HostFacts) -> Vec<Finding> {
+    let each = host.remnants.iter().map(|left| {
+        let is_named = left.why.starts_with("ROCM_PATH");
+        let cure = if is_named {
+            "unset ROCM_PATH, or set it to the folder of an installation".to_owned()
+        } else {
+            format!(
+                "remove what is left with the package manager, then `sudo rm -r {}`; or install ROCm anew",
+                left.path
+            )
+        };
+        Finding::new(
+            if is_named { Severity::Error } else { Severity::Warning },
+            format!("{} is no whole installation", left.path),
+            left.why.clone(),
+            cure,
+        )
+    });
+    each.collect()
+}
+
+fn stale(host: &HostFacts) -> Option<Finding> {
+    let first = host.stale.first()?;
+    Some(Finding::new(
+        Severity::Warning,
+        format!(
+            "the linker's cache names {} that {} gone",
+            count(host.stale.len()),
+            if host.stale.len() == 1 { "is" } else { "are" }
+        ),
+        format!("{} should be {}, which was removed without telling the linker", first.name, first.path),
+        "sudo ldconfig",
+    ))
+}
+
+fn count(libraries: usize) -> String {
+    if libraries == 1 { "a library of ROCm".to_owned() } else { format!("{libraries} libraries of ROCm") }
+}
+
+/// rocBLAS ends the whole process when it has no kernels for the card.
+fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+    let Some(blas) = host.library("librocblas") else { return Vec::new() };
+    let cards = facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
+    let about = |gpu: &Gpu, target: &str| {
+        if blas.targets.iter().any(|known| covers(known, target)) {
+            return About::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
+        }
+        let severity = if gpu.kind == Some(GpuKind::Integrated) { Severity::Warning } else { Severity::Error };
+        let known = if blas.targets.is_empty() {
+            "no kernel files were found beside the library".to_owned()
+        } else {
+            format!("it has them for {}", blas.targets.join(", "))
+        };
+        About::new(
+            severity,
+            format!("rocBLAS has no kernels for {target}"),
+            format!("{known}; a program that calls it on this card is aborted"),
+            "install a build of rocBLAS for this card, or hide the card with HIP_VISIBLE_DEVICES",
+        )
+    };
+    together(cards.map(|(gpu, target)| (gpu, about(gpu, target))).collect())
+}
+
+/// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage guide.
+fn covers(known: &str, target: &str) -> bool {
+    match known {
+        "gfx9-generic" => ["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"].contains(&target),
+        "gfx9-4-generic" => target.starts_with("gfx94") || target == "gfx950",
+        "gfx10-1-generic" => target.starts_with("gfx101"),
+        "gfx10-3-generic" => target.starts_with("gfx103"),
+        "gfx11-generic" => target.starts_with("gfx11"),
+        "gfx12-generic" => target.starts_with("gfx120"),
+        _ => known == target,
+    }
+}

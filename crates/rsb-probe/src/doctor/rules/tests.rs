@@ -1,0 +1,408 @@
+use std::collections::BTreeMap;
+
+use rsb_model::gpu::{Ecc, EccCount, GpuKind, Pcie, PcieLink};
+use rsb_model::rocm::{RocmInstallation, RocmSource};
+
+use super::*;
+use crate::doctor::facts::{Access, DeviceFile, HostFacts, Library, Remnant, Stale};
+
+/// A healthy RX 7900 XTX.
+fn card() -> Gpu {
+    let link = Some(PcieLink::new(16.0, 16));
+    Gpu {
+        name: Some("AMD Radeon RX 7900 XTX".into()),
+        pci_id: Some("1002:744c".into()),
+        kind: Some(GpuKind::Discrete),
+        gfx_target: Some("gfx1100".into()),
+        driver: Some("amdgpu 6.12.1".into()),
+        kfd_node: Some(1),
+        render_node: Some("renderD128".into()),
+        pcie: Pcie { now: link, max: link, saves_power: Some(false), replays: Some(0) },
+        power_cap_w: Some(339.0),
+        power_cap_default_w: Some(339.0),
+        performance_level: Some("auto".into()),
+        asleep: Some(false),
+        ecc: Some(Ecc::default()),
+        ..Gpu::default()
+    }
+}
+
+fn integrated() -> Gpu {
+    Gpu {
+        index: 1,
+        name: Some("AMD Radeon Graphics (Raphael)".into()),
+        pci_id: Some("1002:164e".into()),
+        kind: Some(GpuKind::Integrated),
+        gfx_target: Some("gfx1036".into()),
+        driver: Some("amdgpu 6.12.1".into()),
+        kfd_node: Some(2),
+        render_node: Some("renderD129".into()),
+        ..Gpu::default()
+    }
+}
+
+fn library(name: &str, major: u32, targets: &[&str]) -> Library {
+    Library {
+        name: name.into(),
+        path: Some(format!("/opt/rocm-6.4.2/lib/{name}.so.{major}")),
+        major: Some(major),
+        targets: targets.iter().map(|&target| target.to_owned()).collect(),
+    }
+}
+
+fn device(path: &str, access: Access) -> DeviceFile {
+    DeviceFile { path: path.into(), access, group: Some("render".into()), is_listed: false }
+}
+
+fn installation(version: &str, path: &str, components: &[(&str, &str)]) -> RocmInstallation {
+    RocmInstallation {
+        version: Some(version.into()),
+        path: path.into(),
+        components: components.iter().map(|&(name, version)| (name.to_owned(), version.to_owned())).collect(),
+        ..RocmInstallation::default()
+    }
+}
+
+/// A machine on which nothing is wrong.
+fn healthy() -> Facts {
+    let host = HostFacts {
+        user: "ada".into(),
+        devices: vec![device("/dev/kfd", Access::Granted), device("/dev/dri/renderD128", Access::Granted)],
+        libraries: vec![
+            library("libamdhip64", 6, &[]),
+            library("libhiprtc", 6, &[]),
+            library("libhsa-runtime64", 1, &[]),
+            library("librocblas", 4, &["gfx1100", "gfx90a"]),
+        ],
+        installations: vec![installation(
+            "6.4.2",
+            "/opt/rocm-6.4.2",
+            &[("hip", "6.4.43484"), ("hsa", "1.15.60402"), ("rocblas", "4.4.60402")],
+        )],
+        ..HostFacts::default()
+    };
+    Facts { gpus: vec![card()], has_kfd: true, has_drm: true, host: Some(host) }
+}
+
+/// Findings that are not fine, after `change` to a healthy machine.
+fn wrong(change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
+    let mut facts = healthy();
+    change(&mut facts);
+    findings(&facts).into_iter().filter(|finding| finding.severity != Severity::Ok).collect()
+}
+
+/// That `change` gives one finding: its severity, and words in what, why and cure.
+fn check(change: impl FnOnce(&mut Facts), severity: Severity, words: [&str; 3]) {
+    let found = wrong(change);
+    let [one] = found.as_slice() else { panic!("{words:?}: {found:#?}") };
+    assert_eq!(one.severity, severity, "{one:?}");
+    let cure = one.cure.as_deref().unwrap_or_default();
+    for (text, word) in [one.what.as_str(), one.why.as_str(), cure].into_iter().zip(words) {
+        assert!(text.contains(word), "`{word}` is not in `{text}`: {one:?}");
+    }
+}
+
+fn gpu(change: impl FnOnce(&mut Gpu)) -> impl FnOnce(&mut Facts) {
+    move |facts| change(&mut facts.gpus[0])
+}
+
+fn host(change: impl FnOnce(&mut HostFacts)) -> impl FnOnce(&mut Facts) {
+    move |facts| change(facts.host.as_mut().unwrap())
+}
+
+fn remove(name: &'static str) -> impl FnOnce(&mut Facts) {
+    host(move |host| host.libraries.iter_mut().filter(|one| one.name == name).for_each(|one| one.path = None))
+}
+
+fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Facts) {
+    host(move |host| drop(host.variables.insert(name.into(), value.into())))
+}
+
+#[test]
+fn a_healthy_machine_has_nothing_but_good_findings() {
+    assert_eq!(wrong(|_| ()), []);
+    let fine = findings(&healthy());
+    assert!(fine.len() >= 8 && fine.iter().all(|finding| finding.cure.is_none()), "{fine:#?}");
+}
+
+#[test]
+fn cards() {
+    use Severity::{Error, Note, Warning};
+    check(
+        gpu(|gpu| (gpu.driver, gpu.kfd_node, gpu.ecc) = (None, None, None)),
+        Error,
+        ["GPU 0 (AMD Radeon RX 7900 XTX): no driver", "PCI bus", "modprobe amdgpu"],
+    );
+    check(
+        gpu(|gpu| (gpu.driver, gpu.kfd_node) = (Some("vfio-pci".into()), None)),
+        Warning,
+        ["vfio-pci", "virtual machine", ""],
+    );
+    check(gpu(|gpu| gpu.kfd_node = None), Warning, ["does not list it", "PCIe atomics", "dmesg"]);
+    check(
+        |facts| {
+            facts.gpus[0].kfd_node = None;
+            facts.has_kfd = false;
+        },
+        Error,
+        ["compute driver is not there", "/sys/class/kfd", "CONFIG_HSA_AMD"],
+    );
+    check(
+        gpu(|gpu| gpu.pcie.now = Some(PcieLink::new(16.0, 4))),
+        Warning,
+        ["x4 (7.9 GB/s) of 16 GT/s x16", "transfers", "seat"],
+    );
+    check(
+        gpu(|gpu| gpu.pcie = Pcie { now: Some(PcieLink::new(2.5, 16)), saves_power: Some(true), ..gpu.pcie.clone() }),
+        Note,
+        ["2.5 GT/s", "save power", "under load"],
+    );
+    check(gpu(|gpu| gpu.pcie.replays = Some(5000)), Warning, ["5000 packets", "disturbed", "cables"]);
+    let counted = |uncorrectable, correctable| {
+        let count = EccCount { uncorrectable, correctable, deferred: 0 };
+        Some(Ecc { total: count, blocks: BTreeMap::from([("umc".to_owned(), count)]) })
+    };
+    check(gpu(|gpu| gpu.ecc = counted(2, 9)), Error, ["2 memory errors were not corrected", "umc", "replaced"]);
+    check(gpu(|gpu| gpu.ecc = counted(0, 9)), Note, ["9 memory errors were corrected", "umc", "grows"]);
+    check(gpu(|gpu| gpu.power_cap_w = Some(200.0)), Note, ["200 W of 339 W", "lowered", "same cap"]);
+    check(gpu(|gpu| gpu.performance_level = Some("manual".into())), Note, ["by hand (manual)", "", "auto"]);
+    check(gpu(|gpu| gpu.asleep = Some(true)), Note, ["sleeps", "wake", ""]);
+    check(gpu(|gpu| gpu.virtual_function = Some(true)), Note, ["virtual function", "share", ""]);
+    check(gpu(|gpu| gpu.partition = Some("CPX/NPS4".into())), Note, ["CPX/NPS4", "own", "SPX"]);
+    check(
+        |facts| {
+            facts.gpus[0].gfx_target = Some("gfx1999".into());
+            facts.host.as_mut().unwrap().libraries[3].targets.push("gfx1999".into());
+        },
+        Note,
+        ["gfx1999", "peaks", "table.rs"],
+    );
+}
+
+#[test]
+fn a_tree_alone_is_judged_by_what_it_tells() {
+    let only = |has_kfd, has_drm, gpu: Gpu| {
+        let found = findings(&Facts { gpus: vec![gpu], has_kfd, has_drm, host: None });
+        let (first, rest) = found.split_first().unwrap();
+        assert_eq!((first.severity, first.what.as_str()), (Severity::Note, "only a tree was examined"));
+        rest.to_vec()
+    };
+    let kfd = Gpu { driver: None, pcie: Pcie::default(), ecc: None, ..card() };
+    let told = only(true, false, kfd);
+    assert!(
+        told.len() == 1 && told[0].what.ends_with("the compute driver lists it"),
+        "neither driver nor link: {told:?}"
+    );
+    let drm = Gpu { kfd_node: None, ..card() };
+    assert!(only(false, true, drm).iter().all(|finding| finding.severity == Severity::Ok));
+    let none = findings(&Facts { has_drm: true, ..Facts::default() });
+    assert!(none.len() == 1 && none[0].severity == Severity::Note && none[0].what.contains("no GPU"), "{none:?}");
+}
+
+#[test]
+fn a_machine_without_a_card_is_no_error() {
+    let bare = HostFacts { user: "ada".into(), ..HostFacts::default() };
+    let found = findings(&Facts { has_drm: true, host: Some(bare), ..Facts::default() });
+    assert!(found.len() == 1 && found[0].severity == Severity::Note, "{found:?}");
+    assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the processor")));
+    let with_rocm = wrong(|facts| facts.gpus.clear());
+    let whats: Vec<&str> = with_rocm.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(whats, ["no GPU was found", "ROCm is installed, and there is no card of AMD"]);
+}
+
+#[test]
+fn the_processors_own_graphics() {
+    let both = |facts: &mut Facts| {
+        facts.gpus.push(integrated());
+        let host = facts.host.as_mut().unwrap();
+        host.devices.push(device("/dev/dri/renderD129", Access::Granted));
+        host.libraries[3].targets.push("gfx1036".into());
+    };
+    let found = wrong(both);
+    let shadow = found.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
+    assert_eq!(
+        (shadow.severity, shadow.cure.as_deref().map(|cure| &cure[..29])),
+        (Severity::Note, Some("export HIP_VISIBLE_DEVICES=0,"))
+    );
+    let first = wrong(|facts| {
+        both(facts);
+        (facts.gpus[0].kfd_node, facts.gpus[1].kfd_node) = (Some(2), Some(1));
+    });
+    let shadow = first.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
+    assert_eq!(shadow.severity, Severity::Warning);
+    assert!(shadow.cure.as_deref().is_some_and(|cure| cure.starts_with("export HIP_VISIBLE_DEVICES=1,")), "{shadow:?}");
+    let chosen = wrong(|facts| {
+        both(facts);
+        set("HIP_VISIBLE_DEVICES", "0")(facts);
+    });
+    assert!(chosen.iter().all(|finding| !finding.what.contains("own graphics")), "{chosen:?}");
+    let without_kernels = wrong(|facts| {
+        both(facts);
+        facts.host.as_mut().unwrap().libraries[3].targets.pop();
+    });
+    let kernels = without_kernels.iter().find(|finding| finding.what.contains("no kernels")).unwrap();
+    assert_eq!(kernels.severity, Severity::Warning, "a card beside it works: no error");
+}
+
+#[test]
+fn permissions() {
+    use Severity::Error;
+    let kfd = |access, group: &'static str, is_listed| {
+        host(move |host| {
+            host.devices[0] = DeviceFile { access, group: Some(group.into()), is_listed, ..host.devices[0].clone() };
+        })
+    };
+    check(
+        kfd(Access::Denied, "render", false),
+        Error,
+        ["ada may not use /dev/kfd", "group render", "usermod -aG render ada"],
+    );
+    check(kfd(Access::Denied, "render", true), Error, ["/dev/kfd", "render", "log out and in"]);
+    check(kfd(Access::Denied, "109", false), Error, ["/dev/kfd", "109", "--group-add 109"]);
+    check(kfd(Access::Denied, "root", false), Error, ["/dev/kfd", "root", "udev"]);
+    check(kfd(Access::Missing, "render", false), Error, ["/dev/kfd is not there", "container", "--device /dev/kfd"]);
+    check(host(|host| drop(host.devices.pop())), Error, ["/dev/dri/renderD128 is not there", "", "--device"]);
+}
+
+#[test]
+fn variables() {
+    use Severity::{Error, Note, Warning};
+    check(set("HSA_OVERRIDE_GFX_VERSION", "10.3.0"), Warning, ["10.3.0", "gfx1030, and here is gfx1100", "unset"]);
+    check(set("HSA_OVERRIDE_GFX_VERSION", "11.0.0"), Note, ["11.0.0", "gfx1100 anyway", "unset"]);
+    check(set("HSA_OVERRIDE_GFX_VERSION", "gfx1030"), Error, ["gfx1030", "three numbers", "10.3.0"]);
+    check(set("HIP_VISIBLE_DEVICES", "0"), Note, ["HIP_VISIBLE_DEVICES is 0", "only these", "unset"]);
+    check(set("ROCR_VISIBLE_DEVICES", "-1"), Warning, ["-1", "hides every card", "unset"]);
+}
+
+#[test]
+fn libraries() {
+    use Severity::{Error, Note, Warning};
+    check(remove("libhsa-runtime64"), Error, ["libhsa-runtime64 is missing", "not whole", "hsa-rocr"]);
+    check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compiled", "hip-runtime-amd"]);
+    check(remove("librocblas"), Warning, ["librocblas is missing", "slower", "rocblas"]);
+    let without = wrong(remove("libamdhip64"));
+    assert!(without[0].severity == Severity::Error && without[0].why.contains("librocblas are there"), "{without:?}");
+    check(
+        host(|host| *host = HostFacts { libraries: vec![], installations: vec![], ..host.clone() }),
+        Note,
+        ["ROCm is not installed", "card of AMD", "install"],
+    );
+    let wheel = RocmInstallation { source: RocmSource::Wheel, ..installation("7.10.0", "/venv/_rocm_sdk_core", &[]) };
+    check(
+        host(|host| *host = HostFacts { libraries: vec![], installations: vec![wheel], ..host.clone() }),
+        Note,
+        ["ROCm 7.10.0 is there for Python alone", "native programs", "ROCM_PATH=/venv/_rocm_sdk_core"],
+    );
+    // Release 5 may hold the compiler inside of the library of HIP.
+    assert_eq!(
+        wrong(|facts| {
+            remove("libhiprtc")(facts);
+            let host = facts.host.as_mut().unwrap();
+            host.libraries[0].major = Some(5);
+        }),
+        []
+    );
+}
+
+#[test]
+fn versions() {
+    use Severity::{Error, Warning};
+    let second = || installation("5.7", "/usr/lib/x86_64-linux-gnu", &[("hip", "5.7.31921")]);
+    check(
+        host(|host| host.installations.push(second())),
+        Warning,
+        ["2 installations of ROCm: 6.4.2 in /opt/rocm-6.4.2; 5.7 in", "crash", "ROCM_PATH"],
+    );
+    let component = |name: &'static str, version: &'static str| {
+        host(move |host| drop(host.installations[0].components.insert(name.into(), version.into())))
+    };
+    check(component("rocblas", "4.2.60204"), Warning, ["rocblas 4.2.60204", "ROCm 6.4", "release 6.4"]);
+    check(component("hip", "5.7.31921"), Warning, ["hip 5.7.31921", "6.4", ""]);
+    for (name, version) in [("rocblas", "4.4.60400"), ("hip", "6"), ("miopen", "1.0"), ("rccl", "1.0.7.2")] {
+        assert_eq!(wrong(component(name, version)), [], "{name} {version}");
+    }
+    // Later releases count HIP apart.
+    assert_eq!(
+        wrong(host(|host| host.installations[0] =
+            installation("7.10.0", "/opt/rocm", &[("hip", "7.2.53150"), ("rocblas", "5.1.0")]))),
+        []
+    );
+    let elsewhere = Some("/home/ada/lib/librocblas.so.4".to_owned());
+    check(
+        host(|host| host.libraries[3].path = elsewhere),
+        Warning,
+        ["several folders", "librocblas from /home/ada/lib", "LD_LIBRARY_PATH"],
+    );
+    let left = |path: &str, why: &str| Remnant { path: path.into(), why: why.into() };
+    check(
+        host(|host| host.remnants.push(left("/opt/rocm-6.0.0", "it holds no libamdhip64"))),
+        Warning,
+        ["/opt/rocm-6.0.0", "libamdhip64", "rm -r /opt/rocm-6.0.0"],
+    );
+    check(
+        host(|host| host.remnants.push(left("/gone", "ROCM_PATH names it, and it is not there"))),
+        Error,
+        ["/gone", "ROCM_PATH", "unset"],
+    );
+    let gone = Stale { name: "libamdhip64.so.6".into(), path: "/opt/rocm-6.0.0/lib/libamdhip64.so.6".into() };
+    check(
+        host(|host| host.stale.push(gone)),
+        Warning,
+        ["a library of ROCm that is gone", "/opt/rocm-6.0.0", "ldconfig"],
+    );
+}
+
+#[test]
+fn kernels() {
+    let targets = |known: &'static [&'static str]| {
+        host(move |host| host.libraries[3].targets = known.iter().map(|&target| target.to_owned()).collect())
+    };
+    check(
+        targets(&["gfx90a", "gfx942"]),
+        Severity::Error,
+        ["no kernels for gfx1100", "gfx90a, gfx942", "HIP_VISIBLE_DEVICES"],
+    );
+    check(targets(&[]), Severity::Error, ["no kernels for gfx1100", "no kernel files", ""]);
+    assert_eq!(wrong(targets(&["gfx11-generic"])), []);
+    check(targets(&["gfx9-generic", "gfx10-3-generic"]), Severity::Error, ["gfx1100", "", ""]);
+}
+
+#[test]
+fn what_holds_for_several_cards_is_said_once() {
+    let two = findings(&Facts {
+        gpus: (0..4).map(|index| Gpu { index, ..card() }).chain([integrated()]).collect(),
+        ..healthy()
+    });
+    let drivers: Vec<&str> =
+        two.iter().map(|finding| finding.what.as_str()).filter(|what| what.contains("is bound")).collect();
+    let expected = [
+        "GPUs 0 to 3 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound",
+        "GPU 1 (AMD Radeon Graphics (Raphael)): amdgpu 6.12.1 is bound",
+    ];
+    assert_eq!(drivers, expected);
+    assert_eq!(
+        [&[3][..], &[0, 1], &[0, 2, 5], &[2, 3, 4]].map(numbers),
+        ["GPU 3", "GPUs 0 and 1", "GPUs 0, 2 and 5", "GPUs 2 to 4"]
+    );
+    let severities: Vec<Severity> = two.iter().map(|finding| finding.severity).collect();
+    assert!(severities.windows(2).all(|pair| pair[0] >= pair[1]), "the worst first");
+}
+
+#[test]
+fn several_cards_behind_an_iommu() {
+    let found = wrong(|facts| {
+        for index in 0..2 {
+            facts.gpus[0].iommu = Some("DMA-FQ".into());
+            if index == 1 {
+                facts.gpus.push(Gpu { index, ..facts.gpus[0].clone() });
+            }
+        }
+    });
+    assert!(
+        found.len() == 1
+            && found[0].what.starts_with("GPUs 0 and 1")
+            && found[0].cure.as_deref().is_some_and(|cure| cure.contains("iommu=pt")),
+        "{found:?}"
+    );
+    assert_eq!(wrong(gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one card alone does not mind");
+}

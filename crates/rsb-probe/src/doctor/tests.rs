@@ -1,0 +1,56 @@
+use super::*;
+use crate::host::fake::Tree;
+use rsb_model::finding::Severity;
+
+fn facts_in(tree: &Tree) -> Facts {
+    facts_of(&Arc::new(tree.host()))
+}
+
+#[test]
+fn the_facts_of_a_machine_are_gathered() {
+    let tree = Tree::new(&[
+        ("sys/class/drm/card0/device/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"),
+        ("sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n"),
+        ("dev/dri/renderD128", ""),
+        ("opt/rocm-6.4.2/.info/version", "6.4.2-120\n"),
+        ("opt/rocm-6.4.2/lib/libamdhip64.so.6", ""),
+        ("opt/rocm-6.4.2/lib/libhsa-runtime64.so.1", ""),
+        ("opt/rocm-6.4.2/lib/librocblas.so.4", ""),
+        ("opt/rocm-6.4.2/lib/rocblas/library/TensileLibrary_lazy_gfx90a.dat", ""),
+        ("opt/rocm-6.0.0/share/left", ""),
+    ])
+    .variable("HSA_OVERRIDE_GFX_VERSION", "9.0.10")
+    .variable("HOME", "/home/ada");
+    let facts = facts_in(&tree);
+    assert_eq!((facts.gpus.len(), facts.has_kfd, facts.has_drm), (1, false, true));
+    let host = facts.host.as_ref().unwrap();
+    assert_eq!(host.variables.keys().collect::<Vec<_>>(), ["HSA_OVERRIDE_GFX_VERSION"]);
+    assert_eq!((host.remnants.len(), host.installations.len(), host.devices.len()), (1, 1, 2));
+    let words = [
+        "compute driver is not there",
+        "/dev/kfd is not there",
+        "libhiprtc is missing",
+        "no kernels for gfx1100",
+        "HSA_OVERRIDE_GFX_VERSION is 9.0.10",
+        "rocm-6.0.0 is no whole installation",
+    ];
+    let found = findings(&facts);
+    for word in words {
+        assert!(found.iter().any(|finding| finding.what.contains(word)), "{word}: {found:#?}");
+    }
+    assert_eq!(found.iter().filter(|finding| finding.severity > Severity::Note).count(), words.len(), "{found:#?}");
+}
+
+#[test]
+fn a_tree_for_sysfs_leaves_the_host_out() {
+    let tree = Tree::new(&[("sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n")]);
+    let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
+    assert_eq!(facts, Facts { has_kfd: true, ..Facts::default() });
+}
+
+#[test]
+fn this_machine_can_be_examined() {
+    let found = examine(&ProbeOptions::default());
+    assert!(found.iter().all(|finding| !finding.what.is_empty() && !finding.why.is_empty()));
+    assert!(found.iter().all(|finding| finding.severity == Severity::Ok || finding.cure.is_some()), "{found:#?}");
+}

@@ -1,0 +1,155 @@
+//! What can only be had by asking the card itself: links, clocks, power, sensors, errors. Never asked while it sleeps.
+
+use std::path::{Path, PathBuf};
+
+use rsb_model::gpu::{Ecc, EccCount, Pcie, PcieLink, SensorName};
+
+use super::levels;
+use crate::host::{entries, read_line, read_number, read_text};
+
+/// Facts of a card that is awake.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Details {
+    pub(crate) asleep: Option<bool>,
+    pub(crate) pcie: Pcie,
+    pub(crate) max_mhz: Option<f64>,
+    pub(crate) limit_mhz: Option<f64>,
+    pub(crate) memory_max_mhz: Option<f64>,
+    pub(crate) performance_level: Option<String>,
+    pub(crate) power_cap_w: Option<f64>,
+    pub(crate) power_cap_default_w: Option<f64>,
+    pub(crate) sensors: Vec<SensorName>,
+    pub(crate) ecc: Option<Ecc>,
+}
+
+/// Whether the card sleeps; unknown where the kernel does not tell.
+pub(crate) fn asleep(folder: &Path) -> Option<bool> {
+    Some(read_line(&folder.join("power/runtime_status"))? == "suspended")
+}
+
+/// Reads the card in the folder; what was read so far is reported after each part.
+pub(crate) fn read(folder: &Path, report: &dyn Fn(Details)) {
+    let mut details = Details { asleep: asleep(folder), ..Details::default() };
+    report(details.clone());
+    if details.asleep == Some(true) {
+        return;
+    }
+    details.pcie = pcie(folder);
+    report(details.clone());
+    details.max_mhz = levels::clocks(&folder.join("pp_dpm_sclk")).max_mhz;
+    details.memory_max_mhz = levels::clocks(&folder.join("pp_dpm_mclk")).max_mhz;
+    details.limit_mhz = levels::limit_mhz(&folder.join("pp_od_clk_voltage"));
+    details.performance_level = read_line(&folder.join("power_dpm_force_performance_level"));
+    report(details.clone());
+    if let Some(monitor) = monitor(folder) {
+        let watts =
+            |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).filter(|watts| *watts > 0.0);
+        details.power_cap_w = watts("power1_cap");
+        details.power_cap_default_w = watts("power1_cap_default");
+        details.sensors = sensors(&monitor);
+        report(details.clone());
+    }
+    details.ecc = ecc(&folder.join("ras"));
+    report(details);
+}
+
+/// The folder of the card's sensors.
+pub(crate) fn monitor(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.join("hwmon");
+    entries(&folder).first().map(|name| folder.join(name))
+}
+
+/// The link over its narrowest stretch: a card often sits behind a switch of its own, whose inner link is always wide.
+fn pcie(folder: &Path) -> Pcie {
+    let driver = levels::links(&folder.join("pp_dpm_pcie"));
+    let stretches = stretches(folder);
+    let each = |speed: &str, width: &str| -> Vec<PcieLink> {
+        stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
+    };
+    let narrowest = |links: Vec<PcieLink>, told: Option<PcieLink>| {
+        links.into_iter().chain(told).reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
+    };
+    Pcie {
+        now: narrowest(each("current_link_speed", "current_link_width"), driver.now),
+        max: narrowest(each("max_link_speed", "max_link_width"), driver.max),
+        saves_power: driver.now.zip(driver.max).map(|(now, max)| now.gb_s < max.gb_s),
+        replays: read_number(&folder.join("pcie_replay_count")),
+    }
+}
+
+/// The card's own function and the bridges above it, up to the processor.
+fn stretches(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let real = std::fs::canonicalize(folder).unwrap_or_default();
+    let bridges = real
+        .ancestors()
+        .skip(1)
+        .take_while(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(super::card::is_address));
+    found.extend(bridges.map(Path::to_owned));
+    found
+}
+
+/// `16.0 GT/s PCIe` and `16`.
+fn link(folder: &Path, speed: &str, width: &str) -> Option<PcieLink> {
+    let speed = read_line(&folder.join(speed))?;
+    levels::valid(speed.split(' ').next()?.parse().ok()?, read_number(&folder.join(width))?)
+}
+
+/// Sensors that give a figure that can be true.
+fn sensors(monitor: &Path) -> Vec<SensorName> {
+    const KINDS: [(&str, &str, &str); 5] = [
+        ("temp", "_input", "temperature"),
+        ("power", "_average", "power"),
+        ("power", "_input", "power"),
+        ("freq", "_input", "clock"),
+        ("in", "_input", "voltage"),
+    ];
+    let mut found: Vec<SensorName> = Vec::new();
+    for file in entries(monitor) {
+        let of = |kind: &(&'static str, &str, &'static str)| {
+            let number = file.strip_prefix(kind.0)?.strip_suffix(kind.1)?;
+            number.parse::<u32>().is_ok().then(|| (format!("{}{number}", kind.0), kind.2))
+        };
+        let Some((stem, kind)) = KINDS.iter().find_map(of) else { continue };
+        let is_true = read_number::<i64>(&monitor.join(&file))
+            .is_some_and(|figure| figure > 0 && figure < i64::from(u32::MAX) * 1000);
+        let label = read_line(&monitor.join(format!("{stem}_label")));
+        let name = match label.filter(|_| kind != "power") {
+            Some(label) => format!("{kind} {label}"),
+            None => kind.to_owned(),
+        };
+        if is_true && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    if read_number::<u32>(&monitor.join("fan1_input")).is_some() {
+        found.push("fan".to_owned());
+    }
+    found
+}
+
+/// Counters of errors: a file for each block, with lines `ue: 0`, `ce: 0`, `de: 0`.
+fn ecc(folder: &Path) -> Option<Ecc> {
+    let mut found: Option<Ecc> = None;
+    for file in entries(folder) {
+        let Some(block) = file.strip_suffix("_err_count") else { continue };
+        let Some(text) = read_text(&folder.join(&file)) else { continue };
+        let number = |name: &str| {
+            let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+            line.trim_matches(['\0', ' ']).parse::<u64>().ok().filter(|count| *count != u64::MAX)
+        };
+        let (Some(uncorrectable), Some(correctable)) = (number("ue"), number("ce")) else { continue };
+        let count = EccCount { uncorrectable, correctable, deferred: number("de").unwrap_or(0) };
+        let ecc = found.get_or_insert_default();
+        ecc.total.uncorrectable = ecc.total.uncorrectable.saturating_add(count.uncorrectable);
+        ecc.total.correctable = ecc.total.correctable.saturating_add(count.correctable);
+        ecc.total.deferred = ecc.total.deferred.saturating_add(count.deferred);
+        if count != EccCount::default() {
+            ecc.blocks.insert(block.to_owned(), count);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

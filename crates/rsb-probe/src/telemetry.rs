@@ -1,0 +1,142 @@
+//! How a card is right now, from its files: temperature, power, clocks, load, memory, and what holds it back.
+//!
+//! A sensor that is missing, not a number, or out of what can be true is absent. A card that sleeps is not asked: that
+//! would wake it, and what it then says is about waking up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rsb_model::telemetry::{GpuSample, Temperatures};
+
+use crate::ProbeOptions;
+use crate::gpu::{card, details, levels};
+use crate::host::{Host, entries, read_line, read_number};
+use crate::limit::Pending;
+
+mod metrics;
+mod sampler;
+mod throttle;
+
+pub use sampler::Sampler;
+
+use metrics::Metrics;
+
+/// How long one sample may take. A healthy card answers within milliseconds.
+const SAMPLE_LIMIT: Duration = Duration::from_millis(500);
+
+/// A card whose sensors can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardFolder {
+    /// Address on the bus, as in [`rsb_model::gpu::Gpu::pci_address`].
+    pub pci_address: Option<String>,
+    folder: PathBuf,
+}
+
+/// The cards of this machine (or of the tree given) that have sensors, in no special order.
+pub fn cards(options: &ProbeOptions) -> Vec<CardFolder> {
+    let host = Arc::new(Host::of(options));
+    let listing = Pending::start(move |report| {
+        let with_sensors =
+            |folder: &PathBuf| folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file();
+        let found = card::folders(&host).into_iter().filter(with_sensors);
+        let told = found.map(|folder| CardFolder { pci_address: card::address(&folder), folder });
+        report(told.collect::<Vec<_>>());
+    });
+    listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
+}
+
+/// The card at `pci_address`, such as `0000:03:00.0`.
+pub fn card_at(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
+    let is_it = |card: &CardFolder| {
+        card.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
+    };
+    cards(options).into_iter().find(is_it)
+}
+
+/// Reads `card` now. Sensors that do not answer in time are absent, with the reason.
+pub fn sample(card: &CardFolder) -> GpuSample {
+    sample_within(card, SAMPLE_LIMIT)
+}
+
+fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
+    let folder = card.folder.clone();
+    let reading = Pending::start(move |report| read(&folder, report));
+    let (sample, is_whole) = reading.latest(Instant::now() + limit).unwrap_or_default();
+    if is_whole {
+        return sample;
+    }
+    let late = format!("sensors that had not answered within {} ms", limit.as_millis());
+    let absent = sample.absent.iter().cloned().chain([late]).collect();
+    GpuSample { absent, ..sample }
+}
+
+/// Reads the files, those that are quickest first, and says each time whether that was all.
+fn read(folder: &Path, report: &dyn Fn((GpuSample, bool))) {
+    let mut sample = GpuSample::default();
+    if details::asleep(folder) == Some(true) {
+        sample.absent.push("every sensor: the card sleeps".to_owned());
+        report((sample, true));
+        return;
+    }
+    let bytes = |name: &str| read_number::<u64>(&folder.join(name)).filter(|bytes| *bytes != u64::MAX);
+    sample.vram_used_mb = bytes("mem_info_vram_used").map(|bytes| bytes as f64 / 1e6);
+    sample.vram_total_mb = bytes("mem_info_vram_total").filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6);
+    report((sample.clone(), false));
+    sample.utilization_percent =
+        read_number::<f64>(&folder.join("gpu_busy_percent")).filter(|share| (0.0..=100.0).contains(share));
+    if let Some(monitor) = details::monitor(folder) {
+        read_monitor(&monitor, &mut sample);
+    }
+    report((sample.clone(), false));
+    match metrics::read(&folder.join("gpu_metrics")) {
+        Some(Ok(metrics)) => complete(&mut sample, metrics),
+        Some(Err(reason)) => sample.absent.push(format!("throttle reasons: {reason}")),
+        None => {}
+    }
+    let level = |name: &str| levels::clocks(&folder.join(name)).now_mhz;
+    sample.sclk_mhz = sample.sclk_mhz.or_else(|| level("pp_dpm_sclk"));
+    sample.mclk_mhz = sample.mclk_mhz.or_else(|| level("pp_dpm_mclk"));
+    report((sample, true));
+}
+
+/// The sensors in a folder of hwmon.
+fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
+    let figure = |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
+    for file in entries(monitor) {
+        let Some(stem) = file.strip_suffix("_label") else { continue };
+        let Some(label) = read_line(&monitor.join(&file)) else { continue };
+        let input = format!("{stem}_input");
+        match label.as_str() {
+            "edge" => sample.temperature_c.edge = figure(&input, 1e3).and_then(metrics::celsius),
+            "junction" => sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius),
+            "mem" => sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius),
+            "sclk" => sample.sclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
+            "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
+            _ => {}
+        }
+    }
+    // What the card draws now, where it tells; else its own short average.
+    let power = figure("power1_input", 1e6).and_then(metrics::watts);
+    sample.power_w = power.or_else(|| figure("power1_average", 1e6).and_then(metrics::watts));
+}
+
+/// Fills what the other files lack, and adds what they do not know.
+fn complete(sample: &mut GpuSample, metrics: Metrics) {
+    let Temperatures { edge, junction, memory } = sample.temperature_c;
+    sample.temperature_c = Temperatures {
+        edge: edge.or(metrics.temperature_c.edge),
+        junction: junction.or(metrics.temperature_c.junction),
+        memory: memory.or(metrics.temperature_c.memory),
+    };
+    sample.power_w = sample.power_w.or(metrics.power_w);
+    sample.utilization_percent = sample.utilization_percent.or(metrics.utilization_percent);
+    sample.sclk_mhz = sample.sclk_mhz.or(metrics.sclk_mhz);
+    sample.mclk_mhz = sample.mclk_mhz.or(metrics.mclk_mhz);
+    sample.throttle_counters = metrics.throttle_counters;
+    sample.throttle_reasons =
+        metrics.throttle_status.map(|status| throttle::reasons(status, sample.temperature_c.junction));
+}
+
+#[cfg(test)]
+mod tests;

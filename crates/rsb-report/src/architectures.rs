@@ -1,0 +1,100 @@
+//! The table of architectures as a page of the documentation.
+
+use rsb_model::Dtype;
+use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, Rate};
+
+use crate::table::{Cell, Column, Table};
+
+const HEAD: &str = "\
+# Architectures of AMD's GPUs
+
+<!-- Generated from crates/rsb-model/src/architecture/table.rs by `cargo xtask codegen`. -->
+
+What each instruction set can do in a clock. A peak is compute units × operations of a unit in a clock × clock; a
+multiply-add counts as two operations, and rates are dense: sparsity, which doubles some of them, is not counted.
+`gpu-capability` prints the peaks of the cards that are here.
+
+What the figures do not say:
+
+- The clock is the highest that the driver lists. Power and heat keep real clocks below it; cards of the RDNA family
+  may also run above it, so that a measured rate beyond the peak by the ratio of the clocks is no error.
+- A rate of the vector unit supposes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
+  for integers. Code without them reaches half or less.
+- An architecture that is not in the table has no peak: results are shown without one, and the reason is said.
+";
+
+/// The whole page.
+pub fn markdown() -> String {
+    let mut out = format!("{HEAD}\n## Units\n\n{}", units().markdown());
+    out.push_str(&format!("\n## Operations of one compute unit in a clock\n\n{}", rates().markdown()));
+    out.push_str(&format!("\n## Tiles of the matrix instructions (m × n × k, one block)\n\n{}", tiles().markdown()));
+    out
+}
+
+fn units() -> Table {
+    let columns = ["target", "family", "cards", "matrix unit", "wavefront", "source"];
+    let mut table = Table::new(columns.map(Column::left));
+    for row in ARCHITECTURES {
+        let matrix = row.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
+        let cells = [row.target, row.family, row.cards, &matrix, &row.wavefront.to_string(), row.source];
+        table.push(cells.map(Cell::from));
+    }
+    table
+}
+
+/// Architectures of the same rates, by their targets.
+fn alike() -> Vec<(String, &'static Architecture)> {
+    let mut groups: Vec<(String, &'static Architecture)> = Vec::new();
+    for row in ARCHITECTURES {
+        match groups.iter_mut().find(|(_, first)| first.rates == row.rates && first.matrix == row.matrix) {
+            Some((targets, _)) => targets.push_str(&format!(", {}", row.target)),
+            None => groups.push((row.target.to_owned(), row)),
+        }
+    }
+    groups
+}
+
+fn rates() -> Table {
+    let names = ["targets", "engine"].map(Column::left).into_iter();
+    let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
+    for (targets, row) in alike() {
+        for engine in [Engine::Matrix, Engine::Vector] {
+            let rate = |dtype| row.per_clock_per_cu(dtype, engine).map_or_else(String::new, |rate| rate.to_string());
+            let figures: Vec<String> = Dtype::ALL.map(rate).into_iter().collect();
+            if figures.iter().any(|figure| !figure.is_empty()) {
+                let names = [targets.clone(), engine.as_str().to_owned()];
+                table.push(names.into_iter().chain(figures).map(Cell::from));
+            }
+        }
+    }
+    table
+}
+
+fn tiles() -> Table {
+    let mut table = Table::new(["targets", "type", "tiles"].map(Column::left));
+    for (targets, row) in alike() {
+        let matrix = row.rates.iter().filter(|rate| rate.engine == Engine::Matrix);
+        for Rate { dtype, tiles, .. } in matrix {
+            let shown: Vec<String> = tiles.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect();
+            table.push([targets.clone(), dtype.to_string(), shown.join(", ")].map(Cell::from));
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_architecture_and_every_rate_is_on_the_page() {
+        let page = markdown();
+        for row in ARCHITECTURES {
+            assert!(page.contains(row.target) && page.contains(row.source), "{}", row.target);
+            for rate in row.rates {
+                assert!(page.contains(&format!("| {} ", rate.per_clock_per_cu)), "{} {}", row.target, rate.dtype);
+            }
+        }
+        assert_eq!(page.matches("| gfx950 | matrix |").count(), 1);
+    }
+}

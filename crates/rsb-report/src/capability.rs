@@ -1,0 +1,122 @@
+//! What the cards here can do: a row for each, and their peaks.
+
+use rsb_model::{BenchmarkResult, Dtype, Fields, Outcome, Run};
+
+use crate::environment::has_host;
+use crate::gpus::ranges;
+use crate::number::format_quantity;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+use crate::unmeasured;
+
+/// For a terminal.
+pub fn text(run: &Run, style: Style) -> String {
+    let mut out = String::new();
+    let known: Vec<&BenchmarkResult> =
+        run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).collect();
+    if !known.is_empty() {
+        out.push_str(&cards(&known).text(style));
+        let peaks = peaks(&known);
+        if !peaks.is_empty() {
+            out.push_str(&format!(
+                "\n{}\n",
+                style.paint(Tone::Strong, "Peaks at the highest recorded clock, in TFLOP/s")
+            ));
+            out.push_str(&peaks.text(style));
+        }
+        for (result, reason) in known.iter().filter_map(|result| Some((result, note(result)?))) {
+            out.push_str(&format!("\n{}", style.wrap(&format!("{}: {reason}", name(result)), 0)));
+        }
+        if has_host(&run.environment) {
+            out.push_str(&format!("\nROCm {}\n", run.environment.rocm.as_deref().unwrap_or("not found")));
+        }
+    }
+    out + &unmeasured::text(run, style)
+}
+
+/// The card's place in the list of the machine: the last part of the id.
+fn name(result: &BenchmarkResult) -> &str {
+    result.benchmark_id.as_str().rsplit('/').next().unwrap_or_default()
+}
+
+fn note(result: &BenchmarkResult) -> Option<&str> {
+    result.metadata.get("peaks")?.as_str()
+}
+
+fn cards(results: &[&BenchmarkResult]) -> Table {
+    let mut table = Table::new([
+        Column::left("card"),
+        Column::elided("name"),
+        Column::left("target"),
+        Column::right("compute units"),
+        Column::right("clock"),
+        Column::left("matrix unit"),
+        Column::right("VRAM"),
+        Column::right("bandwidth"),
+        Column::right("in use").optional(),
+    ]);
+    for result in results {
+        let Some(fields) = result.fields() else { continue };
+        let quantity = |field: &str, unit: &str| {
+            fields.number(field).map_or_else(String::new, |value| format_quantity(value, unit))
+        };
+        let whole = |field: &str, unit: &str| {
+            fields.number(field).map_or_else(String::new, |value| format!("{value:.0}{unit}"))
+        };
+        let word = |field: &str| fields.text(field).unwrap_or_default().to_owned();
+        let cells = [
+            name(result).to_owned(),
+            result.environment.gpu_model.clone().unwrap_or_default(),
+            word("gfx_target"),
+            whole("compute_units", ""),
+            whole("gpu_max_clock_mhz", " MHz"),
+            word("matrix_unit"),
+            quantity("gpu_memory_total_mb", "MB"),
+            quantity("peak_bandwidth_gb_s", "GB/s"),
+            whole("gpu_utilization_percent", " %"),
+        ];
+        table.push(cells.map(Cell::from));
+    }
+    table
+}
+
+/// A row for each engine of cards that have the same peaks.
+fn peaks(results: &[&BenchmarkResult]) -> Table {
+    let names = ["GPUs", "engine"].map(Column::left).into_iter();
+    let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
+    let mut groups: Vec<(Vec<&str>, &[Fields])> = Vec::new();
+    for result in results {
+        let peaks = result.results.get(1..).unwrap_or_default();
+        match groups.iter_mut().find(|(_, known)| *known == peaks) {
+            Some((cards, _)) => cards.push(name(result)),
+            None => groups.push((vec![name(result)], peaks)),
+        }
+    }
+    for (cards, peaks) in groups {
+        for engine in ["matrix", "vector"] {
+            let figure = |dtype: Dtype| {
+                let is_it = |fields: &&Fields| {
+                    fields.text("operation") == Some(engine) && fields.text("dtype") == Some(dtype.as_str())
+                };
+                let tflops = peaks.iter().find(is_it).and_then(|fields| fields.number("peak_tflops"));
+                tflops.map_or_else(String::new, three_digits)
+            };
+            let figures = Dtype::ALL.map(figure);
+            if figures.iter().any(|figure| !figure.is_empty()) {
+                let indices = cards.iter().filter_map(|card| card.split(':').nth(1)?.parse().ok());
+                let shown = ranges(&indices.collect::<Vec<_>>());
+                table.push([shown, engine.to_owned()].into_iter().chain(figures).map(Cell::from));
+            }
+        }
+    }
+    table
+}
+
+/// All figures of the table have one unit, so that columns can be compared.
+fn three_digits(value: f64) -> String {
+    match value {
+        _ if value >= 100.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}

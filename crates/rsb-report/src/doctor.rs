@@ -1,0 +1,136 @@
+//! What an examination of the machine found: the worst first, each with its cure.
+
+use rsb_model::finding::{Finding, Severity};
+use rsb_model::format::FORMAT_VERSION;
+
+use crate::document::{ReportError, json as write};
+use crate::number::format_count;
+use crate::style::{Style, Tone};
+
+/// Columns for the severity and the gap behind it.
+const INDENT: usize = 9;
+
+/// For a terminal.
+pub fn text(findings: &[Finding], style: Style) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let severity = style.paint(tone(finding.severity), &format!("{:<7}", finding.severity.as_str()));
+        out.push_str(&format!("{severity}  {}", style.wrap(&finding.what, INDENT).trim_start()));
+        let why = style.wrap(&finding.why, INDENT);
+        out.extend(why.lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
+        if let Some(cure) = &finding.cure {
+            out.push_str(&style.wrap(&format!("cure: {cure}"), INDENT));
+        }
+    }
+    if !findings.is_empty() {
+        out.push('\n');
+    }
+    out + &summary(findings) + "\n"
+}
+
+/// The document for programs: every finding, and how many of each severity.
+///
+/// # Errors
+/// As [`crate::json`].
+pub fn json(findings: &[Finding]) -> Result<String, ReportError> {
+    let counts: serde_json::Map<String, serde_json::Value> =
+        SEVERITIES.iter().map(|severity| (severity.as_str().to_owned(), count(findings, *severity).into())).collect();
+    write(&serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }))
+}
+
+const SEVERITIES: [Severity; 4] = [Severity::Error, Severity::Warning, Severity::Note, Severity::Ok];
+
+fn count(findings: &[Finding], severity: Severity) -> usize {
+    findings.iter().filter(|finding| finding.severity == severity).count()
+}
+
+/// One sentence for the whole.
+fn summary(findings: &[Finding]) -> String {
+    let (errors, warnings, notes) =
+        (count(findings, Severity::Error), count(findings, Severity::Warning), count(findings, Severity::Note));
+    let good = match count(findings, Severity::Ok) {
+        0 => String::new(),
+        good => format!(", {good} as it should be"),
+    };
+    let counted = [(errors, "error", "errors"), (warnings, "warning", "warnings"), (notes, "note", "notes")];
+    let words: Vec<String> = counted
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format_count(count, one, many))
+        .collect();
+    if words.is_empty() {
+        return format!("Nothing is wrong{good}.");
+    }
+    let lead = if errors == 0 { "No error: " } else { "" };
+    format!("{lead}{}{good}.", words.join(", "))
+}
+
+const fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Ok => Tone::Good,
+        Severity::Note => Tone::Strong,
+        Severity::Warning => Tone::Caution,
+        Severity::Error => Tone::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found() -> Vec<Finding> {
+        vec![
+            Finding::new(
+                Severity::Error,
+                "ada may not use /dev/kfd",
+                "it is of the group render, and this process may not read and write it",
+                "sudo usermod -aG render ada, and log in again",
+            ),
+            Finding::new(
+                Severity::Warning,
+                "GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s) of 16 GT/s x16 (31.5 GB/s)",
+                "transfers between processor and card are that much slower than they could be",
+                "look again under load; when it stays, seat the card anew",
+            ),
+            Finding::ok(
+                "GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound",
+                "the kernel driver has taken the card",
+            ),
+        ]
+    }
+
+    #[test]
+    fn the_page() {
+        insta::assert_snapshot!(text(&found(), Style { width: 80, ..Style::PLAIN }), @r"
+        error    ada may not use /dev/kfd
+                 it is of the group render, and this process may not read and write it
+                 cure: sudo usermod -aG render ada, and log in again
+        warning  GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s)
+                 of 16 GT/s x16 (31.5 GB/s)
+                 transfers between processor and card are that much slower than they
+                 could be
+                 cure: look again under load; when it stays, seat the card anew
+        ok       GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound
+                 the kernel driver has taken the card
+
+        1 error, 1 warning, 1 as it should be.
+        ");
+    }
+
+    #[test]
+    fn the_last_line_says_it_all() {
+        let last = |findings: &[Finding]| text(findings, Style::PLAIN).lines().last().map(str::to_owned);
+        assert_eq!(last(&found()[1..]).as_deref(), Some("No error: 1 warning, 1 as it should be."));
+        assert_eq!(last(&found()[2..]).as_deref(), Some("Nothing is wrong, 1 as it should be."));
+        assert_eq!(last(&[]).as_deref(), Some("Nothing is wrong."));
+    }
+
+    #[test]
+    fn the_document_counts_each_severity() {
+        let document: serde_json::Value = serde_json::from_str(&json(&found()).unwrap()).unwrap();
+        assert_eq!(document["format_version"], 1);
+        assert_eq!(document["summary"], serde_json::json!({ "error": 1, "warning": 1, "note": 0, "ok": 1 }));
+        assert_eq!(document["findings"][0]["severity"], "error");
+        assert!(document["findings"][2]["cure"].is_null());
+    }
+}

@@ -1,0 +1,271 @@
+//! Cards on the page of a machine: what they have in common once, then what differs.
+
+use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, Pcie, PcieLink};
+use rsb_model::shape::format_bytes;
+
+use crate::environment::Section;
+use crate::number::format_quantity;
+
+/// Whether it is known how the cards can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The run times of the host were looked at.
+    Looked,
+    /// Only a tree was read.
+    Unknown,
+}
+
+type Lines = Vec<(String, Option<String>)>;
+
+/// A section for each kind of card.
+pub(crate) fn sections(gpus: &[Gpu], reach: Reach) -> Vec<Section> {
+    let mut groups: Vec<(Lines, Vec<&Gpu>)> = Vec::new();
+    for gpu in gpus {
+        let lines = common(gpu, reach);
+        match groups.iter_mut().find(|(known, _)| *known == lines) {
+            Some((_, members)) => members.push(gpu),
+            None => groups.push((lines, vec![gpu])),
+        }
+    }
+    let section = |(mut lines, members): (Lines, Vec<&Gpu>)| {
+        lines.extend(own(&members));
+        (title(&members), lines)
+    };
+    groups.into_iter().map(section).collect()
+}
+
+fn title(members: &[&Gpu]) -> String {
+    let indices: Vec<u32> = members.iter().map(|gpu| gpu.index).collect();
+    let name = if indices.len() == 1 { "GPU" } else { "GPUs" };
+    format!("{name} {}", ranges(&indices))
+}
+
+/// `0 to 3, 7`.
+pub(crate) fn ranges(indices: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &index in indices {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(index) => *last = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    let shown = runs.iter().map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
+    (name.to_owned(), value)
+}
+
+/// What cards of one kind have in common.
+fn common(gpu: &Gpu, reach: Reach) -> Lines {
+    let mut lines =
+        vec![entry("model", Some(model(gpu))), entry("compute", compute(gpu)), entry("memory", memory(gpu))];
+    // Inside of a processor there is no link worth a word.
+    if gpu.kind != Some(GpuKind::Integrated) {
+        lines.push(entry("PCIe", pcie(&gpu.pcie)));
+    }
+    lines.push(entry("driver", gpu.driver.clone()));
+    let caches: Vec<String> = gpu.caches.iter().map(cache).collect();
+    let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
+    let more = [
+        ("caches", list(&caches)),
+        ("partition", gpu.partition.clone()),
+        ("power", power(gpu)),
+        ("errors", gpu.ecc.as_ref().map(|ecc| errors(ecc.total))),
+        ("sensors", list(&gpu.sensors)),
+        (
+            "state",
+            gpu.asleep.filter(|asleep| *asleep).map(|_| "asleep; clocks, links and sensors were not asked".to_owned()),
+        ),
+        ("reached by", reached(gpu, reach)),
+    ];
+    lines.extend(more.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value)));
+    lines
+}
+
+fn model(gpu: &Gpu) -> String {
+    let mut parts = vec![gpu.label().to_owned()];
+    parts.extend(gpu.gfx_target.clone().filter(|target| target != gpu.label()));
+    parts.extend(gpu.kind.map(|kind| kind.as_str().to_owned()));
+    parts.extend(gpu.virtual_function.filter(|is| *is).map(|_| "a virtual function".to_owned()));
+    parts.extend(gpu.pci_id.clone().filter(|id| id != gpu.label()).map(|id| format!("PCI id {id}")));
+    parts.join(", ")
+}
+
+fn compute(gpu: &Gpu) -> Option<String> {
+    let units = gpu.compute_units.map(|units| format!("{units} compute units"));
+    let mut parts: Vec<String> = units.clone().into_iter().collect();
+    parts.extend(gpu.max_mhz.map(|mhz| format!("up to {mhz:.0} MHz")));
+    parts.extend(gpu.limit_mhz.filter(|limit| Some(*limit) != gpu.max_mhz).map(|mhz| format!("limit {mhz:.0} MHz")));
+    if units.is_none() && !parts.is_empty() {
+        parts.push("number of compute units unknown".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn memory(gpu: &Gpu) -> Option<String> {
+    let memory = &gpu.memory;
+    let size = gpu.vram_gb.map(|gb| format_quantity(gb, "GB"));
+    let own: Vec<String> = size.into_iter().chain(memory.kind.clone()).collect();
+    let mut parts: Vec<String> = Vec::new();
+    if !own.is_empty() {
+        parts.push(own.join(" "));
+    }
+    parts.extend(memory.width_bits.map(|bits| format!("{bits} bits")));
+    parts.extend(memory.max_mhz.map(|mhz| format!("up to {mhz:.0} MHz")));
+    parts.extend(gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))));
+    // Every card may map memory of the machine; it is worth a word where there is hardly any other.
+    let shares = gpu.kind == Some(GpuKind::Integrated);
+    let shared = memory.shared_gb.filter(|_| shares);
+    parts.extend(shared.map(|gb| format!("{} of the machine's shared", format_quantity(gb, "GB"))));
+    if gpu.vram_gb.is_none() && !parts.is_empty() {
+        parts.push("size unknown".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn pcie(pcie: &Pcie) -> Option<String> {
+    let shown = |link: PcieLink| format!("{} GT/s x{} ({})", link.gt_s, link.width, format_quantity(link.gb_s, "GB/s"));
+    match (pcie.now, pcie.max) {
+        (Some(now), Some(max)) if now == max => Some(shown(now)),
+        (Some(now), Some(max)) => Some(format!("now {}, at most {}", shown(now), shown(max))),
+        (Some(now), None) => Some(format!("now {}", shown(now))),
+        (None, Some(max)) => Some(format!("at most {}", shown(max))),
+        (None, None) => None,
+    }
+}
+
+fn cache(cache: &GpuCache) -> String {
+    let kind = if cache.kind == GpuCacheKind::Instruction { " instructions" } else { "" };
+    format!("L{}{kind} {} × {}", cache.level, format_bytes(cache.size_bytes), cache.count)
+}
+
+fn power(gpu: &Gpu) -> Option<String> {
+    let cap = gpu.power_cap_w?;
+    Some(match gpu.power_cap_default_w.filter(|default| *default > cap) {
+        Some(default) => format!("at most {cap:.0} W, lowered from {default:.0} W"),
+        None => format!("at most {cap:.0} W"),
+    })
+}
+
+fn errors(count: EccCount) -> String {
+    if count == EccCount::default() {
+        return "none counted".to_owned();
+    }
+    format!("{} not corrected, {} corrected, {} set aside", count.uncorrectable, count.correctable, count.deferred)
+}
+
+fn reached(gpu: &Gpu, reach: Reach) -> Option<String> {
+    match (gpu.backends.as_slice(), reach) {
+        ([], Reach::Unknown) => None,
+        ([], Reach::Looked) => Some("no run time".to_owned()),
+        (backends, _) => Some(backends.join(", ")),
+    }
+}
+
+/// What each of the cards has for itself: its place, and whom it is joined to.
+fn own(members: &[&Gpu]) -> Lines {
+    let addresses: Vec<&str> = members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    let mut lines = Vec::new();
+    if !addresses.is_empty() {
+        lines.push(entry(if addresses.len() == 1 { "address" } else { "addresses" }, Some(addresses.join(", "))));
+    }
+    for kind in ["xgmi", "pcie"] {
+        lines.extend(joined(members, kind));
+    }
+    lines
+}
+
+/// The cards that links of one kind join. Where they form closed groups, the groups are named, else each card's peers.
+fn joined(members: &[&Gpu], kind: &str) -> Lines {
+    let peers = |gpu: &Gpu| -> Vec<u32> {
+        gpu.links.iter().filter(|link| link.kind == kind).filter_map(|link| link.peer).collect()
+    };
+    let linked: Vec<(u32, Vec<u32>)> =
+        members.iter().map(|gpu| (gpu.index, peers(gpu))).filter(|(_, peers)| !peers.is_empty()).collect();
+    if linked.is_empty() {
+        return Vec::new();
+    }
+    let name = if kind == "xgmi" { "xGMI" } else { "PCIe peers" };
+    let rate = rate(members, kind);
+    let mut circles: Vec<Vec<u32>> = Vec::new();
+    for (index, peers) in &linked {
+        let mut circle: Vec<u32> = peers.iter().copied().chain([*index]).collect();
+        circle.sort_unstable();
+        if !circles.contains(&circle) {
+            circles.push(circle);
+        }
+    }
+    let closed = circles.iter().map(Vec::len).sum::<usize>() == linked.len();
+    if closed {
+        let groups: Vec<String> = circles.iter().map(|circle| format!("GPUs {}", ranges(circle))).collect();
+        return vec![entry(name, Some(format!("joins {}{rate}", groups.join(", and "))))];
+    }
+    let mut lines: Lines = Vec::new();
+    let mut said: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
+    for (index, peers) in linked {
+        match said.iter_mut().find(|(_, known)| *known == peers) {
+            Some((from, _)) => from.push(index),
+            None => said.push((vec![index], peers)),
+        }
+    }
+    for (place, (from, to)) in said.iter().enumerate() {
+        // What was said from the other side is not said again.
+        let is_mirrored = said.iter().take(place).any(|(earlier, peers)| earlier == to && peers == from);
+        if !is_mirrored {
+            lines.push(entry(name, Some(format!("GPUs {} with {}{rate}", ranges(from), ranges(to)))));
+        }
+    }
+    lines
+}
+
+/// `; 50.0 GB/s each way`, where every link of the kind carries the same.
+fn rate(members: &[&Gpu], kind: &str) -> String {
+    let is_it = |link: &&GpuLink| link.kind == kind && link.peer.is_some();
+    let mut rates = members.iter().flat_map(|gpu| gpu.links.iter().filter(is_it)).map(|link| link.gb_s);
+    match rates.next().flatten() {
+        Some(first) if rates.all(|rate| rate == Some(first)) => {
+            format!("; {} each way", format_quantity(first, "GB/s"))
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_peers(index: u32, kind: &str, peers: &[u32]) -> Gpu {
+        let link = |&peer| GpuLink { kind: kind.into(), peer: Some(peer), weight: None, gb_s: Some(50.0) };
+        Gpu { index, links: peers.iter().map(link).collect(), ..Gpu::default() }
+    }
+
+    fn shown(gpus: &[Gpu], kind: &str) -> Vec<String> {
+        let members: Vec<&Gpu> = gpus.iter().collect();
+        joined(&members, kind).into_iter().filter_map(|(_, value)| value).collect()
+    }
+
+    #[test]
+    fn closed_groups_are_named_and_open_ones_listed() {
+        let pairs = [(0, 1), (1, 0), (2, 3), (3, 2)].map(|(index, peer)| with_peers(index, "xgmi", &[peer]));
+        assert_eq!(shown(&pairs, "xgmi"), ["joins GPUs 0, 1, and GPUs 2, 3; 50.0 GB/s each way"]);
+        let chain = [with_peers(0, "xgmi", &[1]), with_peers(1, "xgmi", &[0, 2]), with_peers(2, "xgmi", &[1])];
+        assert_eq!(shown(&chain, "xgmi"), ["GPUs 0, 2 with 1; 50.0 GB/s each way"]);
+        assert_eq!(shown(&chain, "pcie"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn runs_of_numbers_are_shortened() {
+        for (indices, text) in [(&[][..], ""), (&[3], "3"), (&[0, 1], "0, 1"), (&[0, 1, 2, 3, 7], "0 to 3, 7")] {
+            assert_eq!(ranges(indices), text);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where more replicates would decide, and how many of them are worth it.
+
+use rsb_model::record::{Comparison, ComparisonResult};
+use rsb_model::{Better, CaseId, ReasonCode, Run, Verdict};
+
+/// How measuring goes on while verdicts are in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// Fresh processes of every case to begin with.
+    pub first: u32,
+    /// More of them for each undecided case before the verdicts are looked at again.
+    pub step: u32,
+    /// A case with so many is not measured again: what doubt is left stays.
+    pub enough: usize,
+}
+
+/// Pairs of processes, one of each program.
+pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
+
+/// Processes beside a baseline that stays as it is.
+pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
+
+/// The cases that more replicates of `current` may decide, or decide better: undecided for noise or because the machine
+/// had changed, which may pass; or with the threshold within their interval, so that the next replicate may turn the
+/// verdict. None that was measured often enough.
+pub fn doubtful(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
+    let replicates = |id: &CaseId| {
+        let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
+        known.map_or(0, |known| known.samples.len())
+    };
+    let mut ids: Vec<CaseId> = Vec::new();
+    for comparison in result.comparisons.iter().filter(|each| is_open(each) || is_borderline(each)) {
+        if !ids.contains(&comparison.id) && replicates(&comparison.id) < rounds.enough {
+            ids.push(comparison.id.clone());
+        }
+    }
+    ids
+}
+
+fn is_open(comparison: &Comparison) -> bool {
+    let open = [ReasonCode::TooNoisy, ReasonCode::TooFewSamples, ReasonCode::MachineMoved];
+    comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)
+}
+
+fn is_borderline(comparison: &Comparison) -> bool {
+    let threshold = match comparison.better {
+        Better::Lower => comparison.threshold_percent,
+        Better::Higher => -comparison.threshold_percent,
+    };
+    comparison.confidence_interval.is_some_and(|[low, high]| low < threshold && threshold < high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_that_the_next_replicate_may_turn_is_in_doubt() {
+        for (better, interval, expected) in [
+            (Better::Lower, Some([3.0, 14.0]), true),
+            (Better::Lower, Some([11.0, 14.0]), false),
+            (Better::Lower, Some([-14.0, -3.0]), false),
+            (Better::Higher, Some([-14.0, -3.0]), true),
+            (Better::Higher, Some([3.0, 14.0]), false),
+            (Better::Lower, None, false),
+        ] {
+            let comparison = Comparison {
+                id: CaseId::from_segments(&["cpu_performance", "gemm"]),
+                metric: "time_ms".to_owned(),
+                unit: "ms".to_owned(),
+                better,
+                baseline_value: None,
+                current_value: None,
+                difference_percent: None,
+                confidence_interval: interval,
+                change_status: None,
+                verdict: Verdict::Unchanged,
+                reason: String::new(),
+                reason_code: ReasonCode::BelowThreshold,
+                threshold_percent: 10.0,
+            };
+            assert_eq!(is_borderline(&comparison), expected, "{better:?} {interval:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Whether the machine moved between the two sides, by the control set, and what that leaves of the verdicts.
+
+use rsb_model::{CaseId, ReasonCode, Verdict};
+
+use super::reason;
+use crate::compare::{Finding, Pair, Shift, compare, compare_less};
+use crate::policy::{Policy, WhenMoved};
+
+/// One question that was asked: its case and its two sides.
+pub(super) type Asked<'a> = (&'a CaseId, &'a Pair);
+
+/// What came of a question.
+pub(super) struct Answer {
+    /// The finding, its verdict after the control set was heard.
+    pub(super) finding: Finding,
+    /// What the control set adds to the reason, where it has something to say.
+    pub(super) remark: Option<String>,
+}
+
+/// Judges every question, and hears the control set.
+pub(super) fn judge(asked: &[Asked<'_>], policy: &Policy) -> Vec<Answer> {
+    let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
+    let findings = compare(&pairs, policy.alpha());
+    let controls: Vec<(&CaseId, Finding)> = asked
+        .iter()
+        .zip(&findings)
+        .filter(|((id, pair), _)| is_control(id, pair, policy))
+        .map(|((id, _), finding)| (*id, *finding))
+        .collect();
+    let moves = Moves::of(&controls, policy);
+    let correction = moves.correction(&controls, policy);
+    let corrected = correction.map(|shift| compare_less(&pairs, policy.alpha(), shift));
+    let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
+    each.map(|(((id, pair), plain), corrected)| {
+        if is_control(id, pair, policy) {
+            of_control(*plain, policy)
+        } else {
+            moves.of_case(*corrected, correction, policy)
+        }
+    })
+    .collect()
+}
+
+/// Pairs were measured on one machine at one time: what it did is in both sides, and the control set is cases as any.
+fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
+    pair.ratios.is_none() && policy.is_control(id.as_str())
+}
+
+/// The control cases that clearly moved.
+#[derive(Default)]
+struct Moves {
+    slower: Vec<String>,
+    faster: Vec<String>,
+}
+
+impl Moves {
+    fn of(controls: &[(&CaseId, Finding)], policy: &Policy) -> Self {
+        let mut moves = Self::default();
+        for (id, finding) in controls {
+            let told = || {
+                let short = id.as_str().split_once('/').map_or(id.as_str(), |(_, short)| short);
+                format!("{short} {}", reason::signed_percent(finding.change))
+            };
+            match direction(finding, policy) {
+                Some(Direction::Slower) => moves.slower.push(told()),
+                Some(Direction::Faster) => moves.faster.push(told()),
+                None => {}
+            }
+        }
+        moves
+    }
+
+    fn said(&self) -> String {
+        let all: Vec<&str> = self.slower.iter().chain(&self.faster).map(String::as_str).collect();
+        all.join(", ")
+    }
+
+    /// The mean move of all control cases, when the policy wants it taken out.
+    fn correction(&self, controls: &[(&CaseId, Finding)], policy: &Policy) -> Option<Shift> {
+        let moved = !self.slower.is_empty() || !self.faster.is_empty();
+        if !moved || policy.control().when_moved != WhenMoved::Correct {
+            return None;
+        }
+        let known: Vec<(f64, f64)> = controls
+            .iter()
+            .filter_map(|(_, finding)| {
+                let [low, high] = finding.interval?;
+                Some((finding.change.ln_1p(), (high.ln_1p() - low.ln_1p()) / 2.0))
+            })
+            .collect();
+        let count = known.len() as f64;
+        let log = known.iter().map(|(log, _)| log).sum::<f64>() / count;
+        // Cases move unlike far: how unlike the control cases moved is part of what is not known.
+        let apart = known.iter().map(|(each, _)| (each - log).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        let own = known.iter().map(|(_, reach)| (reach / 2.0).powi(2)).sum::<f64>() / count;
+        Some(Shift { log, variance: apart.max(own) / count })
+    }
+
+    fn of_case(&self, finding: Finding, correction: Option<Shift>, policy: &Policy) -> Answer {
+        if let Some(shift) = correction {
+            let taken = reason::signed_percent(shift.log.exp_m1());
+            return Answer { finding, remark: Some(format!("{taken} of the control set taken out")) };
+        }
+        // A slower machine may explain what looks slower; a faster one may hide what became slower.
+        let explained = finding.verdict == Verdict::Regressed && !self.slower.is_empty();
+        let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved) && !self.faster.is_empty();
+        if policy.control().when_moved != WhenMoved::Refuse || !(explained || hidden) {
+            return Answer { finding, remark: None };
+        }
+        let what = if explained { "the machine changed, not only the code" } else { "the machine became faster" };
+        let remark = format!(
+            "but {what}: the control set moved too ({}); measure again, or compare on one machine with `gate --against`",
+            self.said()
+        );
+        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MachineMoved);
+        Answer { finding: Finding { verdict, reason, ..finding }, remark: Some(remark) }
+    }
+}
+
+/// A control case itself is not what is judged: it is steady, or the machine moved.
+fn of_control(finding: Finding, policy: &Policy) -> Answer {
+    let (verdict, reason) = match (direction(&finding, policy), policy.control().when_moved) {
+        (Some(_), WhenMoved::Refuse) => (Verdict::Inconclusive, ReasonCode::MachineMoved),
+        _ => (Verdict::Unchanged, ReasonCode::WithinNoise),
+    };
+    let remark = match (direction(&finding, policy), policy.control().when_moved) {
+        (None, _) => None,
+        (Some(_), WhenMoved::Refuse) => Some("it belongs to the control set: the machine changed".to_owned()),
+        (Some(_), WhenMoved::Correct) => Some("the machine changed; its move is taken out of every case".to_owned()),
+        (Some(_), WhenMoved::Ignore) => Some("the machine changed, which the policy ignores".to_owned()),
+    };
+    Answer { finding: Finding { verdict, reason, ..finding }, remark }
+}
+
+/// Where a control case clearly moved.
+enum Direction {
+    Slower,
+    Faster,
+}
+
+fn direction(finding: &Finding, policy: &Policy) -> Option<Direction> {
+    let moved = policy.control().moved_percent / 100.0;
+    let [low, high] = finding.interval?;
+    if finding.change >= moved && low > 0.0 {
+        Some(Direction::Slower)
+    } else if finding.change <= -moved && high < 0.0 {
+        Some(Direction::Faster)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,132 @@
+//! How far out the next runs may lie when nothing has changed: by rank among the runs seen, and beyond the outermost
+//! of them by an exponential tail.
+//!
+//! Ranks hold for noise of any shape, one-sided or of two levels. Only how fast runs thin out beyond all that were
+//! seen must be supposed.
+
+/// How many runs of one code are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Looks {
+    runs: usize,
+    /// The least number that is more than half of them.
+    most: usize,
+}
+
+impl Looks {
+    pub(super) const fn new(runs: usize) -> Self {
+        Self { runs, most: runs / 2 + 1 }
+    }
+
+    /// Chance that more than half of these runs lie beyond the `rank`-th outermost of `seen` others, all of one kind.
+    ///
+    /// They do when at least `most` of the outermost `rank − 1 + most` of all are these: a hypergeometric tail, for
+    /// one run `rank / (seen + 1)`.
+    fn chance_beyond(self, rank: usize, seen: usize) -> f64 {
+        let outermost = rank - 1 + self.most;
+        let ways = choose(seen + self.runs, outermost);
+        let with = |these: usize| choose(self.runs, these) * choose(seen, outermost - these);
+        (self.most..=self.runs.min(outermost)).map(with).sum::<f64>() / ways
+    }
+}
+
+/// The outer end of the runs seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Edge {
+    outermost_first: Vec<f64>,
+    /// Distance over which runs beyond the outermost thin out by a factor of e.
+    reach: f64,
+}
+
+impl Edge {
+    pub(super) fn new(values: Vec<f64>, reach: f64) -> Self {
+        let mut outermost_first = values;
+        outermost_first.sort_by(|a, b| b.total_cmp(a));
+        Self { outermost_first, reach }
+    }
+
+    /// What more than half of the next runs lie beyond with a chance of `level` at most.
+    pub(super) fn limit(&self, looks: Looks, level: f64) -> f64 {
+        let seen = self.outermost_first.len();
+        let allowed =
+            self.outermost_first.iter().zip(1..).take_while(|(_, rank)| looks.chance_beyond(*rank, seen) <= level);
+        allowed.last().map_or_else(|| self.outermost() + self.tail(looks, level), |(value, _)| *value)
+    }
+
+    /// Chance that more than half of the next runs lie at `value` or beyond.
+    pub(super) fn chance(&self, looks: Looks, value: f64) -> f64 {
+        let seen = self.outermost_first.len();
+        let beyond = value - self.outermost();
+        if beyond > 0.0 {
+            return looks.chance_beyond(1, seen) * (-beyond / self.reach).exp();
+        }
+        let further = self.outermost_first.iter().take_while(|known| **known > value).count();
+        if further < seen { looks.chance_beyond(further + 1, seen) } else { 1.0 }
+    }
+
+    fn outermost(&self) -> f64 {
+        self.outermost_first.first().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Repeats of one hour share what the machine does then: they thin out no faster than one run does.
+    fn tail(&self, looks: Looks, level: f64) -> f64 {
+        self.reach * (looks.chance_beyond(1, self.outermost_first.len()) / level).ln()
+    }
+}
+
+/// The number of ways to choose `some` of `all`.
+fn choose(all: usize, some: usize) -> f64 {
+    if some > all {
+        return 0.0;
+    }
+    (0..some).map(|taken| (all - taken) as f64 / (some - taken) as f64).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_exceeds_by_rank() {
+        for (rank, seen, chance) in [(1, 15, 1.0 / 16.0), (3, 15, 3.0 / 16.0), (15, 15, 15.0 / 16.0), (1, 1, 0.5)] {
+            assert!((Looks::new(1).chance_beyond(rank, seen) - chance).abs() < 1e-12, "{rank} of {seen}");
+        }
+    }
+
+    /// By `scipy.stats.hypergeom.sf(most - 1, seen + runs, runs, rank - 1 + most)`, SciPy 1.17.1.
+    #[test]
+    fn repeats_exceed_as_the_hypergeometric_tail_says() {
+        for (runs, rank, chance) in [
+            (2, 1, 0.007_352_941),
+            (2, 2, 0.022_058_824),
+            (3, 1, 0.019_607_843),
+            (5, 1, 0.008_771_930),
+            (5, 2, 0.031_991_744),
+        ] {
+            let actual = Looks::new(runs).chance_beyond(rank, 15);
+            assert!((actual - chance).abs() < 1e-9, "{runs} runs, rank {rank}: {actual}");
+        }
+    }
+
+    #[test]
+    fn limit_and_chance_agree() {
+        let edge = Edge::new((0..20).map(|at| f64::from(at * 7 % 20)).collect(), 2.0);
+        for runs in 1..8 {
+            let looks = Looks::new(runs);
+            for level in [1e-6, 1e-3, 0.01, 0.025, 0.1, 0.3] {
+                let limit = edge.limit(looks, level);
+                let chance = edge.chance(looks, limit);
+                assert!(chance <= level * (1.0 + 1e-9), "{runs} runs at {level}: {chance}");
+                assert!(limit >= 19.0 || edge.chance(looks, limit - 1.0) > level, "{runs} runs at {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_noise_nothing_lies_beyond() {
+        let edge = Edge::new(vec![5.0; 15], 0.0);
+        let exactly = |actual: f64, expected: f64| assert!((actual - expected).abs() < f64::EPSILON, "{actual}");
+        exactly(edge.limit(Looks::new(1), 0.01), 5.0);
+        exactly(edge.chance(Looks::new(1), 5.1), 0.0);
+        exactly(edge.chance(Looks::new(1), 4.9), 1.0);
+    }
+}

@@ -1,0 +1,62 @@
+//! Between figures and logarithms that are turned so that up is worse.
+
+use rsb_model::Better;
+
+/// The largest change that is told.
+const LARGEST: f64 = 1e9;
+
+/// The scale of a metric, by the way in which it improves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale(pub(super) Better);
+
+impl Scale {
+    /// Of those figures that have a logarithm.
+    pub(super) fn logs(self, values: &[f64]) -> Vec<f64> {
+        let usable = values.iter().filter(|value| value.is_finite() && **value > 0.0);
+        usable.map(|value| self.turned(value.ln())).collect()
+    }
+
+    /// The figure of a logarithm.
+    pub(super) fn value(self, log: f64) -> f64 {
+        self.turned(log).exp()
+    }
+
+    /// Δ of a difference of logarithms, held to what a document can carry: JSON has no infinity.
+    pub(super) fn change(self, difference: f64) -> f64 {
+        self.turned(self.turned(difference).exp_m1()).clamp(-LARGEST, LARGEST)
+    }
+
+    /// The inverse. A throughput cannot fall by 100 % or more: infinite.
+    pub(super) fn log_of(self, change: f64) -> f64 {
+        let relative = self.turned(change);
+        if relative <= -1.0 { f64::INFINITY } else { self.turned(relative.ln_1p()) }
+    }
+
+    const fn turned(self, log: f64) -> f64 {
+        match self.0 {
+            Better::Lower => log,
+            Better::Higher => -log,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_those_of_the_figure_in_its_bad_direction() {
+        for (better, before, after, change) in [
+            (Better::Lower, 100.0, 125.0, 0.25),
+            (Better::Higher, 100.0, 80.0, 0.2),
+            (Better::Higher, 80.0, 100.0, -0.25),
+        ] {
+            let scale = Scale(better);
+            let [before, after] = [before, after].map(|value| scale.logs(&[value])[0]);
+            assert!((scale.change(after - before) - change).abs() < 1e-12, "{better:?}");
+            assert!((scale.log_of(change) - (after - before)).abs() < 1e-12, "{better:?}");
+        }
+        assert!(Scale(Better::Higher).log_of(1.0).is_infinite());
+        assert!(Scale(Better::Lower).change(f64::INFINITY) <= LARGEST);
+    }
+}

@@ -1,0 +1,90 @@
+//! One sentence for each verdict, such as `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %), above
+//! the threshold of 10 %`. What is undecided says that a repeat decides.
+
+use rsb_model::{Better, ReasonCode};
+
+use super::{Found, Judged, LEVEL, Question};
+
+/// What a sentence needs beside the finding.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context {
+    /// How many questions are asked together.
+    pub(super) questions: usize,
+    /// Error rate of the intervals.
+    pub(super) alpha: f64,
+}
+
+const REPEAT: &str = "repeat the run at this commit, and judge again";
+
+/// The sentence for what was found of a metric in `unit`.
+pub(super) fn sentence(unit: &str, question: &Question, found: &Found, context: Context) -> String {
+    let Some(interval) = found.interval else { return too_few(question) };
+    let threshold = percent(question.threshold);
+    let told = told(unit, question, found, (interval, context));
+    match found.reason {
+        ReasonCode::AboveThreshold => format!("{told}, above the threshold of {threshold} %"),
+        ReasonCode::BetterThanThreshold => format!("{told}, beyond the threshold of {threshold} %"),
+        ReasonCode::BelowThreshold => format!("{told}, a clear change below the threshold of {threshold} %"),
+        ReasonCode::TooNoisy => format!("{told}, {}", doubt(question, found, interval, context)),
+        _ => format!("{told}, within the noise"),
+    }
+}
+
+fn too_few(question: &Question) -> String {
+    let known = question.before.len();
+    if known < LEVEL {
+        let runs = if known == 1 { "run" } else { "runs" };
+        return format!(
+            "only {known} earlier {runs} of this machine and suite have it, and a verdict needs {LEVEL}: \
+             store more runs, or compare with a saved baseline"
+        );
+    }
+    "its level was accepted, and no earlier run has that level yet: run it again".to_owned()
+}
+
+fn doubt(question: &Question, found: &Found, [low, _]: [f64; 2], context: Context) -> String {
+    let threshold = percent(question.threshold);
+    if found.change < question.threshold {
+        format!("which does not exclude a change above the threshold of {threshold} %: {REPEAT}")
+    } else if low > question.threshold / 2.0 {
+        format!("clear by itself but not among {} comparisons, one of which may look so: {REPEAT}", context.questions)
+    } else {
+        format!("which earlier runs and their noise reach too: {REPEAT}")
+    }
+}
+
+/// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
+fn told(unit: &str, question: &Question, found: &Found, ([low, high], context): ([f64; 2], Context)) -> String {
+    let (worse, improved) = words(unit, question.better);
+    let (size, word, from, to) =
+        if found.change < 0.0 { (-found.change, improved, -high, -low) } else { (found.change, worse, low, high) };
+    let who = match found.judged {
+        Judged::Runs(0 | 1) => String::new(),
+        Judged::Runs(runs) => format!("{runs} runs together "),
+        Judged::Repeats(1) => "the repeat ".to_owned(),
+        Judged::Repeats(repeats) => format!("{repeats} repeats together "),
+    };
+    format!(
+        "{who}{} % {word} than the {LEVEL} runs before ({} % interval {} to {} %)",
+        percent(size),
+        percent(1.0 - context.alpha),
+        percent(from),
+        percent(to),
+    )
+}
+
+/// The words for worse and better.
+fn words(unit: &str, better: Better) -> (&'static str, &'static str) {
+    match better {
+        Better::Lower if matches!(unit, "ns" | "us" | "µs" | "ms" | "s") => ("slower", "faster"),
+        Better::Lower => ("higher", "lower"),
+        Better::Higher => ("lower", "higher"),
+    }
+}
+
+/// A fraction in percent as a person would say it: one decimal, none where it is whole or large.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
+    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
+}

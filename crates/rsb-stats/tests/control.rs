@@ -1,0 +1,75 @@
+//! The control set: a machine that moved is not taken for code that changed, nor the other way round.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{now, run, steady};
+use rsb_model::record::{Comparison, ComparisonResult};
+use rsb_model::{ReasonCode, Verdict};
+use rsb_stats::policy::{Control, WhenMoved};
+use rsb_stats::{Policy, exit_code, gate, gate_paired};
+
+const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
+
+/// A control case and another, each so many times slower than in the baseline.
+fn judged(control: f64, case: f64, when_moved: WhenMoved) -> ComparisonResult {
+    let side = |name: &str, control: f64, case: f64| {
+        let times = |factor: f64| BASE.map(|time| time * factor);
+        run(name, vec![steady("control", &times(control)), steady("gemm", &times(case))])
+    };
+    let mut policy = Policy::default();
+    policy.set_control("control", Control { when_moved, ..Control::default() }).unwrap();
+    gate(&[side("before", 1.0, 1.0)], &[side("after", control, case)], &policy, &[], now())
+}
+
+fn of<'a>(result: &'a ComparisonResult, name: &str) -> &'a Comparison {
+    result.comparisons.iter().find(|comparison| comparison.id.as_str().contains(name)).unwrap()
+}
+
+#[test]
+fn what_a_moved_machine_explains_or_hides_has_no_verdict() {
+    use Verdict::{Improved, Inconclusive, Regressed, Unchanged};
+    for (control, case, verdict, exit) in [
+        (1.0, 1.0, Unchanged, 0),
+        (1.0, 1.2, Regressed, 3),
+        (1.02, 1.2, Regressed, 3),
+        (1.15, 1.2, Inconclusive, 4),
+        (1.15, 1.0, Unchanged, 4),
+        (0.85, 1.0, Inconclusive, 4),
+        (0.85, 0.8, Inconclusive, 4),
+        (0.85, 1.2, Regressed, 3),
+        (1.0, 0.8, Improved, 0),
+        // A control case that moves is the machine, however far it moves.
+        (2.0, 1.0, Unchanged, 4),
+    ] {
+        let result = judged(control, case, WhenMoved::Refuse);
+        assert_eq!(of(&result, "gemm").verdict, verdict, "{control} {case}: {result:#?}");
+        assert_eq!(exit_code(&result), exit, "{control} {case}");
+    }
+    let result = judged(1.15, 1.2, WhenMoved::Refuse);
+    let refused = of(&result, "gemm");
+    assert_eq!(refused.reason_code, ReasonCode::MachineMoved);
+    assert!(refused.reason.contains("the machine changed") && refused.reason.contains("control/cpu:0 +15 %"));
+    assert_eq!(of(&result, "control").reason_code, ReasonCode::MachineMoved);
+}
+
+#[test]
+fn the_move_is_taken_out_where_the_policy_says_so() {
+    for (control, case, verdict) in
+        [(1.15, 1.15, Verdict::Unchanged), (1.15, 1.4, Verdict::Regressed), (0.85, 1.0, Verdict::Regressed)]
+    {
+        let result = judged(control, case, WhenMoved::Correct);
+        let found = of(&result, "gemm");
+        assert_eq!(found.verdict, verdict, "{control} {case}: {found:#?}");
+        assert!(found.reason.contains("of the control set taken out"), "{}", found.reason);
+    }
+    assert_eq!(of(&judged(1.15, 1.15, WhenMoved::Ignore), "gemm").verdict, Verdict::Regressed);
+}
+
+#[test]
+fn pairs_share_their_machine_and_need_no_control_set() {
+    let side = |name: &str, factor: f64| run(name, vec![steady("control", &BASE.map(|time| time * factor))]);
+    let result = gate_paired(&side("before", 1.0), &side("after", 1.2), &Policy::default(), now());
+    assert_eq!(of(&result, "control").verdict, Verdict::Regressed);
+}

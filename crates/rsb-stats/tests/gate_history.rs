@@ -1,0 +1,150 @@
+//! The gate against stored runs: the history's verdict on speed, the gate's on everything else.
+
+#![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
+
+mod common;
+
+use common::{bare, now, run, steady, valued};
+use rsb_model::record::{Comparison, ComparisonResult};
+use rsb_model::{BenchmarkResult, Fields, Outcome, ReasonCode, Run, Timestamp, Verdict};
+use rsb_stats::{AcceptedLevel, Policy, Stored, exit_code, gate_history};
+
+/// The moment of the `at`-th stored run.
+fn moment(at: u32) -> Timestamp {
+    Timestamp::from_second(now().as_second() + 60 * i64::from(at)).unwrap()
+}
+
+/// A figure near `time` that wobbles by 1 %.
+fn wobbling(time: f64, at: u32) -> f64 {
+    time * (1.0 + 0.01 * (f64::from(at * 7 % 13) / 6.0 - 1.0))
+}
+
+/// `runs` runs of two cases, three processes each.
+fn stored(runs: u32) -> Vec<Run> {
+    (0..runs)
+        .map(|at| at_moment(at, vec![case("gemm", wobbling(1e6, at)), case("copy", wobbling(3e6, at + 5))]))
+        .collect()
+}
+
+fn at_moment(at: u32, benchmarks: Vec<BenchmarkResult>) -> Run {
+    Run { started: moment(at), ..run(&format!("run-{at:03}"), benchmarks) }
+}
+
+fn case(name: &str, time_ns: f64) -> BenchmarkResult {
+    steady(name, &[time_ns, time_ns * 1.01, time_ns * 0.99])
+}
+
+fn judged(runs: &[Run], accepted: &[AcceptedLevel], current: &[Run]) -> ComparisonResult {
+    gate_history(&Stored { runs, accepted }, current, &Policy::default(), &[], moment(1000))
+}
+
+/// The newest run, with `gemm` at this many times its level.
+fn newest(factor: f64) -> Run {
+    at_moment(500, vec![case("gemm", 1e6 * factor), case("copy", 3e6)])
+}
+
+fn of<'a>(result: &'a ComparisonResult, name: &str) -> &'a Comparison {
+    result.comparisons.iter().find(|comparison| comparison.id.as_str().contains(name)).unwrap()
+}
+
+#[test]
+fn speed_is_judged_from_the_history_and_only_the_slow_case_is_named() {
+    for (factor, verdict, exit) in
+        [(1.0, Verdict::Unchanged, 0), (1.25, Verdict::Regressed, 3), (0.8, Verdict::Improved, 0)]
+    {
+        let result = judged(&stored(50), &[], &[newest(factor)]);
+        assert_eq!((of(&result, "gemm").verdict, of(&result, "copy").verdict), (verdict, Verdict::Unchanged));
+        assert_eq!(exit_code(&result), exit, "{factor}");
+    }
+    let result = judged(&stored(50), &[], &[newest(1.25)]);
+    let slow = of(&result, "gemm");
+    assert!(slow.reason.contains("slower than the 15 runs before (95 % interval "), "{}", slow.reason);
+    assert!(slow.reason.ends_with("above the threshold of 10 %"), "{}", slow.reason);
+    assert_eq!((slow.metric.as_str(), slow.unit.as_str()), ("time_ms", "ms"));
+    assert!((slow.current_value.unwrap() - 1.25).abs() < 0.02 && (slow.baseline_value.unwrap() - 1.0).abs() < 0.02);
+    let [low, high] = slow.confidence_interval.unwrap();
+    assert!(low < slow.difference_percent.unwrap() && slow.difference_percent.unwrap() < high);
+    assert_eq!(result.baseline_run_id, "run-000..run-049");
+    assert!(result.comparison_id.starts_with("run-500-vs-run-000..run-049-"), "{}", result.comparison_id);
+    assert_eq!((result.summary.total_degraded, result.summary.total_unchanged), (1, 1));
+}
+
+#[test]
+fn what_looks_slow_and_is_not_clear_asks_to_be_repeated() {
+    let mut runs = stored(50);
+    runs[44].benchmarks[0] = case("gemm", 1.4e6);
+    let first = judged(&runs, &[], &[newest(1.25)]);
+    let slow = of(&first, "gemm");
+    assert_eq!((slow.verdict, slow.reason_code), (Verdict::Inconclusive, ReasonCode::TooNoisy));
+    assert!(slow.reason.contains("repeat the run at this commit"), "{}", slow.reason);
+    assert_eq!(exit_code(&first), 4);
+    let repeat = |name: &str| Run { run_id: rsb_model::RunId(name.into()), ..newest(1.26) };
+    let second = judged(&runs, &[], &[newest(1.25), repeat("second"), repeat("third")]);
+    assert_eq!((of(&second, "gemm").verdict, of(&second, "copy").verdict), (Verdict::Regressed, Verdict::Unchanged));
+    assert!(of(&second, "gemm").reason.starts_with("2 repeats together 2"), "{}", of(&second, "gemm").reason);
+}
+
+#[test]
+fn too_few_runs_are_no_verdict_and_the_sentence_counts_them() {
+    for (runs, words) in [(14, "only 14 earlier runs"), (1, "only 1 earlier run of")] {
+        let result = judged(&stored(runs), &[], &[newest(2.0)]);
+        assert_eq!(exit_code(&result), 4);
+        assert!(of(&result, "gemm").reason.contains(words), "{}", of(&result, "gemm").reason);
+    }
+    assert_eq!(exit_code(&judged(&[], &[], &[newest(1.0)])), 4, "nothing to compare is no verdict");
+}
+
+#[test]
+fn what_vanished_or_failed_is_said_as_against_a_baseline() {
+    let vanished = at_moment(500, vec![case("copy", 3e6)]);
+    let result = judged(&stored(50), &[], &[vanished]);
+    assert_eq!((of(&result, "gemm").reason_code, exit_code(&result)), (ReasonCode::Missing, 4));
+    let failed = at_moment(500, vec![bare("gemm", Outcome::Failed), case("copy", 3e6)]);
+    let mut runs = stored(50);
+    assert_eq!(of(&judged(&runs, &[], std::slice::from_ref(&failed)), "gemm").reason_code, ReasonCode::CaseFailed);
+    // That it failed in the run before does not make it forgotten.
+    runs.push(at_moment(50, failed.benchmarks.clone()));
+    assert_eq!(exit_code(&judged(&runs, &[], &[failed])), 4);
+    let with_new = at_moment(500, vec![case("gemm", 1e6), case("copy", 3e6), case("new", 1e6)]);
+    let result = judged(&stored(50), &[], &[with_new]);
+    assert_eq!((result.new.len(), exit_code(&result)), (1, 0));
+}
+
+#[test]
+fn an_accepted_level_is_not_judged_by_what_was_before() {
+    let mut runs = stored(50);
+    for (run, at) in runs.iter_mut().zip(0..).skip(47) {
+        run.benchmarks[0] = case("gemm", wobbling(1.3e6, at));
+    }
+    let accepted = |id: &str, metric: Option<&str>| {
+        [AcceptedLevel { id: id.to_owned(), metric: metric.map(str::to_owned), since: moment(47) }]
+    };
+    let gemm = common::id("gemm");
+    let verdict =
+        |accepted: &[AcceptedLevel], factor: f64| of(&judged(&runs, accepted, &[newest(factor)]), "gemm").verdict;
+    assert_eq!(verdict(&[], 1.3), Verdict::Inconclusive);
+    for metric in [None, Some("time_ms")] {
+        assert_eq!(verdict(&accepted(gemm.as_str(), metric), 1.3), Verdict::Unchanged);
+        assert_eq!(verdict(&accepted(gemm.as_str(), metric), 1.7), Verdict::Regressed);
+    }
+    assert_eq!(verdict(&accepted(gemm.as_str(), Some("memory_used_mb")), 1.3), Verdict::Inconclusive);
+    assert_eq!(verdict(&accepted("another", None), 1.3), Verdict::Inconclusive);
+}
+
+#[test]
+fn rates_without_samples_have_a_history_too_and_memory_is_compared_by_value() {
+    let with = |at: u32, rate: f64, memory: f64| {
+        let mut fields = Fields::new();
+        fields.set("tokens_per_second", rate);
+        fields.set("memory_used_mb", memory);
+        at_moment(at, vec![valued("llm", fields)])
+    };
+    let runs: Vec<Run> = (0..50).map(|at| with(at, wobbling(500.0, at), 100.0)).collect();
+    let rows = |rate: f64, memory: f64| {
+        let result = judged(&runs, &[], &[with(500, rate, memory)]);
+        result.comparisons.iter().map(|row| (row.metric.clone(), row.verdict)).collect::<Vec<_>>()
+    };
+    let expected = |rate, memory| vec![("tokens_per_second".to_owned(), rate), ("memory_used_mb".to_owned(), memory)];
+    assert_eq!(rows(500.0, 100.0), expected(Verdict::Unchanged, Verdict::Unchanged));
+    assert_eq!(rows(400.0, 200.0), expected(Verdict::Regressed, Verdict::Regressed));
+}

@@ -1,0 +1,120 @@
+//! Regressions that a person has accepted: what a baseline keeps of them, and how their samples become its own.
+
+use rsb_model::{CaseId, Fingerprint, Run, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::Baseline;
+use crate::compact::compact_run;
+use crate::error::StoreError;
+
+/// A regression that a person has accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The case.
+    pub id: String,
+    /// The metric that got worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Why it is accepted.
+    #[serde(alias = "why")]
+    pub because: String,
+    /// When.
+    #[serde(alias = "since")]
+    pub when: Timestamp,
+    /// Who accepted it, as git knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The run whose samples the baseline holds since then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The commit that run measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The figure before, in the metric's unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_value: Option<f64>,
+    /// The figure since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_value: Option<f64>,
+    /// The new figure less the old one, over the old one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_percent: Option<f64>,
+}
+
+impl Baseline {
+    /// Takes the case `id` from `run` in place of what it held of it. Every replicate of the run counts, made compact
+    /// as all others are; no older one stays.
+    ///
+    /// # Errors
+    /// When the run is of another machine, or has no such case.
+    pub fn replace(&mut self, id: &CaseId, run: &Run) -> Result<(), StoreError> {
+        let problem = |problem: String| StoreError::NotABaseline { problem };
+        let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment), &[]);
+        if let Some(found) = differences.first() {
+            let (old, new) = (&found.baseline, &found.current);
+            return Err(problem(format!("{} is {old} in the baseline and {new} in {}", found.field, run.run_id)));
+        }
+        let only = |run: &Run| run.benchmarks.iter().filter(|result| result.benchmark_id == *id).cloned().collect();
+        let taken = compact_run(&Run { benchmarks: only(run), ..run.clone() }).benchmarks;
+        if taken.is_empty() {
+            return Err(problem(format!("{} has no case {id}", run.run_id)));
+        }
+        for own in &mut self.runs {
+            own.benchmarks.retain(|result| result.benchmark_id != *id);
+        }
+        if let Some(first) = self.runs.first_mut() {
+            first.benchmarks.extend(taken);
+            first.benchmarks.sort_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{case_id, machine, measured, moment, run};
+    use rsb_model::{RunId, Samples};
+
+    fn of(id: &str, times: [f64; 2]) -> Run {
+        let [a, b] = times;
+        Run { benchmarks: vec![measured("b", b), measured("a", a)], ..run(id, 0) }
+    }
+
+    #[test]
+    fn an_accepted_case_is_replaced_with_all_its_replicates_and_no_other_is_touched() {
+        let mut baseline = Baseline::new("quick", moment(0), &[of("x", [1.0, 2.0]), of("y", [1.1, 2.1])]).unwrap();
+        let before = baseline.clone();
+        let mut slower = of("z", [1.5, 2.5]);
+        let again = Samples { replicate: 1, ..slower.benchmarks[1].samples[0].clone() };
+        slower.benchmarks[1].samples.push(again);
+        baseline.replace(&case_id("a"), &slower).unwrap();
+        let ids = |run: &Run| run.benchmarks.iter().map(|each| each.benchmark_id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&baseline.runs[0]), [case_id("a"), case_id("b")]);
+        assert_eq!(ids(&baseline.runs[1]), [case_id("b")]);
+        let taken = &baseline.runs[0].benchmarks[0];
+        let replicates: Vec<(u32, usize)> = taken.samples.iter().map(|each| (each.replicate, each.len())).collect();
+        assert_eq!(replicates, [(0, crate::compact::SAMPLES_KEPT), (1, crate::compact::SAMPLES_KEPT)]);
+        assert!(taken.samples[0].per_iteration().unwrap().iter().all(|&time| time >= 1.5e6));
+        assert_eq!(baseline.runs[0].benchmarks[1], before.runs[0].benchmarks[1]);
+        assert_eq!(baseline.runs[0].run_id, RunId("x".to_owned()), "the run itself is still the old one");
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let mut baseline = Baseline::new("quick", moment(0), &[of("x", [1.0, 2.0])]).unwrap();
+        let before = baseline.clone();
+        let elsewhere = Run { environment: machine(64), ..of("z", [1.5, 2.5]) };
+        let error = baseline.replace(&case_id("a"), &elsewhere).unwrap_err().to_string();
+        assert!(error.contains("usable_cores is 2 in the baseline and 64 in z"), "{error}");
+        assert!(baseline.replace(&case_id("c"), &of("z", [1.5, 2.5])).unwrap_err().to_string().contains("no case"));
+        assert_eq!(baseline, before);
+    }
+
+    #[test]
+    fn the_form_of_before_is_still_read() {
+        let old = serde_json::json!({ "id": "a", "why": "a known cost", "since": moment(1) });
+        let read: Accepted = serde_json::from_value(old).unwrap();
+        assert_eq!((read.because.as_str(), read.when, read.by), ("a known cost", moment(1), None));
+    }
+}

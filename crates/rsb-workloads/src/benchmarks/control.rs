@@ -1,0 +1,55 @@
+//! The control set: plain copies that tell whether the machine is as fast as it was. They are not what anybody wants to
+//! know about; a gate looks at them before it blames the code.
+
+use rsb_device::operation::{Stores, Stream, StreamPattern};
+use rsb_device::{Device, DeviceInfo, Operation};
+use rsb_model::{Dtype, Params, Reason};
+
+use super::{bandwidth, beyond_caches, bytes, grid, last_level_cache, sizes};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::timed::{PreparedCase, Timed};
+
+/// Copies out of the nearest cache, the last one, and memory.
+pub(super) struct Control;
+
+const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes in each array", AxisKind::Bytes)];
+
+/// Fits into every first cache.
+const NEAREST: u64 = 8 << 10;
+
+impl Benchmark for Control {
+    fn name(&self) -> &'static str {
+        "control"
+    }
+
+    fn about(&self) -> &'static str {
+        "The control set: copies by which a gate tells a changed machine from changed code"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, _: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let last = (last_level_cache(device) / 8).next_power_of_two();
+        vec![grid([sizes("size", &[NEAREST, last, beyond_caches(device)])])]
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let elements = (bytes(params, "size")? / Dtype::F32.bytes(1)).max(1);
+        Ok(Operation::Stream(Stream {
+            pattern: StreamPattern::Copy,
+            dtype: Dtype::F32,
+            elements,
+            stores: Stores::Temporal,
+        }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let timed = Timed::from_params(device, operation, params)?;
+        let size = bytes(params, "size").map_err(Failure::Skipped)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| bandwidth::fields(timed, time_ns, "temporal", size)))
+    }
+}

@@ -1,0 +1,39 @@
+//! What Criterion 0.8 concludes of two sets of samples: a t-test and an interval of the change of the mean, both by
+//! resampling, at its defaults (5 %, noise threshold 1 %), with fewer resamples.
+
+use rsb_model::Samples;
+use rsb_stats::estimate::{mean, quantile, variance};
+use rsb_stats::rng::Rng;
+
+/// Resamples; Criterion takes 100,000.
+const RESAMPLES: usize = 1_000;
+const SIGNIFICANCE: f64 = 0.05;
+const NOISE: f64 = 0.01;
+
+/// Whether Criterion would print “Performance has regressed”.
+pub(super) fn is_regressed(before: &Samples, after: &Samples, factor: f64, rng: &mut Rng) -> bool {
+    let (Ok(before), Ok(after)) = (before.per_iteration(), after.per_iteration()) else { return false };
+    let after: Vec<f64> = after.iter().map(|time| time * factor).collect();
+    let Some(observed) = t(&before, &after) else { return false };
+    let pooled: Vec<f64> = before.iter().chain(&after).copied().collect();
+    let drawn = |from: &[f64], count: usize, rng: &mut Rng| -> Vec<f64> {
+        (0..count).map(|_| from[rng.below(from.len())]).collect()
+    };
+    let mut as_extreme = 0;
+    let mut changes = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        let (one, other) = (drawn(&pooled, before.len(), rng), drawn(&pooled, after.len(), rng));
+        as_extreme += usize::from(t(&one, &other).is_some_and(|t| t.abs() >= observed.abs()));
+        let (one, other) = (drawn(&before, before.len(), rng), drawn(&after, after.len(), rng));
+        if let (Some(one), Some(other)) = (mean(&one), mean(&other)) {
+            changes.push(other / one - 1.0);
+        }
+    }
+    let low = quantile(&changes, 0.025).unwrap_or(0.0);
+    (as_extreme as f64) < SIGNIFICANCE * RESAMPLES as f64 && low > NOISE
+}
+
+fn t(before: &[f64], after: &[f64]) -> Option<f64> {
+    let error = (variance(before)? / before.len() as f64 + variance(after)? / after.len() as f64).sqrt();
+    Some((mean(after)? - mean(before)?) / error.max(f64::MIN_POSITIVE))
+}

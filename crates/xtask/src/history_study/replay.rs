@@ -1,0 +1,183 @@
+//! Judging every run of a series from what came before it.
+
+use rsb_model::{Better, Verdict};
+use rsb_stats::estimate::{mean, median, std_dev};
+use rsb_stats::history::{Found, LEVEL, Question, RUNS, Rule, judge};
+
+use super::series::Series;
+
+/// The gate's threshold and error rate where the policy sets no other.
+const THRESHOLD: f64 = 0.1;
+const ALPHA: f64 = 0.05;
+
+/// A way to call a run Regressed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    /// The gate's, with so many runs after the judged one as repeats of it.
+    History { rule: Rule, repeats: usize },
+    /// Worse than the run before by more than this factor.
+    Previous(f64),
+    /// Worse than the median of the five runs before by more than this factor.
+    MedianOfFive(f64),
+    /// Further on the bad side of the mean of the runs before than so many of their standard deviations.
+    Sigmas(f64),
+}
+
+impl Way {
+    fn verdict(self, better: Better, before: &[f64], now: &[f64]) -> Verdict {
+        let first = now.first().copied().unwrap_or(f64::NAN);
+        let worse_by = |level: Option<f64>| match (better, level) {
+            (_, None) => 0.0,
+            (Better::Lower, Some(level)) => first / level,
+            (Better::Higher, Some(level)) => level / first,
+        };
+        let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
+        let is_regressed = match self {
+            Self::History { rule, .. } => return found(better, (before, now), rule).verdict,
+            Self::Previous(factor) => worse_by(before.last().copied()) > factor,
+            Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
+            Self::Sigmas(count) => mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
+                Better::Lower => first > level + count * sigma,
+                Better::Higher => first < level - count * sigma,
+            }),
+        };
+        if is_regressed { Verdict::Regressed } else { Verdict::Unchanged }
+    }
+
+    const fn repeats(self) -> usize {
+        match self {
+            Self::History { repeats, .. } => repeats,
+            _ => 0,
+        }
+    }
+}
+
+fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Found {
+    let question =
+        Question { before: before.to_vec(), accepted_from: None, now: now.to_vec(), better, threshold: THRESHOLD };
+    judge(&[question], &rule, ALPHA)[0]
+}
+
+/// What came of the checks of one series, or of several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) checks: usize,
+    /// For each factor, how many were Regressed.
+    regressed: Vec<usize>,
+    /// As they were.
+    undecided: usize,
+    improved: usize,
+}
+
+impl Tally {
+    /// Share Regressed with the `factor`-th factor.
+    pub(super) fn regressed(&self, factor: usize) -> f64 {
+        self.share(self.regressed.get(factor).copied().unwrap_or_default())
+    }
+
+    /// Share without a verdict, as they were.
+    pub(super) fn undecided(&self) -> f64 {
+        self.share(self.undecided)
+    }
+
+    /// Share Improved, as they were.
+    pub(super) fn improved(&self) -> f64 {
+        self.share(self.improved)
+    }
+
+    fn share(&self, count: usize) -> f64 {
+        count as f64 / self.checks as f64
+    }
+}
+
+impl std::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |mut all, one| {
+            all.checks += one.checks;
+            all.undecided += one.undecided;
+            all.improved += one.improved;
+            all.regressed.resize(all.regressed.len().max(one.regressed.len()), 0);
+            all.regressed.iter_mut().zip(&one.regressed).for_each(|(all, one)| *all += one);
+            all
+        })
+    }
+}
+
+/// Every check of `series`: the runs before, and the run judged with so many `repeats` after it.
+fn checks(series: &Series, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
+    let ends = LEVEL + repeats + 1..=series.values.len();
+    ends.filter_map(move |end| {
+        let at = end - repeats - 1;
+        Some((series.values.get(at.saturating_sub(RUNS)..at)?, series.values.get(at..end)?))
+    })
+}
+
+/// Judges every run that has enough before it, slowed by each of `factors`. The first of them must be 1.
+pub(super) fn replay(series: &Series, way: Way, factors: &[f64]) -> Tally {
+    let mut tally = Tally { regressed: vec![0; factors.len()], ..Tally::default() };
+    for (before, now) in checks(series, way.repeats()) {
+        tally.checks += 1;
+        for (at, factor) in factors.iter().enumerate() {
+            let slowed: Vec<f64> = now.iter().map(|value| slower(*value, *factor, series.better)).collect();
+            let verdict = way.verdict(series.better, before, &slowed);
+            tally.regressed[at] += usize::from(verdict == Verdict::Regressed);
+            tally.undecided += usize::from(at == 0 && verdict == Verdict::Inconclusive);
+            tally.improved += usize::from(at == 0 && verdict == Verdict::Improved);
+        }
+    }
+    tally
+}
+
+/// Share of runs as they were whose interval holds no change.
+pub(super) fn coverage(series: &[&Series], rule: Rule) -> f64 {
+    let (mut held, mut all) = (0_usize, 0_usize);
+    for one in series {
+        for (before, now) in checks(one, 0) {
+            let interval = found(one.better, (before, now), rule).interval;
+            held += usize::from(interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
+            all += 1;
+        }
+    }
+    held as f64 / all as f64
+}
+
+fn slower(value: f64, factor: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower => value * factor,
+        Better::Higher => value / factor,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_has_its_limit_on_the_bad_side() {
+        let before = [90.0, 110.0, 100.0, 95.0, 105.0, 100.0];
+        for (way, fine, regressed) in [
+            (Way::Previous(1.1), 109.0, 111.0),
+            (Way::MedianOfFive(1.2), 119.0, 121.0),
+            (Way::Sigmas(3.0), 120.0, 123.0),
+        ] {
+            for (better, turned) in [(Better::Lower, false), (Better::Higher, true)] {
+                let turn = |value: f64| if turned { 10_000.0 / value } else { value };
+                let before = before.map(turn);
+                let verdict = |now: f64| way.verdict(better, &before, &[turn(now)]);
+                assert_eq!(verdict(fine), Verdict::Unchanged, "{way:?} {better:?}");
+                // Three standard deviations of the reciprocals lie a little further out.
+                assert_eq!(verdict(regressed * 1.03), Verdict::Regressed, "{way:?} {better:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn checks_begin_with_a_full_level_and_end_with_the_last_repeat() {
+        let series = Series { id: "a".into(), better: Better::Lower, values: (0..70).map(f64::from).collect() };
+        let all: Vec<_> = checks(&series, 2).collect();
+        assert_eq!(all.len(), 70 - LEVEL - 2);
+        assert_eq!((all[0].0.len(), all[0].1), (LEVEL, &[15.0, 16.0, 17.0][..]));
+        let last = all.last().unwrap();
+        assert_eq!((last.0.len(), last.0[0], last.1), (RUNS, 17.0, &[67.0, 68.0, 69.0][..]));
+    }
+}

@@ -1,0 +1,138 @@
+//! `gate --against-history [N]`: judges the latest run, with its repeats, against the stored runs before it.
+
+use rsb_model::{Fingerprint, Run, RunId, Timestamp};
+use rsb_report::Style;
+use rsb_report::number::format_count;
+use rsb_stats::history::LEVEL;
+use rsb_stats::{AcceptedLevel, Stored};
+use rsb_store::{Baseline, Baselines, RunSummary, read_run};
+
+use super::judge::{self, Judge};
+use crate::cli::GateArgs;
+use crate::exit::{Ended, Exit, Trouble};
+
+/// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
+/// of which each is a question of its own, and joins what somebody repeats on the same day.
+const REPEATED_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(12);
+
+/// More repeats than this say nothing new.
+const MOST_REPEATS: usize = 6;
+
+/// Judges the latest run, or those named, against the last `runs` stored ones.
+///
+/// # Errors
+/// When a run, the policy or the baseline cannot be read.
+pub(super) fn run(args: &GateArgs, runs: usize, style: Style) -> Ended {
+    let judge = Judge::load(&args.judge)?;
+    let known = judge.store.runs()?;
+    let mut current = if args.current.is_empty() { looks(&judge, &known)? } else { judge.sides(&args.current)? };
+    current.sort_by_key(|run| run.started);
+    let Some(first) = current.first() else {
+        return without_history(&judge, &[], "there is no run to judge yet; measure one with `rusty-stack-bench run`");
+    };
+    let before = before(&known, &current, first, (runs, &args.judge.across));
+    if before.is_empty() {
+        let why = format!(
+            "no earlier run of this machine and the suite {} is stored in {}; each `rusty-stack-bench run` adds one, and a verdict needs {LEVEL}",
+            first.suite,
+            judge.store.results_dir().display()
+        );
+        return without_history(&judge, &current, &why);
+    }
+    let accepted = accepted(&judge, first, &known)?;
+    let stored = Stored { runs: &before, accepted: &accepted };
+    let result = rsb_stats::gate_history(&stored, &current, judge.policy(), &args.judge.across, Timestamp::now());
+    judge.show(&result, style)?;
+    Ok(judge::exit_of(&result))
+}
+
+/// Nothing to judge by: no verdict, and a document that says so.
+fn without_history(judge: &Judge<'_>, current: &[Run], why: &str) -> Ended {
+    judge.say(&judge.judge(&[], current), &format!("NO VERDICT: {why}"))?;
+    Ok(Exit::NoVerdict)
+}
+
+/// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
+fn looks(judge: &Judge<'_>, known: &[RunSummary]) -> Result<Vec<Run>, Trouble> {
+    let Some(latest) = judge.store.latest(None).map_err(Trouble::usage)? else { return Ok(Vec::new()) };
+    let slug = Fingerprint::of(&latest.environment).slug();
+    let others = known.iter().filter(|other| other.run_id != latest.run_id && is_alike(other, &slug, &latest.suite));
+    let recent = others
+        .filter(|other| other.started <= latest.started)
+        .take_while(|other| latest.started.duration_since(other.started) <= REPEATED_WITHIN);
+    let mut looks = Vec::new();
+    for other in recent.take(MOST_REPEATS) {
+        let other = read_run(&other.path).map_err(Trouble::usage)?;
+        if !is_same_code(&other, &latest) {
+            break;
+        }
+        looks.push(other);
+    }
+    looks.push(latest);
+    Ok(looks)
+}
+
+fn is_alike(run: &RunSummary, slug: &str, suite: &str) -> bool {
+    run.slug == slug && run.suite == suite
+}
+
+/// Whether two runs measured the same code: one commit, and no sign of another program. A tree with changes of its
+/// own is like another only where the hash of the program says so.
+fn is_same_code(one: &Run, other: &Run) -> bool {
+    let (Some(git), Some(other_git)) = (&one.environment.git, &other.environment.git) else { return false };
+    let is_clean = !git.dirty && !other_git.dirty;
+    let same_program = match (&one.program, &other.program) {
+        (Some(one), Some(other)) => one == other,
+        _ => is_clean,
+    };
+    git.commit == other_git.commit && same_program
+}
+
+/// Those of the last `runs` runs of this machine and suite that began before `first` and may be compared with it,
+/// oldest first.
+fn before(known: &[RunSummary], current: &[Run], first: &Run, (runs, across): (usize, &[String])) -> Vec<Run> {
+    let here = Fingerprint::of(&first.environment);
+    let slug = here.slug();
+    let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
+    let earlier = known
+        .iter()
+        .filter(|run| run.started <= first.started && !is_judged(&run.run_id) && is_alike(run, &slug, &first.suite));
+    let mut found = Vec::new();
+    let mut unlike = 0;
+    for summary in earlier.take(runs) {
+        let run = match read_run(&summary.path) {
+            Ok(run) => run,
+            Err(error) => {
+                eprintln!("note: the earlier run {} does not count: {error}", summary.run_id);
+                continue;
+            }
+        };
+        if Fingerprint::of(&run.environment).differences(&here, across).is_empty() {
+            found.push(run);
+        } else {
+            unlike += 1;
+        }
+    }
+    if unlike > 0 {
+        let count = format_count(unlike, "earlier run", "earlier runs");
+        eprintln!("note: {count} with other versions of the software left out; --across names those that may differ");
+    }
+    found.reverse();
+    found
+}
+
+/// The levels that the baseline of this machine and suite, where there is one, says were accepted.
+fn accepted(judge: &Judge<'_>, run: &Run, known: &[RunSummary]) -> Result<Vec<AcceptedLevel>, Trouble> {
+    let path = Baselines::new(&judge.folders.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let baseline = Baseline::read(&path).map_err(Trouble::usage)?;
+    let began = |id: &str| known.iter().find(|run| run.run_id.0 == id).map(|run| run.started);
+    let level = |accepted: rsb_store::Accepted| AcceptedLevel {
+        since: accepted.from.as_deref().and_then(began).unwrap_or(accepted.when),
+        id: accepted.id,
+        metric: accepted.metric,
+    };
+    Ok(baseline.accepted.into_iter().map(level).collect())
+}

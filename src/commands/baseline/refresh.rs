@@ -1,0 +1,256 @@
+//! `baseline refresh [NAME…]`: measures the cases of a baseline again, as thoroughly as before, and replaces it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
+use rsb_report::comparison::Detail;
+use rsb_report::number::format_count;
+use rsb_report::{GateFormat, Style};
+use rsb_stats::Policy;
+use rsb_store::{Baseline, Baselines, Store};
+
+use crate::cli::{MeasureArgs, RefreshArgs};
+use crate::commands::progress::Progress;
+use crate::commands::recorder::Recorder;
+use crate::commands::{alone, judge, run as measuring, settings};
+use crate::config::Config;
+use crate::exit::{Ended, Exit, Trouble};
+use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, interrupt};
+use crate::plan::{self, Plan};
+use crate::show;
+use crate::suites::Suite;
+
+/// What is said of a run that had no time for all of its replicates.
+const OUT_OF_TIME: &str = "the time limit of the whole run was over before every replicate was taken";
+
+/// The verb `baseline refresh`.
+///
+/// # Errors
+/// When there is no such baseline of this machine, or the results cannot be kept.
+pub(super) fn run(args: &RefreshArgs, style: Style) -> Ended {
+    let (config, folders) = settings::load(&args.places)?;
+    let policy = judge::policy(&config, &folders, None)?;
+    let environment = measuring::environment_here();
+    let wanted = wanted(&args.name, &Baselines::new(&folders.baselines), &Fingerprint::of(&environment))?;
+    let store = Store::open_for_writing(&folders.results).map_err(Trouble::usage)?;
+    interrupt::listen();
+    let mut worst = Exit::Pass;
+    for path in wanted {
+        let old = Baseline::read(&path).map_err(Trouble::usage)?;
+        let again = Again::of(&old, &environment, &config)?;
+        let Some(new) = again.measure(&store)? else { return Ok(Exit::Interrupted) };
+        show_change(&old, &new.run, &policy, style)?;
+        if let Some(objection) = again.objection(&new)
+            && (!args.force || new.run.counts().measured == 0)
+        {
+            eprintln!("{objection}\n{} stays as it was; the run {} is kept", path.display(), new.run.run_id);
+            worst = Exit::Failure;
+            continue;
+        }
+        replace(&path, old, &new.run)?;
+        again.note_new_cases(&config)?;
+    }
+    Ok(worst)
+}
+
+/// The files of the baselines named, or of every one of this machine.
+fn wanted(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, Trouble> {
+    let slug = here.slug();
+    if names.is_empty() {
+        let own: Vec<PathBuf> =
+            baselines.list().into_iter().filter(|info| info.slug == slug).map(|info| info.path).collect();
+        if own.is_empty() {
+            return Err(Trouble::usage(anyhow!(
+                "no baseline was saved for this machine ({slug}); save one with `rusty-stack-bench baseline save`"
+            )));
+        }
+        return Ok(own);
+    }
+    names.iter().map(|name| baselines.find(name, Some(here)).map_err(Trouble::usage)).collect()
+}
+
+/// What to measure again, and how.
+struct Again {
+    suite: String,
+    settings: Settings,
+    plan: Plan,
+    /// Cases of benchmarks that this program no longer has.
+    gone: Vec<CaseId>,
+    environment: Environment,
+}
+
+/// What was measured.
+struct Fresh {
+    run: Run,
+    ended: measure::Ended,
+}
+
+impl Again {
+    fn of(old: &Baseline, environment: &Environment, config: &Config) -> Result<Self, Trouble> {
+        let name = &old.name;
+        let here = Fingerprint::of(environment);
+        if old.fingerprint.slug() != here.slug() {
+            let differences = old.fingerprint.differences(&here, &[]);
+            let differs = differences.first().map_or_else(String::new, |found| {
+                format!(" ({} is {} there and {} here)", found.field, found.baseline, found.current)
+            });
+            return Err(Trouble::usage(anyhow!(
+                "the baseline {name} is of another machine{differs}; refresh it there"
+            )));
+        }
+        let Some(first) = old.runs.first() else {
+            return Err(Trouble::usage(anyhow!("the baseline {name} holds no run; save it anew")));
+        };
+        let Ok(profile) = <Profile as clap::ValueEnum>::from_str(&first.profile, true) else {
+            return Err(Trouble::usage(anyhow!(
+                "the baseline {name} was measured under `{}`, not by `run`; measure it so again, then `baseline save` it",
+                first.profile
+            )));
+        };
+        let (_, configured) = settings::resolve(&[], None, &MeasureArgs::default(), config)?;
+        let (plan, gone) = plan_again(&old.runs);
+        let settings =
+            Settings { replicates: replicates(&old.runs), limits: configured.limits, ..Settings::of(profile) };
+        Ok(Self { suite: first.suite.clone(), settings, plan, gone, environment: environment.clone() })
+    }
+
+    /// The new run, which is stored whatever becomes of the baseline; `None` when somebody asked to stop.
+    fn measure(&self, store: &Store) -> Result<Option<Fresh>, Trouble> {
+        let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+        let planned = self.plan.cases.len() + self.plan.skipped.len();
+        let profile = self.settings.profile.as_str();
+        let recorder = Recorder::begin(store, &self.suite, profile, self.environment.clone(), planned);
+        let mut kept = Kept { recorder: recorder.map_err(Trouble::usage)?, progress: None };
+        let claim = alone::claim();
+        if matches!(claim, alone::Claim::Shared) {
+            eprintln!("warning: {}", alone::NOTE);
+            kept.recorder.run.notes.push(alone::NOTE.to_owned());
+        }
+        let ended = measure::measure(&self.plan, &self.settings, &command, &self.environment, &mut kept)
+            .context("cannot make a scratch folder; set TMPDIR to one with room")?;
+        if let Some(progress) = &kept.progress {
+            progress.end();
+        }
+        let note = match ended {
+            measure::Ended::Complete => None,
+            measure::Ended::Interrupted => Some("interrupted: the cases before were measured, the rest were not"),
+            measure::Ended::OutOfTime => Some(OUT_OF_TIME),
+        };
+        kept.recorder.run.notes.extend(note.map(str::to_owned));
+        kept.recorder.finish()?;
+        Ok((ended != measure::Ended::Interrupted).then_some(Fresh { run: kept.recorder.run, ended }))
+    }
+
+    /// Why `new` should not replace the baseline without more ado.
+    fn objection(&self, new: &Fresh) -> Option<String> {
+        let of = |id: &CaseId| new.run.benchmarks.iter().find(|result| result.benchmark_id == *id);
+        let has_figures = |result: &BenchmarkResult| matches!(result.outcome, Outcome::Measured | Outcome::Simulated);
+        let asked = self.plan.cases.iter().map(|case| &case.id).chain(&self.gone);
+        let mut lines: Vec<String> = asked
+            .filter(|id| !of(id).is_some_and(has_figures))
+            .map(|id| match of(id).and_then(|result| result.reason.as_ref()) {
+                Some(reason) => format!("no figures of {id}: {reason}"),
+                None => format!("no figures of {id}: this program does not have it any more"),
+            })
+            .collect();
+        if new.run.counts().measured == 0 {
+            lines.push("nothing was measured, and a baseline needs at least one measured case".to_owned());
+        } else if !lines.is_empty() {
+            lines.push(
+                "the gate would no longer miss these cases: mend them, or leave them out with --force".to_owned(),
+            );
+        }
+        if new.ended == measure::Ended::OutOfTime {
+            lines.push(format!("{OUT_OF_TIME}: allow more (suite_seconds in the settings), or take it with --force"));
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// A suite may have got cases since the baseline was saved. They are no part of a refresh, which asks the same
+    /// questions again.
+    fn note_new_cases(&self, config: &Config) -> Result<(), Trouble> {
+        let Ok(suite) = <Suite as clap::ValueEnum>::from_str(&self.suite, false) else { return Ok(()) };
+        let (mut selection, _) = settings::resolve(&[], Some(suite), &MeasureArgs::default(), config)?;
+        selection.profile = self.settings.profile;
+        let Ok(today) = plan::plan(&selection, &measuring::machine()) else { return Ok(()) };
+        let new = today.cases.iter().filter(|case| self.plan.cases.iter().all(|known| known.id != case.id)).count();
+        if new > 0 {
+            let name = &self.suite;
+            eprintln!(
+                "note: the suite {name} has {} that this baseline lacks; `run --suite {name}`, then `baseline save` takes them in",
+                format_count(new, "case", "cases")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The cases of `runs` to measure again, those that were skipped with the reason of then, and the ids of those that
+/// this program cannot measure any more.
+fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
+    let (mut plan, mut gone, mut seen) = (Plan::default(), Vec::new(), BTreeSet::new());
+    let mut results: Vec<&BenchmarkResult> = runs.iter().flat_map(|run| &run.benchmarks).collect();
+    // What one run skipped and another measured was measured.
+    results.sort_by_key(|result| result.outcome == Outcome::Skipped);
+    for result in results.into_iter().filter(|result| seen.insert(&result.benchmark_id)) {
+        match (result.case(), &result.reason) {
+            // What was skipped promised nothing.
+            (Some(case), Some(reason)) if result.outcome == Outcome::Skipped => {
+                plan.skipped.push((case, reason.clone()));
+            }
+            (Some(case), _) if rsb_workloads::find(&case.benchmark).is_some() => plan.cases.push(case),
+            _ if result.outcome == Outcome::Skipped => {}
+            _ => gone.push(result.benchmark_id.clone()),
+        }
+    }
+    (plan, gone)
+}
+
+/// As many fresh processes as most cases had, all runs together: a few were perhaps measured more often for doubt.
+fn replicates(runs: &[Run]) -> u32 {
+    let mut counts: BTreeMap<&CaseId, usize> = BTreeMap::new();
+    for result in runs.iter().flat_map(|run| &run.benchmarks).filter(|result| !result.samples.is_empty()) {
+        *counts.entry(&result.benchmark_id).or_default() += result.samples.len();
+    }
+    let mut counts: Vec<usize> = counts.into_values().collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
+}
+
+/// The old baseline beside the new run. What differs in the software is no reason not to look.
+fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyhow::Result<()> {
+    let here = Fingerprint::of(&new.environment);
+    let factors = old.fingerprint.factors.keys().chain(here.factors.keys()).cloned();
+    let across: Vec<String> = factors.collect::<BTreeSet<_>>().into_iter().collect();
+    let result = rsb_stats::gate(&old.runs, std::slice::from_ref(new), policy, &across, Timestamp::now());
+    show::text(&rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)?;
+    Ok(())
+}
+
+/// What was accepted stays on record: it is in the new figures, too.
+fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), Trouble> {
+    let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new)).map_err(Trouble::usage)?;
+    Baseline { accepted: old.accepted, ..baseline }.write(path)?;
+    Ok(show::text(&format!(
+        "\nreplaced {}\nCommit it. The old one is kept by git alone: `git diff` shows what changed.",
+        path.display()
+    ))?)
+}
+
+/// What is kept and shown while measuring.
+struct Kept {
+    recorder: Recorder,
+    progress: Option<Progress>,
+}
+
+impl Observer for Kept {
+    fn started(&mut self, case: &Case, step: usize, steps: usize) {
+        self.progress.get_or_insert_with(|| Progress::begin(steps)).started(case, step, steps);
+    }
+
+    fn known(&mut self, result: &BenchmarkResult) {
+        self.recorder.keep(result);
+    }
+}

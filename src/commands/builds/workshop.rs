@@ -1,0 +1,266 @@
+//! Where revisions are built: a worktree in the build's folder, switched from one revision to the next.
+//!
+//! It has a target folder of its own: cargo names what it builds independently of where the sources lie, so that in a
+//! shared one the worktree and the user's own tree would pass for each other. Dependencies are compiled there once.
+//! The worktree stays, registered with git, for the next time. However it was left, killed in the middle included, it
+//! is used again or made anew.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::git;
+
+/// The program that is built.
+const PROGRAM: &str = "rusty-stack-bench";
+
+/// The worktree of one repository and what is built in it.
+pub(in crate::commands) struct Workshop {
+    top: PathBuf,
+    folder: PathBuf,
+}
+
+/// A folder for programs that goes with this value. What a process that was killed left of one goes with the next.
+pub(in crate::commands) struct Programs {
+    folder: tempfile::TempDir,
+    /// Says that somebody still works with it.
+    _alive: File,
+}
+
+impl Programs {
+    /// Where the program `name` belongs.
+    pub(in crate::commands) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// How the names of such folders begin.
+const PROGRAMS: &str = "programs-";
+/// The file in them that is locked for as long as they are needed.
+const ALIVE: &str = "alive";
+
+/// How a build ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands) enum Built {
+    /// The program is where it was asked for.
+    Program,
+    /// The revision does not build; the compiler has said why on standard error.
+    Broken,
+}
+
+impl Workshop {
+    /// That of the repository at `top`.
+    pub(super) fn of(top: &Path) -> Result<Self> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
+        let target = std::path::absolute(target).context("cannot find the folder of the build")?;
+        Ok(Self { top: top.to_owned(), folder: target.join("against") })
+    }
+
+    /// Builds `commit` and puts its program at `program`.
+    ///
+    /// # Errors
+    /// When it could not be tried: no room, no cargo, a build that was killed.
+    pub(in crate::commands) fn build(&self, commit: &str, program: &Path) -> Result<Built> {
+        let _lock = self.lock()?;
+        self.switch(commit)?;
+        eprintln!("building {}", git(&self.top, &["log", "-1", "--format=%h %s", commit])?);
+        let target = self.folder.join("build");
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .current_dir(self.tree())
+            .args(["build", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
+            .arg(&target);
+        let status =
+            command.status().context("cannot start cargo; revisions are built here, which needs a Rust toolchain")?;
+        if let Some(signal) = status.signal() {
+            bail!("cargo was killed by signal {signal}; run it again");
+        }
+        if !status.success() {
+            return Ok(Built::Broken);
+        }
+        let built = target.join("release").join(PROGRAM);
+        std::fs::copy(&built, program).with_context(|| format!("cannot copy {}", built.display()))?;
+        Ok(Built::Program)
+    }
+
+    /// A folder for programs, beside what they are built from: there they may be executed, which in the system's
+    /// temporary folder they may not be everywhere.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub(in crate::commands) fn programs(&self) -> Result<Programs> {
+        let _lock = self.lock()?;
+        self.remove_orphans();
+        let why = || format!("cannot make a folder in {}", self.folder.display());
+        let folder = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.folder).with_context(why)?;
+        let alive = File::create(folder.path().join(ALIVE)).with_context(why)?;
+        alive.lock().with_context(why)?;
+        Ok(Programs { folder, _alive: alive })
+    }
+
+    /// Removes the folders of programs that nobody works with any more. One that cannot be removed is only room lost.
+    fn remove_orphans(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let is_orphan = || File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok());
+            if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Two builds at once would switch each other's worktree.
+    fn lock(&self) -> Result<File> {
+        let folder = self.folder.display();
+        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {folder}"))?;
+        let path = self.folder.join("lock");
+        let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            eprintln!("waiting for another build in {folder}");
+        }
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        Ok(file)
+    }
+
+    /// Switches the worktree. Only files that differ are touched, so that only what they concern is compiled again.
+    fn switch(&self, commit: &str) -> Result<()> {
+        if self.is_ours() && self.check_out(commit).is_ok() {
+            return Ok(());
+        }
+        let tree = self.tree();
+        if tree.exists() {
+            std::fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
+        }
+        // Forced twice: git may still have a worktree registered at this path, even one locked by a git that was killed.
+        let shown = tree.display().to_string();
+        git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
+        self.check_out(commit)
+    }
+
+    fn check_out(&self, commit: &str) -> Result<()> {
+        let tree = self.tree();
+        git(&tree, &["checkout", "--force", "--detach", "--quiet", commit])?;
+        git(&tree, &["clean", "-fdq"]).map(drop)
+    }
+
+    /// Whether the worktree is there and belongs to this repository: a target folder that several clones share may
+    /// hold that of another.
+    fn is_ours(&self) -> bool {
+        let common = |folder: &Path| {
+            let path = git(folder, &["rev-parse", "--git-common-dir"]).ok()?;
+            folder.join(path).canonicalize().ok()
+        };
+        let tree = self.tree();
+        tree.join(".git").is_file() && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with two commits that differ in `file`, its workshop, and both commits.
+    fn repository() -> (tempfile::TempDir, Workshop, [String; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().to_owned();
+        git(&top, &["init", "--quiet"]).unwrap();
+        let commits = ["one", "two"].map(|text| {
+            std::fs::write(top.join("file"), text).unwrap();
+            git(&top, &["add", "file"]).unwrap();
+            let author = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+            git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
+            git(&top, &["rev-parse", "HEAD"]).unwrap()
+        });
+        let workshop = Workshop { folder: top.join("target/against"), top };
+        std::fs::create_dir_all(&workshop.folder).unwrap();
+        (folder, workshop, commits)
+    }
+
+    fn holds(workshop: &Workshop, text: &str) -> bool {
+        std::fs::read_to_string(workshop.tree().join("file")).is_ok_and(|found| found == text)
+    }
+
+    /// The folder in which git keeps what it knows of the worktree.
+    fn registered(workshop: &Workshop) -> PathBuf {
+        git(&workshop.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
+    }
+
+    #[test]
+    fn a_worktree_is_used_again_and_only_what_differs_is_touched() {
+        let (_folder, workshop, [one, two]) = repository();
+        workshop.switch(&one).unwrap();
+        std::fs::write(workshop.tree().join("stray"), "left behind").unwrap();
+        let made = std::fs::metadata(workshop.tree().join(".git")).unwrap().modified().unwrap();
+        workshop.switch(&two).unwrap();
+        assert!(holds(&workshop, "two") && !workshop.tree().join("stray").exists());
+        assert_eq!(std::fs::metadata(workshop.tree().join(".git")).unwrap().modified().unwrap(), made);
+        let list = git(&workshop.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert_eq!(list.matches("worktree ").count(), 2, "{list}");
+    }
+
+    #[test]
+    fn however_it_was_left_it_is_usable_again() {
+        type Damage = fn(&Workshop);
+        let damages: [(&str, Damage); 6] = [
+            ("removed by `cargo clean`", |workshop| std::fs::remove_dir_all(workshop.tree()).unwrap()),
+            ("killed while git added it", |workshop| {
+                std::fs::write(registered(workshop).join("locked"), "initializing").unwrap();
+                std::fs::remove_dir_all(workshop.tree()).unwrap();
+            }),
+            ("killed while git checked out", |workshop| {
+                std::fs::write(registered(workshop).join("index.lock"), "").unwrap();
+            }),
+            ("without a head", |workshop| std::fs::write(registered(workshop).join("HEAD"), "").unwrap()),
+            ("no longer registered", |workshop| std::fs::remove_dir_all(registered(workshop)).unwrap()),
+            ("no worktree at all", |workshop| {
+                std::fs::remove_dir_all(workshop.tree()).unwrap();
+                std::fs::create_dir(workshop.tree()).unwrap();
+                std::fs::write(workshop.tree().join("file"), "of somebody").unwrap();
+            }),
+        ];
+        for (how, damage) in damages {
+            let (_folder, workshop, [one, two]) = repository();
+            workshop.switch(&one).unwrap();
+            damage(&workshop);
+            workshop.switch(&two).unwrap_or_else(|error| panic!("{how}: {error:#}"));
+            assert!(holds(&workshop, "two"), "{how}");
+            assert!(std::fs::read_to_string(workshop.top.join("file")).unwrap() == "two", "{how}: the user's own tree");
+        }
+    }
+
+    #[test]
+    fn programs_of_a_process_that_was_killed_are_removed_and_those_in_use_are_not() {
+        let (_folder, workshop, _) = repository();
+        let in_use = workshop.programs().unwrap();
+        std::fs::write(in_use.path("good"), "").unwrap();
+        let killed = workshop.folder.join("programs-killed");
+        std::fs::create_dir(&killed).unwrap();
+        std::fs::write(killed.join(ALIVE), "").unwrap();
+        let torn = workshop.folder.join("programs-torn");
+        std::fs::create_dir(&torn).unwrap();
+        let next = workshop.programs().unwrap();
+        assert!(in_use.path("good").exists() && next.path("").is_dir());
+        assert!(!killed.exists() && !torn.exists());
+        let (first, second) = (in_use.path(""), next.path(""));
+        drop((in_use, next));
+        assert!(!first.exists() && !second.exists());
+    }
+
+    #[test]
+    fn the_worktree_of_another_clone_gives_way() {
+        let (_first, first, [one, _]) = repository();
+        first.switch(&one).unwrap();
+        let (_second, second, [_, two]) = repository();
+        let shared = Workshop { top: second.top.clone(), folder: first.folder.clone() };
+        shared.switch(&two).unwrap();
+        assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
+        first.switch(&one).unwrap();
+        assert!(holds(&first, "one") && first.is_ours());
+    }
+}

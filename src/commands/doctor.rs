@@ -1,0 +1,21 @@
+//! What is wrong here, and how to cure it.
+
+use rsb_model::finding::Severity;
+use rsb_report::Style;
+
+use crate::cli::ProbeArgs;
+use crate::exit::{Ended, Exit};
+use crate::show;
+
+/// The verb `doctor`.
+///
+/// # Errors
+/// When the folder named is not there.
+pub fn run(args: &ProbeArgs, style: Style) -> Ended {
+    let findings = rsb_probe::doctor::examine(&super::probe::options(args)?);
+    let text =
+        if args.json { rsb_report::doctor::json(&findings)? } else { rsb_report::doctor::text(&findings, style) };
+    show::text(&text)?;
+    let is_wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if is_wrong { Exit::Failure } else { Exit::Pass })
+}

@@ -1,0 +1,237 @@
+//! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up times; what is
+//! refreshed is really measured, and only whether it was is looked at.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, Ended, SMALL};
+use serde_json::Value;
+
+const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
+
+/// A bench with a baseline of twelve cases, three replicates each, in a git repository of a person called Ada; and the
+/// run that the baseline was made of.
+fn with_baseline() -> (Bench, Value) {
+    let bench = Bench::new().set("GIT_CONFIG_GLOBAL", "gitconfig");
+    bench.write("gitconfig", "[user]\n\tname = Ada\n");
+    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
+    let mut run = read(&bench.run_files()[0]);
+    let measured = run["benchmarks"][0].take();
+    run["benchmarks"] = (0..12).map(|index| made_up(&measured, index)).collect();
+    bench.write("made-up.json", &run.to_string());
+    bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
+    (bench, run)
+}
+
+fn read(path: &std::path::Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn made_up(measured: &Value, index: u32) -> Value {
+    let mut case = measured.clone();
+    case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
+    let replicate = |replicate: u32| {
+        let level = 1000.0 * f64::from(index + 1) * (1.0 + f64::from((index + replicate * 5) % 7) / 500.0);
+        let times: Vec<f64> = (0..20).map(|sample| level * (1.0 + f64::from(sample % 4) / 400.0)).collect();
+        serde_json::json!({ "replicate": replicate, "iters": vec![1; 20], "times_ns": times })
+    };
+    case["samples"] = (0..3).map(replicate).collect();
+    case
+}
+
+/// Writes `run` as `current.json`, with the cases of `slower` that many times as slow.
+fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
+    let mut current = run.clone();
+    current["run_id"] = "current".into();
+    for (index, factor) in slower {
+        for replicate in current["benchmarks"][index]["samples"].as_array_mut().unwrap() {
+            for time in replicate["times_ns"].as_array_mut().unwrap() {
+                *time = (time.as_f64().unwrap() * factor).into();
+            }
+        }
+    }
+    bench.write("current.json", &current.to_string());
+}
+
+fn accept(bench: &Bench, id: &str, because: &str) -> Ended {
+    bench.run(&["baseline", "accept", id, "--because", because, "--from", "current.json"])
+}
+
+fn gate(bench: &Bench) -> Ended {
+    bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"])
+}
+
+fn baseline(bench: &Bench) -> Value {
+    bench.run(&["baseline", "show", "tensor-ops", "--json"]).expect(0).json()
+}
+
+#[test]
+fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
+    let (bench, run) = with_baseline();
+    write_current(&bench, &run, &[(2, 1.2), (5, 1.3), (7, 0.7)]);
+    gate(&bench).expect(3);
+    let ended = accept(&bench, ID, " exact rounding costs a fifth ").expect(0);
+    assert!(ended.stdout.contains("because exact rounding costs a fifth"), "{}", ended.stdout);
+    let result = gate(&bench).expect(3).json();
+    let verdict = |index: usize| {
+        let id = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}");
+        let row = result["comparisons"].as_array().unwrap().iter().find(|row| row["id"] == id.as_str()).unwrap();
+        row["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([verdict(2), verdict(5), verdict(7)], ["Unchanged", "Regressed", "Improved"]);
+
+    let baseline = baseline(&bench);
+    let accepted = &baseline["accepted"][0];
+    assert_eq!(accepted["id"], ID);
+    assert_eq!(accepted["because"], "exact rounding costs a fifth");
+    assert_eq!((&accepted["by"], &accepted["from"]), (&"Ada".into(), &"current".into()));
+    let figure = |name: &str| accepted[name].as_f64().unwrap();
+    assert!((figure("change_percent") - 20.0).abs() < 1.0, "{accepted}");
+    assert!((figure("new_value") / figure("old_value") - 1.2).abs() < 0.01, "{accepted}");
+    assert!(accepted["when"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
+    let cases = baseline["runs"][0]["benchmarks"].as_array().unwrap();
+    let own = cases.iter().find(|case| case["benchmark_id"] == ID).unwrap();
+    assert_eq!(own["samples"].as_array().unwrap().len(), 3, "every replicate of the run");
+    assert_eq!(cases.len(), 12);
+    let shown = bench.run(&["baseline", "show", "tensor-ops"]).expect(0).stdout;
+    assert!(shown.contains("Accepted regressions") && shown.contains("exact rounding costs a fifth"), "{shown}");
+
+    // A pattern takes what has regressed, and nothing else.
+    accept(&bench, "*made-up-*", "the rest of it").expect(0);
+    gate(&bench).expect(0);
+    let baseline = self::baseline(&bench);
+    let ids: Vec<&str> =
+        baseline["accepted"].as_array().unwrap().iter().map(|each| each["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [ID, "cpu_performance/tensor-ops/cpu:0/made-up-5"]);
+}
+
+#[test]
+fn what_cannot_be_accepted_changes_nothing_and_says_why() {
+    let (bench, run) = with_baseline();
+    let before = baseline(&bench);
+    write_current(&bench, &run, &[(2, 1.2)]);
+    for (id, because, code, expected) in [
+        (ID, "  ", 2, "--because is empty"),
+        (
+            "cpu_performance/tensor-ops/cpu:0/made-up-22",
+            "why",
+            2,
+            "did you mean `cpu_performance/tensor-ops/cpu:0/made-up-2",
+        ),
+        ("*nothing*", "why", 2, "the baseline has no case `*nothing*`"),
+        ("cpu_performance/tensor-ops/cpu:0/made-up-3", "why", 2, "has not regressed"),
+    ] {
+        let ended = accept(&bench, id, because).expect(code);
+        assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
+    }
+    let from = |text: &str, code: i32, expected: &str| {
+        let ended = bench.run(&["baseline", "accept", ID, "--because", "why", "--from", text]).expect(code);
+        assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
+    };
+    from("nowhere.json", 2, "nowhere.json");
+    from("made-up.json", 4, "is the baseline itself");
+    let mut elsewhere = read(&bench.path("current.json"));
+    elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
+    bench.write("elsewhere.json", &elsewhere.to_string());
+    from("elsewhere.json", 4, "cpu_model");
+    let mut vanished = read(&bench.path("current.json"));
+    vanished["benchmarks"].as_array_mut().unwrap().remove(2);
+    bench.write("vanished.json", &vanished.to_string());
+    from("vanished.json", 4, "has no verdict");
+    let other = ["baseline", "accept", ID, "--because", "why", "--from", "current.json", "--baseline", "other"];
+    assert!(bench.run(&other).expect(2).stderr.contains("baseline list"));
+    assert_eq!(baseline(&bench), before);
+}
+
+/// A bench with a real baseline of one case, and its file.
+fn measured() -> (Bench, std::path::PathBuf) {
+    let bench = Bench::new();
+    let arguments = ["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--axis", "dtype=f32"];
+    bench.run(&[&arguments[..], &SMALL[2..], &["--replicates", "2"]].concat()).expect(0);
+    let saved = bench.run(&["baseline", "save"]).expect(0).stdout;
+    let path = saved.lines().next().unwrap().rsplit_once(" as ").unwrap().1.to_owned();
+    let path = bench.path(&path);
+    (bench, path)
+}
+
+#[test]
+fn a_refreshed_baseline_holds_the_same_cases_measured_as_often() {
+    let (bench, path) = measured();
+    let mut old = read(&path);
+    let accepted = serde_json::json!({ "id": "x", "why": "kept", "since": "2026-01-01T00:00:00Z" });
+    old["accepted"] = Value::Array(vec![accepted]);
+    std::fs::write(&path, old.to_string()).unwrap();
+    let ended = bench.run(&["baseline", "refresh"]).expect(0);
+    assert!(ended.stdout.contains("Comparison") && ended.stdout.contains("git diff"), "{}", ended.stdout);
+    let new = read(&path);
+    assert_ne!(new["runs"][0]["run_id"], old["runs"][0]["run_id"]);
+    let of = |baseline: &Value| {
+        let run = &baseline["runs"][0];
+        let cases = run["benchmarks"].as_array().unwrap().iter();
+        let cases: Vec<(Value, usize)> =
+            cases.map(|case| (case["benchmark_id"].clone(), case["samples"].as_array().unwrap().len())).collect();
+        (baseline["name"].clone(), run["suite"].clone(), run["profile"].clone(), cases)
+    };
+    assert_eq!(of(&new), of(&old));
+    assert_eq!(of(&new).3[0].1, 2, "two replicates, as before");
+    assert_eq!(new["accepted"][0]["because"], "kept", "an entry in the words of before is still read");
+    assert_eq!(bench.run_files().len(), 2, "the run itself is kept among the results");
+}
+
+#[test]
+fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
+    let (bench, path) = measured();
+    let mut old = read(&path);
+    let case = old["runs"][0]["benchmarks"][0].clone();
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut case = case.clone();
+        change(&mut case);
+        case
+    };
+    old["runs"][0]["benchmarks"] = Value::Array(vec![
+        case.clone(),
+        with(&|case| {
+            case["benchmark_id"] = "cpu_performance/tensor-ops/cpu:0/broken".into();
+            case["metadata"]["parameters"]["shape"] = "of no size".into();
+        }),
+        with(&|case| {
+            case["benchmark_id"] = "cpu_performance/forgotten/cpu:0/f32".into();
+            case["category"] = "forgotten".into();
+        }),
+    ]);
+    std::fs::write(&path, old.to_string()).unwrap();
+    let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(1);
+    for expected in ["no figures of cpu_performance/tensor-ops/cpu:0/broken: ", "cpu:0/f32: this program", "--force"] {
+        assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
+    }
+    assert_eq!(read(&path), old, "the baseline stays as it was");
+    bench.run(&["baseline", "refresh", "--force"]).expect(0);
+    let cases = read(&path)["runs"][0]["benchmarks"].as_array().unwrap().clone();
+    let measured: Vec<&Value> = cases.iter().filter(|case| case["outcome"] == "measured").collect();
+    assert_eq!(measured.len(), 1);
+
+    let mut nothing = old.clone();
+    nothing["runs"][0]["benchmarks"].as_array_mut().unwrap().remove(0);
+    std::fs::write(&path, nothing.to_string()).unwrap();
+    let ended = bench.run(&["baseline", "refresh", "--force"]).expect(1);
+    assert!(ended.stderr.contains("nothing was measured"), "{}", ended.stderr);
+    assert_eq!(read(&path), nothing);
+}
+
+#[test]
+fn what_cannot_be_refreshed_is_exit_2_with_the_cure() {
+    let bench = Bench::new();
+    assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("baseline save"));
+    let (bench, path) = measured();
+    assert!(bench.run(&["baseline", "refresh", "other"]).expect(2).stderr.contains("baseline list"));
+    let whole = read(&path);
+    let mut criterion = whole.clone();
+    criterion["runs"][0]["profile"] = "criterion".into();
+    std::fs::write(&path, criterion.to_string()).unwrap();
+    assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("measured under `criterion`"));
+    let mut elsewhere = whole;
+    elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
+    std::fs::write(&path, elsewhere.to_string()).unwrap();
+    let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(2);
+    assert!(ended.stderr.contains("cpu_model") && ended.stderr.contains("refresh it there"), "{}", ended.stderr);
+}

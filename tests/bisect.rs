@@ -1,0 +1,253 @@
+//! `bisect` by the real binary, on a tiny git repository whose program speaks the worker's protocol and answers with
+//! made-up times: what is found depends on the history alone, not on this machine's noise.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use common::Bench;
+use serde_json::Value;
+
+/// The program, but for `LEVEL_NS`, `MARK` and `NOISY`. It really takes the time of an iteration, because Criterion
+/// plans by it; what it says it took is exact. The noisy one takes a fifth and five times as long by turns.
+const PROGRAM: &str = r##"
+use std::io::{BufRead, Write};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("run") if words.iter().any(|word| word == "custom") => std::process::exit(2),
+        Some("run") => println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{},{}]}}"#, case("one"), case("two")),
+        Some("__worker") => serve(),
+        _ => std::process::exit(2),
+    }
+}
+
+fn case(name: &str) -> String {
+    format!(
+        r#"{{"id":"cpu_performance/made-up/cpu:0/{name}","benchmark":"made-up","benchmark_type":"cpu_performance","device":"cpu:0","params":[]}}"#
+    )
+}
+
+fn serve() {
+    let level = LEVEL_NS * if NOISY { factor() } else { 1.0 };
+    for (turn, line) in std::io::stdin().lock().lines().map_while(Result::ok).enumerate() {
+        if line.contains(r#""ask":"prepare""#) {
+            println!(r#"{{"answer":"ready","device_type":"cpu"}}"#);
+        } else if line.contains(r#""ask":"sample""#) {
+            disturb();
+            let digits = line.split(r#""iters":"#).nth(1).unwrap();
+            let iters: f64 = digits.trim_end_matches('}').parse().unwrap();
+            let began = std::time::Instant::now();
+            while (began.elapsed().as_nanos() as f64) < iters * LEVEL_NS {}
+            let time_ns = iters * level * (1.0 + (turn % 3) as f64 / 1000.0);
+            println!(r#"{{"answer":"sampled","time_ns":{time_ns}}}"#);
+        } else {
+            println!(r#"{{"answer":"finished","fields":{{}}}}"#);
+        }
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+/// The signal that the test asks for, sent to the bisection.
+fn disturb() {
+    if let Ok(signal) = std::env::var("DISTURB") {
+        let kill = format!("kill -{signal} {}", std::os::unix::process::parent_id());
+        std::process::Command::new("sh").args(["-c", &kill]).status().unwrap();
+    }
+}
+
+fn factor() -> f64 {
+    let count = std::fs::read("noise").map_or(0, |bytes| bytes.len());
+    std::fs::write("noise", vec![b'x'; count + 1]).unwrap();
+    if count % 2 == 0 { 0.2 } else { 5.0 }
+}
+"##;
+
+const FAST: u32 = 20_000;
+const SLOW: u32 = 24_000;
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A repository with the program and no commit yet.
+fn repository() -> Bench {
+    let bench = Bench::new().set("CARGO_TARGET_DIR", "target");
+    bench.write(
+        "Cargo.toml",
+        "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\
+         [profile.release]\nopt-level = 0\n",
+    );
+    bench.write("Cargo.lock", "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
+    bench.write(".gitignore", "target\nnoise\n");
+    git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
+    bench
+}
+
+/// What a commit makes of the program.
+enum Change {
+    /// `LEVEL_NS`, and something without effect that makes it another program.
+    Source(u32, &'static str),
+    Noisy,
+    Broken,
+    Docs,
+    /// The source of the commit before the last.
+    Revert,
+}
+
+fn commit(bench: &Bench, change: &Change, subject: &str) -> String {
+    let source = |level: u32, mark: &str, noisy: bool| {
+        let constants = format!("const LEVEL_NS: f64 = {level}.0;\nconst MARK: &str = \"{mark}\";\n");
+        bench.write("src/main.rs", &format!("{constants}const NOISY: bool = {noisy};\n{PROGRAM}"));
+    };
+    match change {
+        Change::Source(level, mark) => source(*level, mark, false),
+        Change::Noisy => source(FAST, "noisy", true),
+        Change::Broken => drop(bench.write("src/main.rs", "fn main() { does not compile }\n")),
+        Change::Docs => drop(bench.write("README.md", subject)),
+        Change::Revert => drop(git(bench, &["checkout", "--quiet", "HEAD~1", "--", "."])),
+    }
+    git(bench, &["add", "."]);
+    git(bench, &["commit", "--quiet", "-m", subject]);
+    git(bench, &["rev-parse", "HEAD"])
+}
+
+fn history(bench: &Bench, changes: &[(Change, &str)]) -> Vec<String> {
+    changes.iter().map(|(change, subject)| commit(bench, change, subject)).collect()
+}
+
+/// `(commit, outcome, reason)` of each step, the commit by its place in `commits`.
+fn steps(document: &Value, commits: &[String]) -> Vec<(usize, String, String)> {
+    let text = |step: &Value, name: &str| step[name].as_str().unwrap().to_owned();
+    let place = |step: &Value| commits.iter().position(|known| *known == text(step, "commit")).unwrap();
+    let steps = document["steps"].as_array().unwrap().iter();
+    steps.map(|step| (place(step), text(step, "outcome"), text(step, "reason"))).collect()
+}
+
+#[test]
+fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
+    let bench = repository();
+    let commits = history(
+        &bench,
+        &[
+            (Change::Source(FAST, ""), "fast"),
+            (Change::Docs, "docs"),
+            (Change::Docs, "more docs"),
+            (Change::Docs, "even more docs"),
+            (Change::Broken, "does not compile"),
+            (Change::Revert, "revert it"),
+            (Change::Source(SLOW, "a"), "the\tculprit"),
+            (Change::Docs, "docs again"),
+            (Change::Broken, "broken again"),
+            (Change::Source(SLOW, "b"), "slow"),
+        ],
+    );
+    bench.write("src/main.rs", "what is not committed does not matter");
+    let arguments = ["bisect", &commits[0], "main", "--case", "cpu_performance/made-up/cpu:0/one"];
+    let document = bench.run(&[&arguments[..], &["--json"]].concat()).expect(0).json();
+    assert_eq!(document["format_version"], 1);
+    assert_eq!((&document["good"], &document["bad"]), (&commits[0].clone().into(), &commits[9].clone().into()));
+    let found = &document["first_bad"];
+    assert_eq!(found["commit"], commits[6], "{document:#}");
+    assert_eq!(found["subject"], "the\tculprit");
+    assert!(found["date"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{found}");
+    assert!((found["change_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{found}");
+    assert!(found["confidence_interval"][0].as_f64().unwrap() > 15.0, "{found}");
+    let steps = steps(&document, &commits);
+    let tried: Vec<(usize, &str)> = steps.iter().map(|(place, outcome, _)| (*place, outcome.as_str())).collect();
+    assert_eq!(tried, [(9, "bad"), (4, "skipped"), (3, "good"), (6, "bad"), (5, "good")]);
+    for (step, reason) in [(1, "does not build"), (2, "builds the same program as"), (4, "holds the same source as")] {
+        assert!(steps[step].2.contains(reason), "{:?}", steps[step]);
+    }
+    assert_eq!(document["skipped"], serde_json::json!([commits[4]]));
+    assert_eq!(document["remaining"], serde_json::json!([]));
+    assert_eq!(git(&bench, &["status", "--porcelain"]), "M src/main.rs", "the user's own tree is as it was");
+
+    let nothing = bench.run(&["bisect", &commits[0], &commits[3], "--case", "one"]).expect(0);
+    assert!(nothing.stdout.contains("NOT REGRESSED") && nothing.stdout.contains("same program"), "{}", nothing.stdout);
+    let broken = bench.run(&["bisect", &commits[0], &commits[8], "--case", "one"]).expect(2);
+    assert!(broken.stderr.contains("does not build; name another"), "{}", broken.stderr);
+}
+
+#[test]
+fn what_cannot_be_judged_is_left_and_never_guessed() {
+    let bench = repository();
+    let commits = history(
+        &bench,
+        &[
+            (Change::Source(FAST, ""), "fast"),
+            (Change::Broken, "does not compile"),
+            (Change::Noisy, "noisy"),
+            (Change::Source(SLOW, ""), "slow"),
+        ],
+    );
+    let arguments = ["bisect", &commits[0], "HEAD", "--case", "*/one", "--budget", "8s", "--json"];
+    let document = bench.run(&arguments).expect(4).json();
+    assert_eq!(document["first_bad"], Value::Null);
+    assert_eq!(document["skipped"], serde_json::json!([commits[1]]));
+    assert_eq!(document["undecided"], serde_json::json!([commits[2]]), "{document:#}");
+    assert_eq!(document["remaining"], serde_json::json!(commits[1..]));
+}
+
+#[test]
+fn cut_off_in_the_middle_it_can_begin_again_and_a_merge_is_one_commit() {
+    let bench = repository();
+    let fast = commit(&bench, &Change::Source(FAST, ""), "fast");
+    git(&bench, &["switch", "--quiet", "--create", "side"]);
+    commit(&bench, &Change::Source(SLOW, ""), "slow");
+    git(&bench, &["switch", "--quiet", "main"]);
+    commit(&bench, &Change::Docs, "docs");
+    git(&bench, &["merge", "--quiet", "--no-ff", "-m", "bring in the slow branch", "side"]);
+    let arguments = ["bisect", &fast, "HEAD", "--case", "two"];
+    let killed = bench.command(&arguments).env("DISTURB", "KILL").env("TMPDIR", bench.folder.path()).output().unwrap();
+    assert_eq!(killed.status.signal(), Some(9));
+    let interrupted = bench.command(&arguments).env("DISTURB", "INT").output().unwrap();
+    let said = String::from_utf8_lossy(&interrupted.stdout);
+    assert_eq!(interrupted.status.code(), Some(130), "{}", String::from_utf8_lossy(&interrupted.stderr));
+    assert!(said.contains("INTERRUPTED") && said.contains("  bring in the slow branch"), "{said}");
+    let programs = || {
+        let entries = std::fs::read_dir(bench.path("target/against")).unwrap();
+        entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("programs-")).count()
+    };
+    assert_eq!(programs(), 0, "those of the killed one went with the interrupted one's");
+    let ended = bench.run(&arguments).expect(0);
+    let merge = git(&bench, &["rev-parse", "HEAD"]);
+    assert!(ended.stdout.contains(&format!("FOUND: {merge}")), "of a merge, the merge: {}", ended.stdout);
+    assert!(ended.stdout.contains("20 % slower"), "{}", ended.stdout);
+    assert_eq!(git(&bench, &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 2);
+}
+
+#[test]
+fn wrong_words_are_exit_2_with_the_cure() {
+    let bench = repository();
+    let commits = history(&bench, &[(Change::Source(FAST, ""), "fast"), (Change::Docs, "docs")]);
+    git(&bench, &["switch", "--quiet", "--orphan", "elsewhere"]);
+    bench.write("file", "unrelated");
+    git(&bench, &["add", "file"]);
+    git(&bench, &["commit", "--quiet", "-m", "unrelated"]);
+    git(&bench, &["switch", "--quiet", "--create", "branch", &commits[0]]);
+    bench.write("file", "beside");
+    git(&bench, &["add", "file"]);
+    git(&bench, &["commit", "--quiet", "-m", "beside"]);
+    for (good, bad, case, expected) in [
+        ("nonexistent", "main", "one", "`git log` shows"),
+        ("main", "main", "one", "the same commit"),
+        ("main", &commits[0], "one", "name the good one first"),
+        ("branch", "main", "one", &commits[0][..10]),
+        ("elsewhere", "main", "one", "no ancestor in common"),
+        (&commits[0], "main", "made-up", "fits 2 cases; name one of them:\n  cpu_performance/made-up/cpu:0/one"),
+        (&commits[0], "main", "cpu_performance/made-up/cpu:0/noe", "did you mean `cpu_performance/made-up/cpu:0/one`"),
+    ] {
+        let ended = bench.run(&["bisect", good, bad, "--case", case]).expect(2);
+        assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+    }
+    let ended = Bench::new().run(&["bisect", "a", "b", "--case", "one"]).expect(2);
+    assert!(ended.stderr.contains("bisect needs a git repository"), "{}", ended.stderr);
+}
