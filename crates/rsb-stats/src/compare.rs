@@ -14,7 +14,7 @@ use crate::spread::{Residual, Spread, spreads};
 use crate::trimmed::{Cut, Trimmed, trimmed};
 
 /// The largest change that is told.
-const LARGEST: f64 = 1e9;
+pub(crate) const LARGEST: f64 = 1e9;
 
 /// The values of one side, one for each fresh process, in the metric's unit: finite and above zero.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,7 +186,16 @@ struct Level {
     /// The one-sided level of its low end.
     level: f64,
     /// Whether that low end lies above T/2.
-    low_is_above_half: bool,
+    clear: Clear,
+}
+
+/// Whether the low end of a change, as corrected over all cases, lies above T/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clear {
+    /// It does.
+    AboveHalf,
+    /// It does not.
+    Not,
 }
 
 /// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to a share among the
@@ -198,7 +207,7 @@ fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) 
     let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
     // A pair without a spread asks no question, so it takes no part in the correction.
     let questions = chances.iter().flatten().count();
-    let mut levels = vec![Level { level: alpha / 2.0, low_is_above_half: false }; pairs.len()];
+    let mut levels = vec![Level { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
     let mut failed_at = None;
     let order = ascending(&chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>());
     for (rank, position) in order.into_iter().take(questions).enumerate() {
@@ -208,7 +217,7 @@ fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) 
             failed_at = failed_at.or(Some(questions - rank));
         }
         if let Some(slot) = levels.get_mut(position) {
-            *slot = Level { level, low_is_above_half: passes };
+            *slot = Level { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
         }
     }
     levels
@@ -247,7 +256,7 @@ fn finding(
     let reach = factors.of(estimate.freedom) * estimate.error;
     let interval =
         [change_of_log(estimate.worse - reach, pair.better), change_of_log(estimate.worse + reach, pair.better)];
-    let (verdict, reason) = judge(change, interval, level, pair.threshold);
+    let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
     let corrected_low = (change >= pair.threshold).then(|| {
         let reach = t_exceeded_with(level.level, estimate.freedom) * estimate.error;
         change_of_log(estimate.worse - reach, pair.better)
@@ -255,21 +264,22 @@ fn finding(
     Finding { baseline, current, change, interval: Some(interval), corrected_low, verdict, reason }
 }
 
-fn judge(change: f64, [low, high]: [f64; 2], level: Level, threshold: f64) -> (Verdict, ReasonCode) {
-    if change >= threshold && level.low_is_above_half {
+/// The rule of the table above, for a change whose low end, as corrected, lies above T/2 or not.
+pub(crate) fn judge(change: f64, [low, high]: [f64; 2], clear: Clear, threshold: f64) -> (Verdict, ReasonCode) {
+    if change >= threshold && clear == Clear::AboveHalf {
         (Verdict::Regressed, ReasonCode::AboveThreshold)
     } else if change <= -threshold && high < -threshold / 2.0 {
         (Verdict::Improved, ReasonCode::BetterThanThreshold)
     } else if change < threshold && high < 1.5 * threshold {
-        let clear = low > 0.0 || high < 0.0;
-        (Verdict::Unchanged, if clear { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise })
+        let moved = low > 0.0 || high < 0.0;
+        (Verdict::Unchanged, if moved { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise })
     } else {
         (Verdict::Inconclusive, ReasonCode::TooNoisy)
     }
 }
 
 /// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own inverse.
-fn turned(difference: f64, better: Better) -> f64 {
+pub(crate) fn turned(difference: f64, better: Better) -> f64 {
     match better {
         Better::Lower => difference,
         Better::Higher => -difference,
@@ -277,7 +287,7 @@ fn turned(difference: f64, better: Better) -> f64 {
 }
 
 /// Δ of a difference of logarithms that is already turned. Held to what a document can carry: JSON has no infinity.
-fn change_of_log(worse: f64, better: Better) -> f64 {
+pub(crate) fn change_of_log(worse: f64, better: Better) -> f64 {
     let change = match better {
         Better::Lower => worse.exp_m1(),
         Better::Higher => -(-worse).exp_m1(),
@@ -286,7 +296,7 @@ fn change_of_log(worse: f64, better: Better) -> f64 {
 }
 
 /// The inverse of [`change_of_log`]. A throughput cannot fall by 100 % or more: infinite.
-fn log_of_change(change: f64, better: Better) -> f64 {
+pub(crate) fn log_of_change(change: f64, better: Better) -> f64 {
     match better {
         Better::Lower => change.ln_1p(),
         Better::Higher if change >= 1.0 => f64::INFINITY,

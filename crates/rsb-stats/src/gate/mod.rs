@@ -8,7 +8,7 @@ mod control;
 mod exact;
 mod machine;
 mod reason;
-mod summary;
+pub(crate) mod summary;
 mod targets;
 mod timed;
 

@@ -11,7 +11,7 @@ use crate::policy::Policy;
 const BAND: f64 = 0.05;
 
 /// The display band of a change in the bad direction.
-pub(super) fn band(change: f64) -> ChangeStatus {
+pub(crate) fn band(change: f64) -> ChangeStatus {
     if change > BAND {
         ChangeStatus::Degraded
     } else if change < -BAND {

@@ -2,20 +2,18 @@
 
 use std::collections::HashMap;
 
-use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, comparison_id};
+use rsb_model::record::{Comparison, ComparisonResult, comparison_id};
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Verdict};
 
 use super::sentence::{Context, sentence};
 use super::{Found, LEVEL, Question, Rule, judge};
 use crate::estimate::{location, median};
+use crate::gate::summary::band;
 use crate::gate::{gate, with_one_sided};
 use crate::policy::Policy;
 
 /// The metric that samples give.
 const TIME: &str = "time_ms";
-
-/// Half the width of the display band.
-const BAND: f64 = 0.05;
 
 /// The runs that a run is judged against.
 #[derive(Debug, Clone, Copy)]
@@ -146,16 +144,6 @@ fn rewrite(row: &mut Comparison, question: &Question, found: &Found, context: Co
     row.reason = sentence(&row.unit, question, found, context);
     row.verdict = found.verdict;
     row.reason_code = found.reason;
-}
-
-fn band(change: f64) -> ChangeStatus {
-    if change > BAND {
-        ChangeStatus::Degraded
-    } else if change < -BAND {
-        ChangeStatus::Improved
-    } else {
-        ChangeStatus::Unchanged
-    }
 }
 
 /// `oldest..newest`, as git names a range.

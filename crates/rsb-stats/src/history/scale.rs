@@ -2,8 +2,7 @@
 
 use rsb_model::Better;
 
-/// The largest change that is told.
-const LARGEST: f64 = 1e9;
+use crate::compare::{change_of_log, log_of_change, turned};
 
 /// The scale of a metric, by the way in which it improves.
 #[derive(Debug, Clone, Copy)]
@@ -13,30 +12,22 @@ impl Scale {
     /// Of those figures that have a logarithm.
     pub(super) fn logs(self, values: &[f64]) -> Vec<f64> {
         let usable = values.iter().filter(|value| value.is_finite() && **value > 0.0);
-        usable.map(|value| self.turned(value.ln())).collect()
+        usable.map(|value| turned(value.ln(), self.0)).collect()
     }
 
     /// The figure of a logarithm.
     pub(super) fn value(self, log: f64) -> f64 {
-        self.turned(log).exp()
+        turned(log, self.0).exp()
     }
 
     /// Δ of a difference of logarithms, held to what a document can carry: JSON has no infinity.
     pub(super) fn change(self, difference: f64) -> f64 {
-        self.turned(self.turned(difference).exp_m1()).clamp(-LARGEST, LARGEST)
+        change_of_log(difference, self.0)
     }
 
     /// The inverse. A throughput cannot fall by 100 % or more: infinite.
     pub(super) fn log_of(self, change: f64) -> f64 {
-        let relative = self.turned(change);
-        if relative <= -1.0 { f64::INFINITY } else { self.turned(relative.ln_1p()) }
-    }
-
-    const fn turned(self, log: f64) -> f64 {
-        match self.0 {
-            Better::Lower => log,
-            Better::Higher => -log,
-        }
+        log_of_change(change, self.0)
     }
 }
 
@@ -57,6 +48,6 @@ mod tests {
             assert!((scale.log_of(change) - (after - before)).abs() < 1e-12, "{better:?}");
         }
         assert!(Scale(Better::Higher).log_of(1.0).is_infinite());
-        assert!(Scale(Better::Lower).change(f64::INFINITY) <= LARGEST);
+        assert!(Scale(Better::Lower).change(f64::INFINITY) <= crate::compare::LARGEST);
     }
 }

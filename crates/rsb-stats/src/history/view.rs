@@ -1,10 +1,9 @@
 //! One question on the logarithm: the level and the noise of the runs before, and the runs judged.
 
-use rsb_model::{ReasonCode, Verdict};
-
 use super::edge::{Edge, Looks};
 use super::scale::Scale;
 use super::{Found, Judged, Question, Rule};
+use crate::compare::{Clear, judge};
 use crate::estimate::{median, quantile, sorted};
 
 /// Fewest runs that a distance from their median says something about.
@@ -65,7 +64,7 @@ impl View {
         let change = self.scale.change(now - self.level);
         let interval = self.interval(alpha / 2.0);
         let clear = if chance <= alpha / 2.0 { Clear::AboveHalf } else { Clear::Not };
-        let (verdict, reason) = decide(change, interval, clear, self.threshold);
+        let (verdict, reason) = judge(change, interval, clear, self.threshold);
         let [before, now] = [self.level, now].map(|log| self.scale.value(log));
         Found { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason }
     }
@@ -89,28 +88,6 @@ impl View {
     /// The run than which more than half of the runs are no worse.
     fn worst_of_most(&self) -> f64 {
         self.now.get(self.now.len() / 2).copied().unwrap_or(f64::NAN)
-    }
-}
-
-/// What the low end says after correction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clear {
-    /// It lies above T/2.
-    AboveHalf,
-    /// It does not.
-    Not,
-}
-
-fn decide(change: f64, [low, high]: [f64; 2], clear: Clear, threshold: f64) -> (Verdict, ReasonCode) {
-    if change >= threshold && clear == Clear::AboveHalf {
-        (Verdict::Regressed, ReasonCode::AboveThreshold)
-    } else if change <= -threshold && high < -threshold / 2.0 {
-        (Verdict::Improved, ReasonCode::BetterThanThreshold)
-    } else if change < threshold && high < 1.5 * threshold {
-        let moved = low > 0.0 || high < 0.0;
-        (Verdict::Unchanged, if moved { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise })
-    } else {
-        (Verdict::Inconclusive, ReasonCode::TooNoisy)
     }
 }
 
