@@ -59,8 +59,8 @@ measured=0
 # Without figures there is nothing to report; a failed case among others (1) is reported with them.
 [ "$measured" -le 1 ] || exit "$measured"
 
-# What stays undecided is measured again, for a minute at most.
-judging=(--budget 60s)
+# What looks slower or stays undecided is measured again, for so long at most.
+judging=(--budget 90s)
 if [ "$gate" = no ]; then
     judging+=(--baseline-optional)
 fi

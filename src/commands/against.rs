@@ -19,10 +19,7 @@ use super::builds::{self, Builds};
 use super::judge::{self, Judge};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
-use crate::measure::{self, Both, Profile, Settings, WORKER_ARGUMENT, WorkerCommand, assemble, interrupt};
-
-/// How long everything may take when nothing is said.
-const BUDGET: Duration = Duration::from_mins(3);
+use crate::measure::{self, Both, Profile, Settings, WorkerCommand, assemble, interrupt};
 
 /// Judges this tree against the revision `revision`.
 ///
@@ -49,8 +46,9 @@ pub(super) fn run(args: &GateArgs, revision: &str, style: Style) -> Ended {
     interrupt::listen();
     let plan = Plan::of(&builds, args, revision)?;
     let [before, after] = &builds.programs;
-    let mut sides = Sides::new([before, after], [revision, "this tree"], plan.common);
-    sides.measure(judge.policy(), args.budget.unwrap_or(BUDGET))?;
+    let workers = [before, after].map(|program| WorkerCommand::of(program.clone()));
+    let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);
+    sides.measure(judge.policy(), args.budget.unwrap_or(super::gate::BUDGET))?;
     let result = rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
     judge.show(&result, style)?;
     Ok(if interrupt::asked() { Exit::Interrupted } else { judge::exit_of(&result) })
@@ -123,14 +121,12 @@ pub(super) struct Sides {
 
 impl Sides {
     /// Both `programs`, called `names`, before anything of `cases` is measured.
-    pub(super) fn new(programs: [&Path; 2], names: [&str; 2], cases: Vec<Case>) -> Self {
+    pub(super) fn new(programs: [WorkerCommand; 2], names: [&str; 2], cases: Vec<Case>) -> Self {
         let environment = super::run::environment_here();
         let begin =
             |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
-        let worker =
-            |program: &Path| WorkerCommand { program: program.to_owned(), args: vec![WORKER_ARGUMENT.to_owned()] };
         let [baseline, current] = names.map(begin);
-        Self { programs: programs.map(worker), cases, environment, baseline, current }
+        Self { programs, cases, environment, baseline, current }
     }
 
     /// Every case some times, then the undecided ones again until the budget is over.

@@ -6,10 +6,10 @@ mod refresh;
 use anyhow::anyhow;
 use rsb_model::{Field, Fingerprint, Run, Timestamp};
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
-use rsb_store::{Accepted, Baseline, Baselines};
+use rsb_store::{Accepted, Baseline, Baselines, Programs};
 
-use super::judge;
 use super::settings::{self, Folders};
+use super::{judge, recorder};
 use crate::cli::BaselineVerb;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::show;
@@ -51,12 +51,31 @@ fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
     let suite = runs.first().map_or("quick", |run| run.suite.as_str());
     let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(Trouble::usage)?;
     let path = Baselines::new(&folders.baselines).save(&baseline)?;
+    keep_program_or_warn(&runs, folders);
     show::text(&format!(
         "saved {} ({measured} cases measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
         baseline.name,
         path.display()
     ))?;
     Ok(Exit::Pass)
+}
+
+/// A baseline is good without its program: where it cannot be kept, that is said.
+fn keep_program_or_warn(runs: &[Run], folders: &Folders) {
+    if let Err(error) = keep_program(runs, &Baselines::new(&folders.baselines), &Programs::new(&folders.results)) {
+        eprintln!("warning: this program is not kept ({error}): the gate cannot measure it beside a later one");
+    }
+}
+
+/// Keeps this program beside the results when it measured one of `runs`, and none that no baseline is of any more.
+fn keep_program(runs: &[Run], baselines: &Baselines, programs: &Programs) -> std::io::Result<()> {
+    let this = recorder::program_hash();
+    if let Some(hash) = this.filter(|hash| runs.iter().any(|run| run.program.as_ref() == Some(hash))) {
+        programs.keep(&std::env::current_exe()?, &hash)?;
+    }
+    let named = baselines.list().into_iter().filter_map(|info| Baseline::read(&info.path).ok());
+    let wanted: Vec<String> = named.flat_map(Baseline::into_runs).filter_map(|run| run.program).collect();
+    programs.keep_only(&wanted)
 }
 
 fn list(folders: &Folders, json: bool, style: Style) -> Ended {

@@ -1,30 +1,33 @@
 //! More replicates where the doubt is: undecided cases are measured again until they are decided or the budget is over.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rsb_model::{BenchmarkResult, Case, Fingerprint, Run};
+use rsb_model::{BenchmarkResult, Case, CaseId, Fingerprint, Run};
 use rsb_stats::doubt::AGAINST_BASELINE;
 
 use super::judge::Judge;
 use super::recorder::program_hash;
 use crate::exit::Trouble;
-use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, interrupt};
+use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, inject, interrupt};
 use crate::plan::Plan;
 
-/// `current` with as many more replicates as `budget` allows. The run is rewritten where it is stored.
-pub(super) fn resolve(judge: &Judge<'_>, baseline: &[Run], current: Run, budget: Duration) -> Result<Run, Trouble> {
-    if let Some(why) = unlike_here(&current) {
-        eprintln!("note: nothing is measured again: {why}");
-        return Ok(current);
-    }
-    interrupt::listen();
+/// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
+/// rewritten where it is stored.
+pub(super) fn resolve(
+    judge: &Judge<'_>,
+    baseline: &[Run],
+    current: Run,
+    (budget, settled): (Duration, &BTreeSet<CaseId>),
+) -> Result<Run, Trouble> {
     let began = Instant::now();
     let mut run = current;
     let mut longest = Duration::ZERO;
     loop {
         let left = budget.saturating_sub(began.elapsed());
-        let plan = Plan { cases: doubtful(judge, baseline, &run), skipped: Vec::new() };
+        let mut plan = Plan { cases: doubtful(judge, baseline, &run), skipped: Vec::new() };
+        plan.cases.retain(|case| !settled.contains(&case.id));
         // A step that would not end in time is not begun.
         if plan.cases.is_empty() || left <= longest || interrupt::asked() {
             return Ok(run);
@@ -38,7 +41,7 @@ pub(super) fn resolve(judge: &Judge<'_>, baseline: &[Run], current: Run, budget:
 }
 
 /// Measuring on elsewhere than the run was taken would compare two machines, or two programs.
-fn unlike_here(run: &Run) -> Option<String> {
+pub(super) fn unlike_here(run: &Run) -> Option<String> {
     let here = super::run::environment_here();
     let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here), &[]);
     if let Some(difference) = differences.first() {
@@ -61,6 +64,7 @@ fn measure_again(plan: &Plan, run: &mut Run, left: Duration) -> Result<(), Troub
     let mut settings = Settings { replicates: AGAINST_BASELINE.step, ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let command = command.slowed(inject::of_notes(&run.notes));
     let mut more = More(Run { benchmarks: Vec::new(), ..run.clone() });
     measure::measure(plan, &settings, &command, &run.environment, &mut more).context("cannot make a scratch folder")?;
     for new in &more.0.benchmarks {

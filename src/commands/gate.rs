@@ -1,16 +1,26 @@
 //! Judges a run against a baseline.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
 use anyhow::anyhow;
-use rsb_model::{Fingerprint, Run};
+use jiff::SignedDuration;
+use rsb_model::{CaseId, ComparisonResult, Fingerprint, Run, Timestamp};
 use rsb_report::Style;
 use rsb_store::Baselines;
 
 use super::judge::{self, Judge};
-use super::{against, against_history, doubt};
+use super::{against, against_history, beside, doubt};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::interrupt;
 use crate::show;
+
+/// How long suspects may take when nothing is said.
+pub(super) const BUDGET: Duration = Duration::from_mins(3);
+
+/// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
+const FRESH_MINUTES: i64 = 15;
 
 /// The verb `gate`.
 ///
@@ -42,25 +52,54 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
             format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id);
         return without_baseline(&judge, &current, args, &why);
     }
-    let current = match args.budget {
-        Some(budget) => {
-            let mut more = Vec::new();
-            for run in current {
-                more.push(doubt::resolve(&judge, &baseline, run, budget)?);
-            }
-            more
-        }
-        None => current,
+    let budget = args.budget.or_else(|| is_fresh(&current, args).then_some(BUDGET));
+    let result = match budget {
+        Some(budget) if !budget.is_zero() => measure_again(&judge, &baseline, current, budget)?,
+        _ => judge.judge(&baseline, &current),
     };
-    let result = judge.conclude(&baseline, &current, style)?;
+    judge.show(&result, style)?;
     if interrupt::asked() {
         return Ok(Exit::Interrupted);
     }
     let exit = judge::exit_of(&result);
-    if exit == Exit::NoVerdict && args.budget.is_none() && args.current.is_empty() {
+    if exit == Exit::NoVerdict && budget.is_none() && args.current.is_empty() {
         eprintln!("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
     }
     Ok(exit)
+}
+
+/// Whether `current` was measured just now, so that more replicates of it are like those that it has.
+fn is_fresh(current: &[Run], args: &GateArgs) -> bool {
+    let limit = SignedDuration::from_mins(FRESH_MINUTES);
+    let just_now = |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
+    args.current.is_empty() && current.iter().all(|run| just_now(run) && doubt::unlike_here(run).is_none())
+}
+
+/// The verdicts, after suspects were compared with the program that made the baseline, where it is kept, and what is
+/// undecided then was measured more often.
+fn measure_again(
+    judge: &Judge<'_>,
+    baseline: &[Run],
+    current: Vec<Run>,
+    budget: Duration,
+) -> Result<ComparisonResult, Trouble> {
+    let began = Instant::now();
+    let result = judge.judge(baseline, &current);
+    let Ok([run]) = <[Run; 1]>::try_from(current) else { return Ok(result) };
+    if let Some(why) = doubt::unlike_here(&run) {
+        eprintln!("note: nothing is measured again: {why}");
+        return Ok(result);
+    }
+    interrupt::listen();
+    let paired = if judge.asks_across() { None } else { beside::compare(judge, (baseline, &run), &result, budget)? };
+    let settled: BTreeSet<CaseId> =
+        paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
+    let run = doubt::resolve(judge, baseline, run, (budget.saturating_sub(began.elapsed()), &settled))?;
+    let result = judge.judge(baseline, &[run]);
+    Ok(match paired {
+        Some(paired) => rsb_stats::with_paired(result, &paired, judge.policy()),
+        None => result,
+    })
 }
 
 /// The runs named, or the latest; `None` when there is none yet.

@@ -98,6 +98,11 @@ impl<'a> Judge<'a> {
         Ok(result)
     }
 
+    /// Whether the question is what a change of the software did.
+    pub(super) fn asks_across(&self) -> bool {
+        !self.args.across.is_empty()
+    }
+
     /// The policy.
     pub(super) fn policy(&self) -> &Policy {
         &self.policy

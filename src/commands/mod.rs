@@ -22,6 +22,7 @@ pub mod trend;
 mod against;
 mod against_history;
 mod alone;
+mod beside;
 mod builds;
 mod doubt;
 mod judge;

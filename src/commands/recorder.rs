@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use rsb_model::{BenchmarkResult, Environment, Run, Timestamp};
 use rsb_store::{Journal, Store, StoreError, new_run_id};
 
-/// A hash of this program's own bytes: two programs of one commit need not be the same.
+use crate::measure::inject;
+
+/// The hash of this program: two programs of one commit need not be the same.
 pub(super) fn program_hash() -> Option<String> {
-    let bytes = std::fs::read(std::env::current_exe().ok()?).ok()?;
-    let words = bytes.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, &byte| (word << 8) | u64::from(byte)));
-    let hash = words.fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)); // FNV-1a
-    Some(format!("{hash:016x}"))
+    rsb_store::programs::hash(&std::env::current_exe().ok()?).ok()
 }
 
 /// A run on its way to the store.
@@ -34,6 +33,7 @@ impl Recorder {
         let commit = environment.git.as_ref().map(|git| git.commit.as_str());
         let mut run = Run::begin(new_run_id(now, commit), now, suite, profile, environment);
         run.program = program_hash();
+        run.notes.extend(inject::note());
         let mut journal = store.begin(&run)?;
         run.run_id = journal.run_id().clone();
         let trouble = journal.plan(planned).err();

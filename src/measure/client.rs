@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, DeviceType, Fields, Reason};
 
-use super::interrupt;
+use super::{inject, interrupt};
 
 /// Lines of a worker's error output that are kept for its failure.
 const KEPT_LINES: usize = 12;
@@ -23,22 +23,36 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// How workers are started.
 #[derive(Debug, Clone)]
 pub struct WorkerCommand {
-    /// The program: this one.
+    /// The program: this one, or another build of it.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
+    /// What its environment has beside ours, or lacks.
+    pub environment: Vec<(&'static str, Option<String>)>,
 }
 
 /// The argument that makes this program a worker.
 pub const WORKER_ARGUMENT: &str = "__worker";
 
 impl WorkerCommand {
+    /// A build of this program, as a worker.
+    pub fn of(program: PathBuf) -> Self {
+        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment: Vec::new() }
+    }
+
     /// This very program, as a worker.
     ///
     /// # Errors
     /// When the system does not tell which program this is.
     pub fn this_program() -> std::io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, args: vec![WORKER_ARGUMENT.to_owned()] })
+        Ok(Self::of(std::env::current_exe()?))
+    }
+
+    /// Slowed on purpose as `slowdown` says, whatever our own environment says.
+    #[must_use]
+    pub fn slowed(mut self, slowdown: Option<String>) -> Self {
+        self.environment.push((inject::VARIABLE, slowdown));
+        self
     }
 }
 
@@ -85,7 +99,14 @@ impl Worker {
     }
 
     fn spawn(command: &WorkerCommand, case: &Case, limit: Duration) -> std::io::Result<Self> {
-        let mut child = Command::new(&command.program)
+        let mut starting = Command::new(&command.program);
+        for (name, value) in &command.environment {
+            match value {
+                Some(value) => starting.env(name, value),
+                None => starting.env_remove(name),
+            };
+        }
+        let mut child = starting
             .args(&command.args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -288,7 +309,7 @@ mod tests {
     use rsb_model::{BenchmarkType, CaseId, Params};
 
     fn shell(script: &str) -> WorkerCommand {
-        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] }
+        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], environment: vec![] }
     }
 
     fn failure(script: &str, limit: Duration) -> Reason {
@@ -331,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_a_reason() {
-        let command = WorkerCommand { program: "/nonexistent/worker".into(), args: vec![] };
+        let command = WorkerCommand::of("/nonexistent/worker".into());
         let case = Case {
             id: CaseId::from_segments(&["a"]),
             benchmark: "a".into(),

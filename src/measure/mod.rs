@@ -7,7 +7,7 @@ pub mod assemble;
 mod client;
 mod devices;
 mod in_turn;
-mod inject;
+pub mod inject;
 pub mod interrupt;
 mod noise;
 mod quiet;

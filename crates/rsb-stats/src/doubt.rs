@@ -53,6 +53,7 @@ fn is_borderline(comparison: &Comparison) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::testing::row;
 
     #[test]
     fn a_verdict_that_the_next_replicate_may_turn_is_in_doubt() {
@@ -64,21 +65,8 @@ mod tests {
             (Better::Higher, Some([3.0, 14.0]), false),
             (Better::Lower, None, false),
         ] {
-            let comparison = Comparison {
-                id: CaseId::from_segments(&["cpu_performance", "gemm"]),
-                metric: "time_ms".to_owned(),
-                unit: "ms".to_owned(),
-                better,
-                baseline_value: None,
-                current_value: None,
-                difference_percent: None,
-                confidence_interval: interval,
-                change_status: None,
-                verdict: Verdict::Unchanged,
-                reason: String::new(),
-                reason_code: ReasonCode::BelowThreshold,
-                threshold_percent: 10.0,
-            };
+            let row = row("case", Verdict::Unchanged, 0.0);
+            let comparison = Comparison { better, confidence_interval: interval, ..row };
             assert_eq!(is_borderline(&comparison), expected, "{better:?} {interval:?}");
         }
     }

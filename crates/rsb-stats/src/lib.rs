@@ -24,7 +24,7 @@ pub mod trimmed;
 
 pub use doubt::doubtful;
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
-pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided};
+pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired};
 pub use history::{AcceptedLevel, Stored, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;

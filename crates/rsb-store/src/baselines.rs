@@ -15,7 +15,7 @@ use crate::compact::compact_run;
 use crate::error::{ReadError, StoreError};
 use crate::{document, files, read};
 
-pub use accepted::Accepted;
+pub use accepted::{Accepted, OF_ANOTHER_PROGRAM};
 
 /// What later runs are judged against.
 #[derive(Debug, Clone, PartialEq, Serialize)]

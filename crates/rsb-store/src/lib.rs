@@ -17,6 +17,7 @@ pub mod import;
 mod index;
 pub mod journal;
 mod open;
+pub mod programs;
 pub mod read;
 mod recovery;
 pub mod store;
@@ -26,11 +27,14 @@ mod store_tests;
 mod testing;
 pub mod trend_input;
 
-pub use baselines::{Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, Recorded, read_recorded};
+pub use baselines::{
+    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, Recorded, read_recorded,
+};
 pub use criterion_folder::read_criterion_folder;
 pub use error::{Notice, ReadError, StoreError};
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, new_run_id};
+pub use programs::Programs;
 pub use read::{UNREADABLE, read_comparison, read_run};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};
 pub use trend_input::{TrendInputError, read_series, read_series_from};

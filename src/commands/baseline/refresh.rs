@@ -50,6 +50,7 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> Ended {
             continue;
         }
         replace(&path, old, &new.run)?;
+        super::keep_program_or_warn(std::slice::from_ref(&new.run), &folders);
         again.note_new_cases(&config)?;
     }
     Ok(worst)

@@ -17,6 +17,7 @@ use crate::commands::against::Sides;
 use crate::commands::builds::Repository;
 use crate::commands::builds::workshop::{Built, Programs, Workshop};
 use crate::exit::Trouble;
+use crate::measure::WorkerCommand;
 
 /// What is known of a commit.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +122,8 @@ impl<'a> Trials<'a> {
             return Ok(Finding::without_figures(Outcome::Skipped, why));
         }
         let names = [self.good_name.as_str(), commit.short()];
-        let mut sides = Sides::new([&self.good, program], names, vec![self.found.case.clone()]);
+        let workers = [&self.good, program].map(|program| WorkerCommand::of(program.to_path_buf()));
+        let mut sides = Sides::new(workers, names, vec![self.found.case.clone()]);
         sides.measure(self.policy, self.budget)?;
         let result = sides.compare(self.policy);
         let broken = sides.baseline().benchmarks.iter().find(|result| result.outcome != CaseOutcome::Measured);

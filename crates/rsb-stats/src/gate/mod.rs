@@ -3,6 +3,7 @@
 //! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read or ran on another
 //! machine is listed with its reason and decides the exit code.
 
+mod beside;
 mod cases;
 mod control;
 mod exact;
@@ -10,12 +11,16 @@ mod machine;
 mod reason;
 pub(crate) mod summary;
 mod targets;
+#[cfg(test)]
+pub(crate) mod testing;
 mod timed;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
+
+pub use beside::with_paired;
 
 use crate::compare::Pair;
 use crate::policy::Policy;

@@ -41,6 +41,9 @@ pub struct Accepted {
     pub change_percent: Option<f64>,
 }
 
+/// What the metadata of an accepted case call the program that measured it, which need not be that of its run.
+pub const OF_ANOTHER_PROGRAM: &str = "program";
+
 impl Baseline {
     /// Takes the case `id` from `run` in place of what it held of it. Every replicate of the run counts, made compact
     /// as all others are; no older one stays.
@@ -55,9 +58,12 @@ impl Baseline {
             return Err(problem(format!("{} is {old} in the baseline and {new} in {}", found.field, run.run_id)));
         }
         let only = |run: &Run| run.benchmarks.iter().filter(|result| result.benchmark_id == *id).cloned().collect();
-        let taken = compact_run(&Run { benchmarks: only(run), ..run.clone() }).benchmarks;
+        let mut taken = compact_run(&Run { benchmarks: only(run), ..run.clone() }).benchmarks;
         if taken.is_empty() {
             return Err(problem(format!("{} has no case {id}", run.run_id)));
+        }
+        for result in &mut taken {
+            result.metadata.insert(OF_ANOTHER_PROGRAM.to_owned(), run.program.clone().into());
         }
         for own in &mut self.runs {
             own.benchmarks.retain(|result| result.benchmark_id != *id);
@@ -94,6 +100,7 @@ mod tests {
         assert_eq!(ids(&baseline.runs[1]), [case_id("b")]);
         let taken = &baseline.runs[0].benchmarks[0];
         let replicates: Vec<(u32, usize)> = taken.samples.iter().map(|each| (each.replicate, each.len())).collect();
+        assert!(taken.metadata.contains_key(OF_ANOTHER_PROGRAM));
         assert_eq!(replicates, [(0, crate::compact::SAMPLES_KEPT), (1, crate::compact::SAMPLES_KEPT)]);
         assert!(taken.samples[0].per_iteration().unwrap().iter().all(|&time| time >= 1.5e6));
         assert_eq!(baseline.runs[0].benchmarks[1], before.runs[0].benchmarks[1]);

@@ -1,0 +1,80 @@
+//! Verdicts of pairs in place of verdicts against a record: the program that made the record ran beside today's.
+
+use rsb_model::Verdict;
+use rsb_model::record::{Comparison, ComparisonResult};
+
+use super::{reason, summary};
+use crate::policy::Policy;
+
+/// `result`, with what `paired` says wherever both answer the same question. The pairs were measured at one time on one
+/// machine, so they tell what the code did, and the record tells what the machine did.
+pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: &Policy) -> ComparisonResult {
+    let mut result = result;
+    for row in &mut result.comparisons {
+        // What has no interval was not timed: it is the same question as before, or none.
+        let same = |other: &&Comparison| {
+            other.id == row.id && other.metric == row.metric && other.confidence_interval.is_some()
+        };
+        if let Some(beside) = paired.comparisons.iter().find(same) {
+            *row = Comparison { reason: told(row, beside), ..beside.clone() };
+        }
+    }
+    result.verdict = summary::overall(&result.comparisons);
+    result.summary = summary::summarise(&result.comparisons, &result.threshold_checks, policy);
+    result
+}
+
+/// What the pairs found, and what of the change against the record was the machine's.
+fn told(record: &Comparison, beside: &Comparison) -> String {
+    let found = format!("{}; measured in turn with the program that made the baseline", beside.reason);
+    let slower = record.difference_percent.filter(|_| record.verdict == Verdict::Regressed);
+    match slower {
+        Some(percent) if beside.verdict.is_decided() && beside.verdict != Verdict::Regressed => {
+            let moved = reason::signed_percent(percent / 100.0);
+            format!("{found}, which is {moved} off its own record by now: the machine changed, not the code")
+        }
+        _ => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::testing::{row, verdicts};
+    use crate::policy::Policy;
+
+    #[test]
+    fn pairs_settle_what_a_record_could_not() {
+        let record = verdicts([
+            row("a", Verdict::Regressed, 21.0),
+            row("b", Verdict::Regressed, 18.0),
+            row("c", Verdict::Inconclusive, 9.0),
+            row("d", Verdict::Regressed, 30.0),
+            row("e", Verdict::Unchanged, 0.5),
+        ]);
+        let paired = verdicts([
+            row("a", Verdict::Unchanged, 0.3),
+            row("b", Verdict::Regressed, 15.0),
+            row("c", Verdict::Unchanged, -0.2),
+            Comparison { confidence_interval: None, ..row("d", Verdict::Inconclusive, 0.0) },
+        ]);
+        let settled = with_paired(record, &paired, &Policy::default());
+        let found: Vec<(Verdict, bool)> = settled
+            .comparisons
+            .iter()
+            .map(|row| (row.verdict, row.reason.contains("the machine changed, not the code")))
+            .collect();
+        use Verdict::{Regressed, Unchanged};
+        assert_eq!(
+            found,
+            [(Unchanged, true), (Regressed, false), (Unchanged, false), (Regressed, false), (Unchanged, false)]
+        );
+        assert_eq!(settled.verdict, Regressed);
+        assert!(
+            settled.comparisons[0].reason.contains("+21 % off its own record"),
+            "{}",
+            settled.comparisons[0].reason
+        );
+        assert_eq!(settled.summary.total_unchanged, 3);
+    }
+}

@@ -1,0 +1,42 @@
+//! Comparisons for tests.
+
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::record::{Comparison, ComparisonResult, ComparisonSummary};
+use rsb_model::{Better, CaseId, ReasonCode, Timestamp, Verdict};
+
+/// The time of the case `name`, after 1 ms.
+pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
+    Comparison {
+        id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", name]),
+        metric: "time_ms".to_owned(),
+        unit: "ms".to_owned(),
+        better: Better::Lower,
+        baseline_value: Some(1.0),
+        current_value: Some(1.0 + percent / 100.0),
+        difference_percent: Some(percent),
+        confidence_interval: Some([percent - 1.0, percent + 1.0]),
+        change_status: None,
+        verdict,
+        reason: String::new(),
+        reason_code: ReasonCode::BelowThreshold,
+        threshold_percent: 10.0,
+    }
+}
+
+/// A document of `comparisons`, its verdict not yet drawn.
+pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> ComparisonResult {
+    ComparisonResult {
+        format_version: FORMAT_VERSION,
+        comparison_id: "a-b".to_owned(),
+        baseline_run_id: "a".to_owned(),
+        current_run_id: "b".to_owned(),
+        timestamp: Timestamp::UNIX_EPOCH,
+        verdict: Verdict::Inconclusive,
+        threshold_percent: 10.0,
+        comparisons: comparisons.into_iter().collect(),
+        missing: Vec::new(),
+        new: Vec::new(),
+        threshold_checks: Vec::new(),
+        summary: ComparisonSummary::default(),
+    }
+}

@@ -1,0 +1,66 @@
+//! Suspects measured in turn with the very program that made the baseline: what the machine does is then on both sides,
+//! and what is left is the code.
+//!
+//! That holds for what this program does itself on processors. On GPUs, and where a vendor's library works, the subject
+//! is the driver and the library, which both programs share: there the record alone counts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Run, Verdict};
+use rsb_stats::doubt::AGAINST_BASELINE;
+use rsb_store::{OF_ANOTHER_PROGRAM, Programs};
+
+use super::against::Sides;
+use super::judge::Judge;
+use crate::exit::Trouble;
+use crate::measure::{WorkerCommand, inject};
+
+/// What the pairs say of the suspects of `result`, the verdicts on `current` against `baseline`. `None` where there is
+/// no suspect, or the program that made the baseline is not kept on this machine.
+pub(super) fn compare(
+    judge: &Judge<'_>,
+    (baseline, current): (&[Run], &Run),
+    result: &ComparisonResult,
+    budget: Duration,
+) -> Result<Option<ComparisonResult>, Trouble> {
+    let Some((program, from)) = kept(judge, baseline) else { return Ok(None) };
+    let cases = suspects(result, from, current);
+    if cases.is_empty() {
+        return Ok(None);
+    }
+    eprintln!("comparing with the program that made the baseline");
+    let before = WorkerCommand::of(program).slowed(inject::of_notes(&from.notes));
+    let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let after = after.slowed(inject::of_notes(&current.notes));
+    let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
+    sides.measure(judge.policy(), budget)?;
+    Ok(Some(sides.compare(judge.policy())))
+}
+
+/// The latest run of the baseline whose program is kept here.
+fn kept<'r>(judge: &Judge<'_>, baseline: &'r [Run]) -> Option<(PathBuf, &'r Run)> {
+    let programs = Programs::new(&judge.folders.results);
+    baseline.iter().rev().find_map(|run| Some((programs.find(run.program.as_deref()?)?, run)))
+}
+
+/// What looks slower, and what is undecided, among the cases that the two programs can settle.
+fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
+    let mut ids = rsb_stats::doubtful(result, current, AGAINST_BASELINE);
+    let slower = result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed);
+    ids.extend(slower.map(|row| row.id.clone()));
+    let of_this_program = |known: &&BenchmarkResult| {
+        let before = baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
+        before.is_some_and(|before| !before.metadata.contains_key(OF_ANOTHER_PROGRAM)) && is_own_work(known)
+    };
+    let known = current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
+    known.filter(of_this_program).filter_map(BenchmarkResult::case).collect()
+}
+
+/// Whether this program does the work itself, on a processor.
+fn is_own_work(result: &BenchmarkResult) -> bool {
+    let provider = result.fields().and_then(|fields| fields.text("provider"));
+    let own = |name: &str| name == "gemm" || name == "allocator" || name.starts_with("native");
+    result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
+}

@@ -1,0 +1,87 @@
+//! A baseline whose record no longer fits the machine: the gate runs the program that made it beside today's.
+//!
+//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbour can hide them.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::Bench;
+use serde_json::Value;
+
+const MEASURE: [&str; 10] = [
+    "run",
+    "tensor-ops",
+    "--axis",
+    "shape=64x64",
+    "--axis",
+    "dtype=f32",
+    "--axis",
+    "operation=add,gelu,sum",
+    "--replicates",
+    "3",
+];
+const GATE: [&str; 4] = ["gate", "--json", "--threshold", "100"];
+
+/// A baseline that says that every case took a tenth of its time, as on a machine that was faster then.
+fn with_a_record_of_better_days() -> Bench {
+    let bench = Bench::new();
+    bench.run(&MEASURE).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    let machine = listed["baselines"][0]["machine"].as_str().unwrap().to_owned();
+    let name = format!("baselines/{machine}/tensor-ops.json");
+    let mut baseline: Value = serde_json::from_str(&std::fs::read_to_string(bench.path(&name)).unwrap()).unwrap();
+    for case in baseline["runs"][0]["benchmarks"].as_array_mut().unwrap() {
+        for replicate in case["samples"].as_array_mut().unwrap() {
+            for time in replicate["times_ns"].as_array_mut().unwrap() {
+                *time = (time.as_f64().unwrap() / 10.0).into();
+            }
+        }
+    }
+    bench.write(&name, &baseline.to_string());
+    bench
+}
+
+fn regressed(result: &Value) -> Vec<&str> {
+    let rows = result["comparisons"].as_array().unwrap().iter();
+    rows.filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn where_the_machine_changed_the_code_is_not_blamed() {
+    let bench = with_a_record_of_better_days();
+    bench.run(&MEASURE).expect(0);
+    // What is stored alone looks ten times as slow.
+    let stored = bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3).json();
+    assert_eq!(regressed(&stored).len(), 3);
+    let result = bench.run(&GATE).expect(0).json();
+    for row in result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms") {
+        let reason = row["reason"].as_str().unwrap();
+        assert!(reason.contains("the machine changed, not the code"), "{reason}");
+    }
+    // Without the program that made it, the record is all there is.
+    std::fs::remove_dir_all(bench.path("benchmark_results/programs")).unwrap();
+    assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);
+}
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
+    let bench = with_a_record_of_better_days().set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
+    bench.run(&MEASURE).expect(0);
+    let bench = bench.set("RSB_TEST_SLOWDOWN", "none=1.0"); // The run itself knows how it was slowed.
+    let result = bench.run(&GATE).expect(3).json();
+    let slower = regressed(&result);
+    assert_eq!(slower.len(), 1, "{result:#}");
+    assert!(slower[0].contains("/gelu/"), "{slower:?}");
+}
+
+#[test]
+fn programs_that_no_baseline_is_of_are_not_kept() {
+    let bench = with_a_record_of_better_days();
+    bench.write("benchmark_results/programs/0123456789abcdef", "an old program");
+    bench.run(&MEASURE).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    let kept: Vec<_> = std::fs::read_dir(bench.path("benchmark_results/programs")).unwrap().collect();
+    assert_eq!(kept.len(), 1);
+}
