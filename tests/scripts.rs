@@ -67,3 +67,63 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
         assert!(String::from_utf8_lossy(&without.stderr).contains("https://rustup.rs"));
     }
 }
+
+/// Runs scripts/pr_comment.sh with a `gh` that notes what it is asked and answers as GitHub would.
+fn comment(bench: &Bench, text: &str, (number, existing): (&str, &str)) -> (Output, String) {
+    use std::os::unix::fs::PermissionsExt;
+    bench.write("comment.md", text);
+    let gh = bench.write(
+        "tools/gh",
+        r#"#!/bin/sh
+echo "$*" >>"$NOTED"
+case "$*" in
+"run download"*) while [ "$1" != --dir ]; do shift; done; cp "$TEXT" "$2/comment.md" ;;
+*/pulls*) echo "$NUMBER" ;;
+*--paginate*) [ -z "$EXISTING" ] || echo "$EXISTING" ;;
+*--method*) for word in "$@"; do case "$word" in body=@*) cp "${word#body=@}" "$POSTED" ;; esac; done ;;
+esac
+"#,
+    );
+    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", gh.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let output = Command::new(script("scripts/pr_comment.sh"))
+        .env("PATH", path)
+        .envs([
+            ("GH_REPO", "owner/name"),
+            ("RUN", "7"),
+            ("HEAD_OWNER", "fork"),
+            ("HEAD_BRANCH", "b"),
+            ("HEAD_SHA", "c0"),
+        ])
+        .envs([("NUMBER", number), ("EXISTING", existing)])
+        .envs([("NOTED", bench.path("noted")), ("POSTED", bench.path("posted")), ("TEXT", bench.path("comment.md"))])
+        .output()
+        .unwrap();
+    (output, std::fs::read_to_string(bench.path("noted")).unwrap())
+}
+
+#[test]
+fn one_comment_is_posted_and_then_updated() {
+    const TEXT: &str = "<!-- rusty-stack-bench:gate -->\nREGRESSED, says @somebody\n";
+    for (existing, expected) in [
+        ("", "--method POST repos/owner/name/issues/12/comments"),
+        ("99", "--method PATCH repos/owner/name/issues/comments/99"),
+    ] {
+        let bench = Bench::new();
+        let (output, noted) = comment(&bench, TEXT, ("12", existing));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(noted.contains(expected) && noted.contains("head=fork:b"), "{noted}");
+        let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
+        assert!(posted.contains("REGRESSED") && !posted.contains("@somebody"), "nobody is called: {posted}");
+    }
+}
+
+#[test]
+fn nothing_is_posted_for_a_stale_run_or_a_text_that_is_not_the_gates() {
+    let bench = Bench::new();
+    let (output, noted) = comment(&bench, "<!-- rusty-stack-bench:gate -->\n", ("", ""));
+    assert!(output.status.success() && !noted.contains("--method POST"), "{noted}");
+    let bench = Bench::new();
+    let (output, noted) = comment(&bench, "anything else", ("12", ""));
+    assert!(!output.status.success() && !noted.contains("--method POST"), "{noted}");
+}

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Run, Verdict};
-use rsb_stats::doubt::AGAINST_BASELINE;
+use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Run};
 use rsb_store::{OF_ANOTHER_PROGRAM, Programs};
 
 use super::against::Sides;
@@ -47,9 +46,7 @@ fn kept<'r>(judge: &Judge<'_>, baseline: &'r [Run]) -> Option<(PathBuf, &'r Run)
 
 /// What looks slower, and what is undecided, among the cases that the two programs can settle.
 fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
-    let mut ids = rsb_stats::doubtful(result, current, AGAINST_BASELINE);
-    let slower = result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed);
-    ids.extend(slower.map(|row| row.id.clone()));
+    let ids = rsb_stats::suspects(result, current);
     let of_this_program = |known: &&BenchmarkResult| {
         let before = baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
         before.is_some_and(|before| !before.metadata.contains_key(OF_ANOTHER_PROGRAM)) && is_own_work(known)

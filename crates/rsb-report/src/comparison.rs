@@ -65,7 +65,7 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
 struct Listing<'a> {
     shown: Vec<&'a Comparison>,
     folded: Vec<(Verdict, &'a str, usize)>,
-    unchanged: usize,
+    hidden: Vec<&'a Comparison>,
 }
 
 fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
@@ -81,7 +81,7 @@ fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
     for comparison in sorted {
         let brief = detail == Detail::Brief;
         if brief && comparison.verdict == Verdict::Unchanged {
-            listing.unchanged += 1;
+            listing.hidden.push(comparison);
         } else if brief && !comparison.verdict.is_decided() && common.contains(&key(&comparison)) {
             // The first of a group speaks for all of it.
             if let Some(count) = alike.remove(&key(&comparison)) {
@@ -131,10 +131,36 @@ fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
         (tone(*verdict), format!("{verdict}: {}: {reason}", format_count(*count, "case", "cases")))
     };
     let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
-    if listing.unchanged > 0 {
-        lines.push((Tone::Dim, format!("Unchanged: {}", format_count(listing.unchanged, "comparison", "comparisons"))));
+    let is_excused =
+        |row: &&&Comparison| row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved;
+    let excused = listing.hidden.iter().filter(is_excused).count();
+    if excused > 0 {
+        let count = format_count(excused, "comparison is", "comparisons are");
+        let why = "slower than the record, and so is the program that made it: the machine changed, not the code";
+        lines.push((Tone::Caution, format!("{count} {why}")));
+    }
+    if !listing.hidden.is_empty() {
+        lines.push((
+            Tone::Dim,
+            format!("Unchanged: {}", format_count(listing.hidden.len(), "comparison", "comparisons")),
+        ));
     }
     lines
+}
+
+/// How all cases moved together, and what so many replicates could have found: a pass says no more than that.
+fn overall_line(result: &ComparisonResult) -> Option<String> {
+    let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
+    found.sort_by(f64::total_cmp);
+    let (median, worst) = (found.get(found.len() / 2)?, found.last()?);
+    let overall = result
+        .summary
+        .weighted_change_percent
+        .map_or_else(String::new, |percent| format!("Time over all: {}. ", format_percent(percent)));
+    let [median, worst] = [median, worst].map(|percent| format!("{percent:.1} %"));
+    Some(format!(
+        "{overall}So many replicates find a slow-down of {median} in half of the comparisons, of {worst} in all."
+    ))
 }
 
 /// What only one side has: `(title, ids)`, without empty ones.
@@ -225,6 +251,10 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push_str(&style.paint(tone, style.wrap(&line, 0).trim_end()));
         out.push('\n');
     }
+    if let Some(line) = overall_line(result) {
+        out.push_str(&style.paint(Tone::Dim, style.wrap(&line, 0).trim_end()));
+        out.push('\n');
+    }
     for (title, tone, ids) in one_sided(result) {
         out.push_str(&style.paint(tone, &format!("{title}: {}", ids.len())));
         out.push('\n');
@@ -256,6 +286,7 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     }
     let lines: String = folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
     out.push_str(&lines);
+    out.extend(overall_line(result).map(|line| format!("- {}\n", escape(&line))));
     for (title, _, ids) in one_sided(result) {
         out.push_str(&format!("- {title}:\n"));
         out.extend(ids.iter().map(|id| format!("  - {}\n", escape(id))));
@@ -263,7 +294,7 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     out
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "id",
     "metric",
     "unit",
@@ -278,6 +309,7 @@ const COLUMNS: [&str; 14] = [
     "reason_code",
     "reason",
     "threshold_percent",
+    "detectable_percent",
 ];
 
 /// A row for each metric of each case, in the order of the comparison.
@@ -305,6 +337,7 @@ fn csv_row(comparison: &Comparison) -> Vec<String> {
         comparison.reason_code.as_str().to_owned(),
         comparison.reason.clone(),
         csv_number(Some(comparison.threshold_percent)),
+        csv_number(comparison.detectable_percent),
     ]
 }
 

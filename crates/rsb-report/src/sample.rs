@@ -257,6 +257,7 @@ pub(crate) fn checks() -> Vec<ThresholdCheck> {
         expected: expected.into(),
         actual: actual.into(),
         passed,
+        reference: None,
     };
     vec![
         check("GEMM f32 1024x1024x1024", "> 100 GFLOP/s", "104 GFLOP/s", Some(true)),
@@ -293,6 +294,7 @@ fn comparison_of(change: &Change, baseline: f64) -> Comparison {
         current_value: Some(baseline * (1.0 + change.percent / 100.0)),
         difference_percent: Some(change.percent),
         confidence_interval: Some(change.interval),
+        detectable_percent: Some(11.5),
         change_status: change.verdict.is_decided().then_some(status),
         verdict: change.verdict,
         reason: change.reason.into(),
@@ -345,6 +347,7 @@ pub(crate) fn comparison() -> ComparisonResult {
         difference_percent: None,
         confidence_interval: None,
         current_value: None,
+        detectable_percent: None,
         change_status: None,
         verdict: Verdict::NotComparable,
         reason: "the case was skipped in the current run: hardware counters".into(),
@@ -371,6 +374,7 @@ pub(crate) fn comparison() -> ComparisonResult {
             total_degraded: 1,
             total_unchanged: 3,
             total_no_verdict: 5,
+            weighted_change_percent: Some(1.4),
             ..ComparisonSummary::default()
         },
     }

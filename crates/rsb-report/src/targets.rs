@@ -7,16 +7,16 @@ use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
 fn table(checks: &[ThresholdCheck]) -> Table {
-    let mut table =
-        Table::new([Column::left(""), Column::elided("target"), Column::right("expected"), Column::left("achieved")]);
+    let has_references = checks.iter().any(|check| check.reference.is_some());
+    let columns =
+        [Column::left(""), Column::elided("target"), Column::right("expected"), Column::left("achieved")].into_iter();
+    let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere").optional())));
     for check in checks {
         let (word, tone) = word(check);
-        table.push([
-            Cell::toned(word, tone),
-            Cell::from(&check.name),
-            Cell::from(&check.expected),
-            Cell::from(&check.actual),
-        ]);
+        let cells =
+            [Cell::toned(word, tone), Cell::from(&check.name), Cell::from(&check.expected), Cell::from(&check.actual)];
+        let reference = has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
+        table.push(cells.into_iter().chain(reference));
     }
     table
 }
@@ -71,8 +71,25 @@ mod tests {
     use super::*;
 
     fn checks(passed: &[Option<bool>]) -> Vec<ThresholdCheck> {
-        let check = |&passed| ThresholdCheck { name: "x".into(), expected: "> 1".into(), actual: "2".into(), passed };
+        let (name, expected, actual) = ("x".to_owned(), "> 1".to_owned(), "2".to_owned());
+        let check = |&passed| ThresholdCheck {
+            name: name.clone(),
+            expected: expected.clone(),
+            actual: actual.clone(),
+            passed,
+            reference: None,
+        };
         passed.iter().map(check).collect()
+    }
+
+    #[test]
+    fn what_others_achieved_stands_beside_a_target_that_has_it() {
+        let mut all = checks(&[Some(true), Some(false)]);
+        assert!(!markdown(&all).contains("elsewhere"), "no empty column");
+        all[1].reference = Some("28.4 GB/s".to_owned());
+        let page = markdown(&all);
+        assert!(page.contains("elsewhere") && page.contains("28.4 GB/s"), "{page}");
+        assert!(text(&all, Style::PLAIN).contains("28.4 GB/s"));
     }
 
     #[test]

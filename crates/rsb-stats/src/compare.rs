@@ -74,10 +74,26 @@ pub struct Finding {
     pub interval: Option<[f64; 2]>,
     /// Low end of Δ as corrected over all cases: the one that decides about Regressed.
     pub corrected_low: Option<f64>,
+    /// The smallest change for the worse that would be called Regressed, but for the chance of a miss.
+    pub detectable: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
     pub reason: ReasonCode,
+}
+
+/// How often a comparison may err.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorRates {
+    /// Two-sided, of the intervals: 0.05 gives 95 %. For Regressed it holds over all pairs together.
+    pub alpha: f64,
+    /// The chance that a detectable change is not called Regressed.
+    pub miss: f64,
+}
+
+impl ErrorRates {
+    /// Intervals of 95 %, and one detectable change in twenty missed.
+    pub const USUAL: Self = Self { alpha: 0.05, miss: 0.05 };
 }
 
 /// Judges every pair, from its change Δ, the interval [lo, hi] of it and the threshold T:
@@ -89,10 +105,10 @@ pub struct Finding {
 /// | otherwise Δ < T and hi < 1.5 T | Unchanged |
 /// | anything else | Inconclusive |
 ///
-/// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed, lo is corrected after Holm
-/// over all pairs: that all of them together hold one false alarm is rarer than `alpha`.
-pub fn compare(pairs: &[Pair], alpha: f64) -> Vec<Finding> {
-    compare_less(pairs, alpha, Shift::default())
+/// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one false alarm is rarer
+/// than `alpha`.
+pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<Finding> {
+    compare_less(pairs, rates, Shift::default())
 }
 
 /// What the machine did to everything: a mean change on the logarithm, up being worse, with its variance.
@@ -105,7 +121,7 @@ pub struct Shift {
 }
 
 /// As [`compare`], with `shift` taken out of every change.
-pub fn compare_less(pairs: &[Pair], alpha: f64, shift: Shift) -> Vec<Finding> {
+pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Finding> {
     let centres: Vec<Centre> = pairs.iter().map(|pair| Centre::of(pair).less(shift)).collect();
     let residuals: Vec<Residual> = centres.iter().map(|centre| centre.residual).collect();
     let spreads = spreads(&residuals);
@@ -114,8 +130,13 @@ pub fn compare_less(pairs: &[Pair], alpha: f64, shift: Shift) -> Vec<Finding> {
         .zip(spreads)
         .map(|((pair, centre), spread)| spread.map(|spread| Estimate::new(pair, centre, spread, shift)))
         .collect();
-    let levels = corrected_levels(pairs, &estimates, alpha);
-    let mut factors = Factors::new(alpha);
+    let levels = corrected_levels(pairs, &estimates, rates.alpha);
+    let questions = estimates.iter().flatten().count().max(1) as f64;
+    let mut factors = Factors {
+        own: Factor::new(rates.alpha / 2.0),
+        strictest: Factor::new(rates.alpha / 2.0 / questions),
+        miss: Factor::new(rates.miss),
+    };
     let each = each().zip(estimates).zip(levels);
     each.map(|(((pair, centre), estimate), level)| finding(pair, *centre, (estimate, level), &mut factors)).collect()
 }
@@ -223,20 +244,39 @@ fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) 
     levels
 }
 
-/// Factors of the standard error by degrees of freedom: few are distinct, and each costs an inversion.
-struct Factors {
-    alpha: f64,
+/// How far a value at a one-sided `level` lies from the estimate, in standard errors, by degrees of freedom: few are
+/// distinct, and each costs an inversion.
+struct Factor {
+    level: f64,
     known: BTreeMap<u64, f64>,
 }
 
-impl Factors {
-    const fn new(alpha: f64) -> Self {
-        Self { alpha, known: BTreeMap::new() }
+impl Factor {
+    const fn new(level: f64) -> Self {
+        Self { level, known: BTreeMap::new() }
     }
 
     fn of(&mut self, freedom: f64) -> f64 {
-        let alpha = self.alpha;
-        *self.known.entry(freedom.to_bits()).or_insert_with(|| t_exceeded_with(alpha / 2.0, freedom))
+        let level = self.level;
+        *self.known.entry(freedom.to_bits()).or_insert_with(|| t_exceeded_with(level, freedom))
+    }
+}
+
+/// The factors of an interval, of the first step of the correction, and of a miss.
+struct Factors {
+    own: Factor,
+    strictest: Factor,
+    miss: Factor,
+}
+
+impl Factors {
+    /// The change that is called Regressed but for the chance of a miss: the estimate must reach T, and exceed T/2 by
+    /// the reach of the corrected interval.
+    fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
+        let log = |change: f64| log_of_change(change, pair.better);
+        let clear = log(pair.threshold / 2.0) + self.strictest.of(estimate.freedom) * estimate.error;
+        let needed = clear.max(log(pair.threshold)) + self.miss.of(estimate.freedom) * estimate.error;
+        change_of_log(needed, pair.better)
     }
 }
 
@@ -251,9 +291,18 @@ fn finding(
     let change = change_of_log(worse, pair.better);
     let Some(estimate) = estimate else {
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
-        return Finding { baseline, current, change, interval: None, corrected_low: None, verdict, reason };
+        return Finding {
+            baseline,
+            current,
+            change,
+            interval: None,
+            corrected_low: None,
+            detectable: None,
+            verdict,
+            reason,
+        };
     };
-    let reach = factors.of(estimate.freedom) * estimate.error;
+    let reach = factors.own.of(estimate.freedom) * estimate.error;
     let interval =
         [change_of_log(estimate.worse - reach, pair.better), change_of_log(estimate.worse + reach, pair.better)];
     let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
@@ -261,7 +310,8 @@ fn finding(
         let reach = t_exceeded_with(level.level, estimate.freedom) * estimate.error;
         change_of_log(estimate.worse - reach, pair.better)
     });
-    Finding { baseline, current, change, interval: Some(interval), corrected_low, verdict, reason }
+    let detectable = Some(factors.detectable(&estimate, pair));
+    Finding { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
 }
 
 /// The rule of the table above, for a change whose low end, as corrected, lies above T/2 or not.
@@ -314,7 +364,7 @@ mod tests {
     }
 
     fn one(baseline: &[f64], current: &[f64], better: Better) -> Finding {
-        compare(&[pair(baseline, current, better)], 0.05)[0]
+        compare(&[pair(baseline, current, better)], ErrorRates::USUAL)[0]
     }
 
     #[test]
@@ -351,7 +401,7 @@ mod tests {
         let judged = |cases: usize, factor: f64| {
             let mut pairs: Vec<Pair> = (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
             pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
-            *compare(&pairs, 0.05).last().unwrap()
+            *compare(&pairs, ErrorRates::USUAL).last().unwrap()
         };
         assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
         assert_eq!(judged(30, 1.12).verdict, Verdict::Regressed);
@@ -365,8 +415,8 @@ mod tests {
         let drifting = [100.0, 140.0, 90.0, 120.0, 170.0];
         let apart = pair(&drifting, &drifting.map(|value| value * 1.15), Better::Lower);
         let beside = Pair { ratios: Some(vec![1.15_f64.ln(); 5]), ..apart.clone() };
-        assert_eq!(compare(&[apart], 0.05)[0].verdict, Verdict::Inconclusive);
-        let found = compare(&[beside], 0.05)[0];
+        assert_eq!(compare(&[apart], ErrorRates::USUAL)[0].verdict, Verdict::Inconclusive);
+        let found = compare(&[beside], ErrorRates::USUAL)[0];
         assert_eq!(found.verdict, Verdict::Regressed);
         assert!((found.current / found.baseline - 1.15).abs() < 1e-9, "{found:?}");
     }
@@ -389,7 +439,7 @@ mod tests {
         for values in [vec![], vec![0.0], vec![-1.0], vec![f64::NAN], vec![1.0, f64::INFINITY]] {
             assert_eq!(Side::new(values), None);
         }
-        assert!(compare(&[], 0.05).is_empty());
+        assert!(compare(&[], ErrorRates::USUAL).is_empty());
     }
 
     #[test]
@@ -400,5 +450,26 @@ mod tests {
         assert_eq!(one(&[100.0], &[120.0], Better::Lower).reason, ReasonCode::TooFewSamples);
         let wide = one(&[1e-300, 1e300], &[1.0], Better::Lower);
         assert!(wide.interval.unwrap().iter().all(|end| end.is_finite()), "{wide:?}");
+    }
+
+    /// The detectable change is what a simulation of the same spread finds as often as promised.
+    #[test]
+    fn a_detectable_change_is_found_as_often_as_promised() {
+        let mut random = crate::rng::Rng::new(7);
+        let mut side =
+            |factor: f64| -> Vec<f64> { (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect() };
+        let cases = |factor: f64, side: &mut dyn FnMut(f64) -> Vec<f64>| -> Vec<Finding> {
+            let pairs: Vec<Pair> = (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
+            compare(&pairs, ErrorRates::USUAL)
+        };
+        let mean =
+            |found: &[Finding]| found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64;
+        let detectable = mean(&cases(1.0, &mut side));
+        assert!((0.1..0.2).contains(&detectable), "{detectable}");
+        let found = cases(1.0 + detectable, &mut side);
+        let regressed = found.iter().filter(|each| each.verdict == Verdict::Regressed).count();
+        assert!(regressed as f64 > 0.95 * found.len() as f64, "{regressed} of {}", found.len());
+        let half = cases(1.05, &mut side);
+        assert!(half.iter().all(|each| each.verdict != Verdict::Regressed));
     }
 }

@@ -37,6 +37,17 @@ pub fn doubtful(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec
     ids
 }
 
+/// The cases to look at beside the program that made the baseline: the doubtful ones, and what looks slower.
+pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
+    let mut ids = doubtful(result, current, AGAINST_BASELINE);
+    for slower in result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed) {
+        if !ids.contains(&slower.id) {
+            ids.push(slower.id.clone());
+        }
+    }
+    ids
+}
+
 fn is_open(comparison: &Comparison) -> bool {
     let open = [ReasonCode::TooNoisy, ReasonCode::TooFewSamples, ReasonCode::MachineMoved];
     comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)

@@ -22,7 +22,7 @@ pub mod spread;
 pub mod trend;
 pub mod trimmed;
 
-pub use doubt::doubtful;
+pub use doubt::{doubtful, suspects};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired};
 pub use history::{AcceptedLevel, Stored, gate_history};

@@ -1,9 +1,13 @@
 //! What a comparison is held to: thresholds, floors, targets, and what is left out. The valid form; for the form in a
 //! file see [`crate::policy_file`].
 
+mod extent;
+
 use std::collections::BTreeMap;
 
 use rsb_model::{Better, Field};
+
+pub use extent::{Percentile, Weight};
 
 use crate::glob;
 
@@ -34,7 +38,10 @@ pub struct Policy {
     ignored_metrics: Vec<String>,
     targets: Vec<Target>,
     control: Control,
+    percentiles: Vec<Percentile>,
+    weights: Vec<Weight>,
     alpha: f64,
+    miss: f64,
     critical_factor: f64,
 }
 
@@ -91,6 +98,8 @@ pub struct Target {
     pub value: f64,
     /// What a miss does.
     pub effect: TargetEffect,
+    /// What was achieved elsewhere, to judge the target by.
+    pub reference: Option<String>,
 }
 
 /// On which side of a target a figure must lie.
@@ -169,7 +178,10 @@ impl Default for Policy {
             ignored_metrics: Vec::new(),
             targets: Vec::new(),
             control: Control::default(),
+            percentiles: Vec::new(),
+            weights: Vec::new(),
             alpha: 0.05,
+            miss: 0.05,
             critical_factor: 2.0,
         }
     }

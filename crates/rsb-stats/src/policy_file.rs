@@ -3,7 +3,9 @@
 //! ```toml
 //! threshold_percent = 10.0      # a change of a tenth in the bad direction
 //! alpha = 0.05                  # error rate of the intervals: 95 %
+//! miss_percent = 5.0            # `detectable_percent` of a comparison is found but for so many in a hundred
 //! critical_factor = 2.0         # a regression of this many thresholds is critical
+//! percentiles = [50, 90, 99]    # compared beside the time, as time_p50_ms …; none by default
 //!
 //! [ignore]
 //! cases = ["*/allocation/*"]    # `*` is any text, `?` any one character
@@ -20,6 +22,10 @@
 //! [floors]                      # smaller changes, in the metric's unit, do not count (metrics compared by value)
 //! accuracy_error = 1e-6
 //!
+//! [[weight]]                    # in the change over all, shown in the summary; 1 where nothing is said
+//! id = "*/gemm/*"
+//! weight = 3.0
+//!
 //! [control]                     # cases that tell whether the machine moved between the two sides
 //! cases = ["*/control/*"]       # `[]` for none
 //! moved_percent = 5.0           # a clear change of one of them by so much
@@ -30,6 +36,7 @@
 //! metric = "gflops"
 //! above = 100.0                 # or: below = …
 //! fail = false                  # true: a miss is a regression
+//! reference = "104 on an EPYC"  # what was achieved elsewhere, shown beside
 //! ```
 //!
 //! Every key may be left out. A metric that has samples of its time is compared as `time_ms`, whatever rates are
@@ -39,7 +46,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, WhenMoved};
+use crate::policy::{Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, Weight, WhenMoved};
 
 /// A policy as it is written. `Policy::try_from` makes it valid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +61,12 @@ pub struct PolicyFile {
     /// How many thresholds make a regression critical.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_factor: Option<f64>,
+    /// The chance in percent that a detectable change is missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miss_percent: Option<f64>,
+    /// Percentiles of the samples' times to compare: 50, 90, 99.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<f64>,
     /// What is left out.
     pub ignore: IgnoreFile,
     /// Smallest changes that count, by metric.
@@ -62,6 +75,9 @@ pub struct PolicyFile {
     /// Thresholds of some cases or metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threshold: Vec<ThresholdFile>,
+    /// How much some cases count in the change over all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weight: Vec<WeightFile>,
     /// The control set.
     pub control: ControlFile,
     /// Absolute figures to reach.
@@ -110,6 +126,16 @@ pub struct ThresholdFile {
     pub percent: f64,
 }
 
+/// How much some cases count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightFile {
+    /// Pattern on case ids.
+    pub id: String,
+    /// How often each counts.
+    pub weight: f64,
+}
+
 /// An absolute figure to reach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +153,9 @@ pub struct TargetFile {
     /// Whether a miss is a regression.
     #[serde(default)]
     pub fail: bool,
+    /// What was achieved elsewhere; shown beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
 }
 
 impl TryFrom<PolicyFile> for Policy {
@@ -142,6 +171,13 @@ impl TryFrom<PolicyFile> for Policy {
         }
         if let Some(factor) = file.critical_factor {
             policy.set_critical_factor("critical_factor", factor)?;
+        }
+        if let Some(percent) = file.miss_percent {
+            policy.set_miss_percent("miss_percent", percent)?;
+        }
+        policy.set_percentiles("percentiles", &file.percentiles)?;
+        for (at, entry) in file.weight.into_iter().enumerate() {
+            policy.add_weight(&format!("weight[{at}]"), Weight { id: entry.id, weight: entry.weight })?;
         }
         for (at, pattern) in file.ignore.cases.into_iter().enumerate() {
             policy.ignore_cases(&format!("ignore.cases[{at}]"), pattern)?;
@@ -178,5 +214,5 @@ fn target(key: &str, entry: TargetFile) -> Result<Target, PolicyError> {
         (None, None) | (Some(_), Some(_)) => return Err(PolicyError::OneLimit { key: key.to_owned() }),
     };
     let effect = if entry.fail { TargetEffect::Fail } else { TargetEffect::Show };
-    Ok(Target { id_pattern: entry.id, metric: entry.metric, op, value, effect })
+    Ok(Target { id_pattern: entry.id, metric: entry.metric, op, value, effect, reference: entry.reference })
 }

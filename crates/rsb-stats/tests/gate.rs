@@ -255,6 +255,7 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
         op: TargetOp::Above,
         value,
         effect,
+        reference: None,
     };
     let case = BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
     for (value, effect, passed, exit) in [

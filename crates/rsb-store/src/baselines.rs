@@ -424,4 +424,22 @@ mod tests {
         let path = baselines.save(&Baseline { format_version: 99, ..baseline("quick", 2) }).unwrap();
         assert!(Baseline::read(&path).unwrap_err().to_string().contains("99 is newer"));
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+
+        /// Whatever became of the file, the reader names it or gives a baseline that can be written again.
+        #[test]
+        fn no_mutation_of_a_baseline_panics(
+            steps in proptest::collection::vec(0_usize..40, 1..8),
+            value in crate::testing::junk(),
+        ) {
+            let mut document: Value = serde_json::from_str(&document::to_text(&baseline("quick", 2)).unwrap()).unwrap();
+            crate::testing::mutate(&mut document, &steps, value);
+            match Baseline::from_document(Path::new("a.json"), document) {
+                Ok(read) => proptest::prop_assert!(document::to_text(&read).is_ok()),
+                Err(error) => proptest::prop_assert!(error.to_string().contains("a.json")),
+            }
+        }
+    }
 }

@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::document;
     use crate::testing::{case_id, measured, moment, run, skipped};
+    use crate::testing::{junk, mutate};
 
     const PATH: &str = "some/run.json";
 
@@ -178,41 +179,6 @@ mod tests {
             assert_eq!(broken.outcome, Outcome::Failed);
             assert_eq!(broken.reason.as_ref().map(|reason| reason.what.as_str()), Some(UNREADABLE));
         }
-    }
-
-    /// Replaces the value that `steps` lead to.
-    fn mutate(value: &mut Value, steps: &[usize], replacement: Value) {
-        let Some((step, rest)) = steps.split_first() else {
-            *value = replacement;
-            return;
-        };
-        let child = match value {
-            Value::Object(map) if !map.is_empty() => {
-                let step = step % map.len();
-                map.values_mut().nth(step)
-            }
-            Value::Array(list) if !list.is_empty() => {
-                let step = step % list.len();
-                list.get_mut(step)
-            }
-            _ => None,
-        };
-        if let Some(child) = child {
-            mutate(child, rest, replacement);
-        }
-    }
-
-    fn junk() -> impl proptest::strategy::Strategy<Value = Value> {
-        use proptest::prelude::*;
-        prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            ".{0,20}".prop_map(Value::from),
-            Just(serde_json::json!([])),
-            Just(serde_json::json!({"what": 1})),
-        ]
     }
 
     proptest::proptest! {

@@ -6,6 +6,7 @@ use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Reason, Run, RunId, Samples,
     Timestamp,
 };
+use serde_json::Value;
 
 /// A moment `seconds` after the first of January 2026.
 pub(crate) fn moment(seconds: i64) -> Timestamp {
@@ -60,4 +61,40 @@ pub(crate) fn skipped(name: &str) -> BenchmarkResult {
         samples: Vec::new(),
         ..measured(name, 1.0)
     }
+}
+
+/// Replaces the value that `steps` lead to.
+pub(crate) fn mutate(value: &mut Value, steps: &[usize], replacement: Value) {
+    let Some((step, rest)) = steps.split_first() else {
+        *value = replacement;
+        return;
+    };
+    let child = match value {
+        Value::Object(map) if !map.is_empty() => {
+            let step = step % map.len();
+            map.values_mut().nth(step)
+        }
+        Value::Array(list) if !list.is_empty() => {
+            let step = step % list.len();
+            list.get_mut(step)
+        }
+        _ => None,
+    };
+    if let Some(child) = child {
+        mutate(child, rest, replacement);
+    }
+}
+
+/// Values that no reader expects.
+pub(crate) fn junk() -> impl proptest::strategy::Strategy<Value = Value> {
+    use proptest::prelude::*;
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,20}".prop_map(Value::from),
+        Just(serde_json::json!([])),
+        Just(serde_json::json!({"what": 1})),
+    ]
 }

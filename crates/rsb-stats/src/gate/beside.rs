@@ -1,7 +1,7 @@
 //! Verdicts of pairs in place of verdicts against a record: the program that made the record ran beside today's.
 
-use rsb_model::Verdict;
 use rsb_model::record::{Comparison, ComparisonResult};
+use rsb_model::{ReasonCode, Verdict};
 
 use super::{reason, summary};
 use crate::policy::Policy;
@@ -16,7 +16,7 @@ pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: 
             other.id == row.id && other.metric == row.metric && other.confidence_interval.is_some()
         };
         if let Some(beside) = paired.comparisons.iter().find(same) {
-            *row = Comparison { reason: told(row, beside), ..beside.clone() };
+            *row = settle(row, beside);
         }
     }
     result.verdict = summary::overall(&result.comparisons);
@@ -25,20 +25,24 @@ pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: 
 }
 
 /// What the pairs found, and what of the change against the record was the machine's.
-fn told(record: &Comparison, beside: &Comparison) -> String {
-    let found = format!("{}; measured in turn with the program that made the baseline", beside.reason);
+fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
+    let reason = format!("{}; measured in turn with the program that made the baseline", beside.reason);
     let slower = record.difference_percent.filter(|_| record.verdict == Verdict::Regressed);
     match slower {
         Some(percent) if beside.verdict.is_decided() && beside.verdict != Verdict::Regressed => {
             let moved = reason::signed_percent(percent / 100.0);
-            format!("{found}, which is {moved} off its own record by now: the machine changed, not the code")
+            let reason =
+                format!("{reason}, which is {moved} off its own record by now: the machine changed, not the code");
+            Comparison { reason, reason_code: ReasonCode::MachineMoved, ..beside.clone() }
         }
-        _ => found,
+        _ => Comparison { reason, ..beside.clone() },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use Verdict::{Regressed, Unchanged};
+
     use super::*;
     use crate::gate::testing::{row, verdicts};
     use crate::policy::Policy;
@@ -64,7 +68,6 @@ mod tests {
             .iter()
             .map(|row| (row.verdict, row.reason.contains("the machine changed, not the code")))
             .collect();
-        use Verdict::{Regressed, Unchanged};
         assert_eq!(
             found,
             [(Unchanged, true), (Regressed, false), (Unchanged, false), (Regressed, false), (Unchanged, false)]

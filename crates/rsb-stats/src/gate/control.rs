@@ -3,7 +3,7 @@
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
 use super::reason;
-use crate::compare::{Finding, Pair, Shift, compare, compare_less};
+use crate::compare::{ErrorRates, Finding, Pair, Shift, compare, compare_less};
 use crate::policy::{Policy, WhenMoved};
 
 /// One question that was asked: its case and its two sides.
@@ -20,7 +20,8 @@ pub(super) struct Answer {
 /// Judges every question, and hears the control set.
 pub(super) fn judge(asked: &[Asked<'_>], policy: &Policy) -> Vec<Answer> {
     let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
-    let findings = compare(&pairs, policy.alpha());
+    let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
+    let findings = compare(&pairs, rates);
     let controls: Vec<(&CaseId, Finding)> = asked
         .iter()
         .zip(&findings)
@@ -29,7 +30,7 @@ pub(super) fn judge(asked: &[Asked<'_>], policy: &Policy) -> Vec<Answer> {
         .collect();
     let moves = Moves::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
-    let corrected = correction.map(|shift| compare_less(&pairs, policy.alpha(), shift));
+    let corrected = correction.map(|shift| compare_less(&pairs, rates, shift));
     let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
     each.map(|(((id, pair), plain), corrected)| {
         if is_control(id, pair, policy) {

@@ -8,6 +8,7 @@ mod cases;
 mod control;
 mod exact;
 mod machine;
+mod percentiles;
 mod reason;
 pub(crate) mod summary;
 mod targets;
@@ -205,6 +206,7 @@ fn refused(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &st
         current_value: None,
         difference_percent: None,
         confidence_interval: None,
+        detectable_percent: None,
         change_status: None,
         verdict,
         reason: sentence.to_owned(),

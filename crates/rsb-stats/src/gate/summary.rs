@@ -5,6 +5,7 @@ use rsb_model::record::{
     ChangeStatus, Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange, ThresholdCheck,
 };
 
+use super::timed::TIME;
 use crate::policy::Policy;
 
 /// Half the width of the display band.
@@ -50,6 +51,7 @@ pub(super) fn summarise(comparisons: &[Comparison], checks: &[ThresholdCheck], p
         total_degraded: regressed,
         total_unchanged: unchanged,
         total_no_verdict: without,
+        weighted_change_percent: weighted_change(comparisons, policy),
         overall_status: if regressed > 0 {
             OverallStatus::Critical
         } else if without > 0 || missed || comparisons.is_empty() {
@@ -59,6 +61,19 @@ pub(super) fn summarise(comparisons: &[Comparison], checks: &[ThresholdCheck], p
         },
         significant_changes: significant(comparisons, policy),
     }
+}
+
+/// The geometric mean of the changes of time, each as often as the policy weighs its case. The control set, which
+/// measures the machine, is left out.
+fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
+    let timed = comparisons.iter().filter(|row| row.metric == TIME && !policy.is_control(row.id.as_str()));
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (row, percent) in timed.filter_map(|row| Some((row, row.difference_percent?))) {
+        let weight = policy.weight_of(row.id.as_str());
+        sum += weight * (percent / 100.0).ln_1p();
+        weights += weight;
+    }
+    (weights > 0.0).then(|| 100.0 * (sum / weights).exp_m1())
 }
 
 /// What regressed, the largest change first, then what improved.

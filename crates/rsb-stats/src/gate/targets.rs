@@ -32,11 +32,18 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
                 checks.misses.push(miss(target, field, id, achieved, policy));
             }
         }
-        if !matched {
+        if !matched && concerns(current, &target.id_pattern) {
             checks.shown.push(shown(target, field, &target.id_pattern, None));
         }
     }
     checks
+}
+
+/// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`. A machine without a
+/// card owes nothing to targets for cards; a pattern that leaves the kind open concerns every run.
+fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
+    let kind = pattern.split('/').next().unwrap_or_default();
+    kind.contains(['*', '?']) || current.present().any(|id| id.as_str().split('/').next() == Some(kind))
 }
 
 impl Target {
@@ -70,6 +77,7 @@ fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> Thr
         expected: target.expected(field),
         actual: achieved.map_or_else(|| "not measured".to_owned(), |value| format!("{} {}", figure(value), field.unit)),
         passed: achieved.map(|value| target.is_met(value)),
+        reference: target.reference.clone(),
     }
 }
 
@@ -99,6 +107,7 @@ fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, poli
         current_value: achieved,
         difference_percent: None,
         confidence_interval: None,
+        detectable_percent: None,
         change_status: None,
         verdict,
         reason,

@@ -15,6 +15,7 @@ pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
         current_value: Some(1.0 + percent / 100.0),
         difference_percent: Some(percent),
         confidence_interval: Some([percent - 1.0, percent + 1.0]),
+        detectable_percent: None,
         change_status: None,
         verdict,
         reason: String::new(),

@@ -7,7 +7,7 @@ use rsb_model::record::Comparison;
 use rsb_model::samples::{Samples, SamplesError};
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
 
-use super::{Row, exact, reason, refused, summary};
+use super::{Row, exact, percentiles, reason, refused, summary};
 use crate::compare::{Finding, Pair, Side};
 use crate::estimate::location;
 use crate::policy::Policy;
@@ -66,7 +66,11 @@ pub(super) fn rows(
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
             let ratios = if pairing == Pairing::Paired { ratios(baseline, current) } else { None };
             let pair = Pair { baseline: before, current: after, ratios, better, threshold };
-            vec![Row::Asked { id: id.clone(), metric, unit, pair }]
+            let mut rows = vec![Row::Asked { id: id.clone(), metric, unit, pair }];
+            if sampled == [true, true] {
+                rows.extend(percentiles::rows(id, [baseline, current], (policy, pairing)));
+            }
+            rows
         }
     }
 }
@@ -113,6 +117,7 @@ pub(super) fn comparison(
         current_value: Some(finding.current),
         difference_percent: Some(percent(finding.change)),
         confidence_interval: interval,
+        detectable_percent: finding.detectable.map(|change| 100.0 * change),
         change_status: finding.verdict.is_decided().then(|| summary::band(finding.change)),
         verdict: finding.verdict,
         reason: reason::of_finding(pair, finding, context),
@@ -141,7 +146,7 @@ fn times(results: &[&BenchmarkResult]) -> Result<Side, String> {
 }
 
 /// The samples of one run with those of one process together: two lists of one process are not two replicates.
-fn by_process(samples: &[Samples]) -> Vec<Samples> {
+pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
     let mut merged: Vec<Samples> = Vec::new();
     for part in samples {
         match merged.iter_mut().find(|known| known.replicate == part.replicate) {

@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let recording = Recording::read(&file)?;
     println!("{}", recording.heading());
     println!("{}", table::of_modes(&recording, Mode::Paired, options.suites, &FACTORS));
+    println!("{}", table::of_modes(&recording, Mode::KeptProgram, options.suites, &FACTORS));
     println!("{}", table::of_modes(&recording, Mode::Baseline, options.suites, &FACTORS));
     println!("{}", table::of_modes(&recording, Mode::LaterBaseline, options.suites, &[1.0, 1.15]));
     println!("{}", table::of_criterion(&recording, options.suites, &FACTORS));

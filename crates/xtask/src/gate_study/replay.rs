@@ -1,6 +1,6 @@
 //! One suite drawn from a recording and judged by the gate, measured again where it doubts, as the program would.
 
-use rsb_model::{Run, Samples, Timestamp, Verdict};
+use rsb_model::{ComparisonResult, Run, Samples, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_stats::doubt::{AGAINST_BASELINE, PAIRS, Rounds};
 use rsb_stats::rng::Rng;
@@ -16,6 +16,8 @@ pub(super) enum Mode {
     Baseline,
     /// The same, with the baseline from the first half of the recording and the run from the second.
     LaterBaseline,
+    /// As the last, and the program that made the baseline is kept: what looks slower or is undecided is paired with it.
+    KeptProgram,
 }
 
 /// Processes of a stored baseline.
@@ -49,37 +51,49 @@ struct Draw<'a> {
 /// Draws and judges a suite of every recorded case, of which some are slower by `factor`.
 pub(super) fn suite(recording: &Recording, mode: Mode, factor: f64, seed: u64) -> Ended {
     let mut rng = Rng::new(seed);
-    let policy = Policy::default();
     let first = rng.below(ONE_IN);
     let is_slowed = |at: usize| factor > 1.0 && at % ONE_IN == first;
-    let mut draws: Vec<Draw<'_>> = recording
-        .cases
-        .iter()
-        .enumerate()
-        .map(|(at, case)| Draw::of(case, mode, if is_slowed(at) { factor } else { 1.0 }, &mut rng))
-        .collect();
+    let factor_of = |at: usize| if is_slowed(at) { factor } else { 1.0 };
+    let mut draw = |mode: Mode, wanted: &dyn Fn(&Case) -> bool| -> Vec<Draw<'_>> {
+        let cases = recording.cases.iter().enumerate().filter(|(_, case)| wanted(case));
+        cases.map(|(at, case)| Draw::of(case, mode, factor_of(at), &mut rng)).collect()
+    };
+    let policy = Policy::default();
+    let (mut result, current, mut seconds) = judge(recording, draw(mode, &|_| true), mode, &policy);
+    if mode == Mode::KeptProgram {
+        let suspects = rsb_stats::suspects(&result, &current);
+        let pairs = draw(Mode::Paired, &|case| suspects.contains(&case.result.benchmark_id));
+        let (paired, _, more) = judge(recording, pairs, Mode::Paired, &policy);
+        result = rsb_stats::with_paired(result, &paired, &policy);
+        seconds += more;
+    }
+    let mut ended = Ended { seconds, ..Ended::default() };
+    // One row for each case: its time.
+    for comparison in result.comparisons.iter().filter(|comparison| comparison.metric == "time_ms") {
+        let at = recording.cases.iter().position(|case| case.result.benchmark_id == comparison.id);
+        let list = if at.is_some_and(is_slowed) { &mut ended.slowed } else { &mut ended.untouched };
+        list.push(comparison.verdict);
+    }
+    ended
+}
+
+/// Measures what was drawn until the verdicts stand or the budget is over: they, what was judged, and the seconds.
+fn judge(recording: &Recording, mut draws: Vec<Draw<'_>>, mode: Mode, policy: &Policy) -> (ComparisonResult, Run, f64) {
     let (rounds, mut budget) = mode.effort();
     let mut seconds: f64 = draws.iter_mut().map(|draw| draw.take(mode, rounds.first as usize)).sum();
     let mut longest = 0.0_f64;
     loop {
         let (baseline, current) = sides(recording, mode, &draws);
         let result = match mode {
-            Mode::Paired => rsb_stats::gate_paired(&baseline, &current, &policy, Timestamp::UNIX_EPOCH),
-            Mode::Baseline | Mode::LaterBaseline => {
+            Mode::Paired => rsb_stats::gate_paired(&baseline, &current, policy, Timestamp::UNIX_EPOCH),
+            Mode::Baseline | Mode::LaterBaseline | Mode::KeptProgram => {
                 let sides = (std::slice::from_ref(&baseline), std::slice::from_ref(&current));
-                rsb_stats::gate(sides.0, sides.1, &policy, &[], Timestamp::UNIX_EPOCH)
+                rsb_stats::gate(sides.0, sides.1, policy, &[], Timestamp::UNIX_EPOCH)
             }
         };
         let doubtful = rsb_stats::doubtful(&result, &current, rounds);
         if doubtful.is_empty() || budget - seconds <= longest {
-            let mut ended = Ended { seconds, ..Ended::default() };
-            // One row for each case: its time.
-            for comparison in result.comparisons.iter().filter(|comparison| comparison.metric == "time_ms") {
-                let at = recording.cases.iter().position(|case| case.result.benchmark_id == comparison.id);
-                let list = if at.is_some_and(is_slowed) { &mut ended.slowed } else { &mut ended.untouched };
-                list.push(comparison.verdict);
-            }
-            return ended;
+            return (result, current, seconds);
         }
         let again = draws.iter_mut().filter(|draw| doubtful.contains(&draw.case.result.benchmark_id));
         let step: f64 = again.map(|draw| draw.take(mode, rounds.step as usize)).sum();
@@ -97,6 +111,7 @@ impl Mode {
         match self {
             Self::Paired => (PAIRS, 180.0),
             Self::Baseline | Self::LaterBaseline => (AGAINST_BASELINE, 180.0),
+            Self::KeptProgram => (AGAINST_BASELINE, 0.0), // Pairs come next.
         }
     }
 }
@@ -105,7 +120,7 @@ impl<'a> Draw<'a> {
     fn of(case: &'a Case, mode: Mode, factor: f64, rng: &mut Rng) -> Self {
         let count = case.pairs.len();
         let mut all: Vec<usize> = (0..count).collect();
-        if mode != Mode::LaterBaseline {
+        if !matches!(mode, Mode::LaterBaseline | Mode::KeptProgram) {
             rng.shuffle(&mut all);
         }
         let stored_from = if mode == Mode::Paired { 0 } else { count / 2 };
@@ -178,7 +193,7 @@ mod tests {
     #[test]
     fn the_same_program_is_unchanged_and_a_slower_one_is_found() {
         let recording = recording();
-        for mode in [Mode::Paired, Mode::Baseline] {
+        for mode in [Mode::Paired, Mode::Baseline, Mode::KeptProgram] {
             for seed in 0..10 {
                 let same = suite(&recording, mode, 1.0, seed);
                 assert!(same.untouched.iter().all(|&verdict| verdict == Verdict::Unchanged), "{mode:?}: {same:?}");

@@ -15,9 +15,16 @@ use super::replay::{self, BASELINE_REPLICATES, Ended, Mode};
 pub(super) fn of_modes(recording: &Recording, mode: Mode, suites: usize, factors: &[f64]) -> String {
     let title = match mode {
         Mode::Paired => "## `gate --against REV`: pairs, at its default budget of 3 min\n\n".to_owned(),
-        Mode::Baseline => format!("## `gate --budget 3m` against a baseline of {BASELINE_REPLICATES} processes\n\n"),
+        Mode::Baseline => format!(
+            "## A baseline of {BASELINE_REPLICATES} processes whose program is not kept, at a budget of 3 min\n\n"
+        ),
         Mode::LaterBaseline => {
-            "## The same, the baseline from the first half of the recording and the run from the second\n\n".to_owned()
+            "## The same record, the baseline from the first half of the recording and the run from the second\n\n"
+                .to_owned()
+        }
+        Mode::KeptProgram => {
+            "## `gate` where the program that made the baseline is kept: the same halves, suspects in pairs\n\n"
+                .to_owned()
         }
     };
     let mut text = title

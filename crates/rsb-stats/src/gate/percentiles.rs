@@ -1,0 +1,52 @@
+//! Percentiles of the samples' times, each a question of its own, where the policy asks for them: a tail that grew while
+//! the fast half stayed as it was.
+
+use rsb_model::record::Comparison;
+use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Unit, Verdict};
+
+use super::timed::{Pairing, by_process};
+use super::{Row, refused};
+use crate::compare::{Pair, Side};
+use crate::policy::{Percentile, Policy};
+
+/// One row for each percentile of the policy.
+pub(super) fn rows(id: &CaseId, sides: [&[&BenchmarkResult]; 2], (policy, pairing): (&Policy, Pairing)) -> Vec<Row> {
+    let asked = policy.percentiles().iter().filter(|percentile| !policy.ignores_metric(percentile.metric()));
+    asked.map(|percentile| row(id, sides, *percentile, (policy, pairing))).collect()
+}
+
+fn row(
+    id: &CaseId,
+    sides: [&[&BenchmarkResult]; 2],
+    percentile: Percentile,
+    (policy, pairing): (&Policy, Pairing),
+) -> Row {
+    let metric = percentile.metric();
+    let [before, after] = sides.map(|results| values(results, percentile));
+    let (Some(before), Some(after)) = (before, after) else { return too_few(id, percentile, policy) };
+    let ratio = |(before, after): (&f64, &f64)| (after / before).ln();
+    let belong = pairing == Pairing::Paired && before.replicates().len() == after.replicates().len();
+    let ratios = belong.then(|| before.replicates().iter().zip(after.replicates()).map(ratio).collect());
+    let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
+    let pair = Pair { baseline: before, current: after, ratios, better: Better::Lower, threshold };
+    Row::Asked { id: id.clone(), metric, unit: Unit::Milliseconds, pair }
+}
+
+fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
+    let (metric, needed) = (percentile.metric(), percentile.samples_needed());
+    let sentence = format!(
+        "{metric} needs {needed} samples of each process: measure with `--runs {needed}`, or leave it out of the policy"
+    );
+    match refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy) {
+        Row::Ready(row) => Row::Ready(Comparison { metric: metric.to_owned(), ..row }),
+        asked @ Row::Asked { .. } => asked,
+    }
+}
+
+/// One figure in milliseconds for each fresh process; `None` where one has too few samples.
+fn values(results: &[&BenchmarkResult], percentile: Percentile) -> Option<Side> {
+    let processes = results.iter().flat_map(|result| by_process(&result.samples));
+    let figures: Option<Vec<f64>> =
+        processes.map(|samples| percentile.of(&samples).ok().flatten().map(|time| time / 1e6)).collect();
+    figures.and_then(Side::new)
+}
