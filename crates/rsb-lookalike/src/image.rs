@@ -1,0 +1,85 @@
+//! What the look-alike's compiler gives: the header of a code object for the right processor, and behind it the source.
+//! Nothing is compiled; a kernel is found by its name, when the source holds it.
+
+use crate::card;
+
+/// Behind the ELF header, then the length of the rest in eight bytes.
+const MARK: &[u8; 16] = b"rsb-lookalike-01";
+const HEADER: usize = 64;
+/// Where the rest begins.
+const TEXT: usize = HEADER + MARK.len() + 8;
+
+/// A code object, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    /// The processor it is for.
+    pub(crate) arch: String,
+    /// What it was made of.
+    pub(crate) source: String,
+}
+
+impl Image {
+    /// Whether the source holds the kernel `symbol`, of which `stem` is the part before the data type. Most kernels
+    /// are made by macros that put the type behind the stem.
+    pub(crate) fn holds(&self, symbol: &str, stem: &str) -> bool {
+        [format!("{symbol}("), format!("{stem}_##")].iter().any(|text| self.source.contains(text))
+    }
+
+    /// As bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let machine = card::find(&self.arch).map_or(0, |model| model.machine);
+        let mut bytes = vec![0; HEADER];
+        // 64 bits, little-endian, version 1, for amdgpu on HSA; a shared object; machine AMDGPU; the processor.
+        for (at, field) in
+            [(0, &b"\x7fELF\x02\x01\x01\x40\x02"[..]), (16, &[3, 0, 224, 0, 1]), (48, &machine.to_le_bytes())]
+        {
+            bytes.iter_mut().skip(at).zip(field).for_each(|(to, &from)| *to = from);
+        }
+        let text = format!("{}\n{}", self.arch, self.source);
+        bytes.extend(MARK);
+        bytes.extend((text.len() as u64).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes
+    }
+
+    /// Reads the code object at `address`.
+    ///
+    /// # Safety
+    /// There must be as many readable bytes as the look-alike's compiler gave, when they begin as its code objects do,
+    /// and at least as many as its headers have otherwise.
+    pub(crate) unsafe fn read(address: *const u8) -> Option<Self> {
+        if address.is_null() {
+            return None;
+        }
+        // SAFETY: by the promise of the caller.
+        let head = unsafe { std::slice::from_raw_parts(address, TEXT) };
+        let length = head.get(HEADER + MARK.len()..)?.first_chunk()?;
+        if !head.starts_with(b"\x7fELF") || head.get(HEADER..)?.first_chunk() != Some(MARK) {
+            return None;
+        }
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        // SAFETY: by the promise of the caller.
+        let text = unsafe { std::slice::from_raw_parts(address.wrapping_add(TEXT), length) };
+        let (arch, source) = std::str::from_utf8(text).ok()?.split_once('\n')?;
+        Some(Self { arch: arch.to_owned(), source: source.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_object_names_its_processor_and_its_kernels() {
+        let image = Image { arch: "gfx90a".into(), source: "rsb_add_##NAME(x) rsb_copy(y)".into() };
+        let bytes = image.encode();
+        assert_eq!((bytes[18], bytes[48]), (224, 0x3f));
+        // SAFETY: these are all the bytes that were encoded.
+        assert_eq!(unsafe { Image::read(bytes.as_ptr()) }, Some(image.clone()));
+        assert!(image.holds("rsb_add_f32", "rsb_add") && image.holds("rsb_copy", "rsb_copy"));
+        assert!(!image.holds("rsb_sub_f32", "rsb_sub"));
+        let other = [0; 200];
+        // SAFETY: it does not begin as a code object does, and is longer than the headers.
+        assert_eq!(unsafe { Image::read(other.as_ptr()) }, None);
+    }
+}

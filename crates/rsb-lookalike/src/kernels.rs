@@ -1,0 +1,72 @@
+//! What each kernel does, written a second time in plain Rust: one row for each stem, found by the symbol's name.
+//!
+//! To add one: a function that takes its parameters from the launch in the order of rsb-device's catalogue of kernels,
+//! computes, and says how much work it was; and a row in the `TWINS` of its file.
+
+mod convolution;
+mod elementwise;
+mod gemm;
+mod memory;
+mod normalize;
+mod peak;
+mod reduce;
+
+use rsb_model::Dtype;
+
+use crate::launch::{Broken, Launch, Work};
+
+/// One kernel, for all its data types.
+#[derive(Debug)]
+pub(crate) struct Twin {
+    /// The symbol without the data type.
+    pub(crate) stem: &'static str,
+    /// How many parameters it has, of 8 bytes each.
+    pub(crate) parameters: usize,
+    /// What it does.
+    pub(crate) run: fn(&mut Launch<'_>) -> Result<Work, Broken>,
+}
+
+/// A row of the table.
+const fn twin(stem: &'static str, parameters: usize, run: fn(&mut Launch<'_>) -> Result<Work, Broken>) -> Twin {
+    Twin { stem, parameters, run }
+}
+
+/// Every twin.
+pub(crate) fn all() -> impl Iterator<Item = &'static Twin> {
+    let files = [
+        memory::TWINS,
+        elementwise::TWINS,
+        reduce::TWINS,
+        normalize::TWINS,
+        convolution::TWINS,
+        gemm::TWINS,
+        peak::TWINS,
+    ];
+    files.into_iter().flatten()
+}
+
+/// The twin behind a symbol such as `rsb_triad_f32`, and its data type; f32 where the symbol has none.
+pub(crate) fn find(symbol: &str) -> Option<(&'static Twin, Dtype)> {
+    all().find_map(|twin| {
+        let rest = symbol.strip_prefix(twin.stem)?;
+        if rest.is_empty() {
+            return Some((twin, Dtype::F32));
+        }
+        Some((twin, rest.strip_prefix('_')?.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_is_a_stem_and_a_type() {
+        let found = |symbol| find(symbol).map(|(twin, dtype)| (twin.stem, dtype));
+        assert_eq!(found("rsb_write_nt_f16"), Some(("rsb_write_nt", Dtype::F16)));
+        assert_eq!(found("rsb_write_f64"), Some(("rsb_write", Dtype::F64)));
+        assert_eq!(found("rsb_empty"), Some(("rsb_empty", Dtype::F32)));
+        assert_eq!(found("rsb_write_f33"), None);
+        assert_eq!(found("rsb_other"), None);
+    }
+}

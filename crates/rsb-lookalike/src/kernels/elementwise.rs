@@ -1,0 +1,53 @@
+//! Element by element. The functions are written as mathematics has them, not as the kernels do.
+
+use super::{Twin, twin};
+use crate::element::{Element, by_float};
+use crate::launch::{Broken, Launch, Work};
+
+pub(super) const TWINS: &[Twin] = &[
+    twin("rsb_add", 4, |launch| by_float!(launch, add)),
+    twin("rsb_multiply", 4, |launch| by_float!(launch, multiply)),
+    twin("rsb_relu", 3, |launch| by_float!(launch, relu)),
+    twin("rsb_gelu", 3, |launch| by_float!(launch, gelu)),
+    twin("rsb_sigmoid", 3, |launch| by_float!(launch, sigmoid)),
+];
+
+fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) -> Result<Work, Broken> {
+    let count = launch.size(2);
+    let x: &[T] = launch.input(0, count)?;
+    for (y, x) in launch.output::<T>(1, count)?.iter_mut().zip(x) {
+        *y = T::put(f(x.get()));
+    }
+    Ok(Work::vector(launch.dtype(), flops * count as f64))
+}
+
+fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Result<Work, Broken> {
+    let count = launch.size(3);
+    let (x, z): (&[T], &[T]) = (launch.input(0, count)?, launch.input(1, count)?);
+    for (y, (x, z)) in launch.output::<T>(2, count)?.iter_mut().zip(x.iter().zip(z)) {
+        *y = T::put(f(x.get(), z.get()));
+    }
+    Ok(Work::vector(launch.dtype(), count as f64))
+}
+
+fn add<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    two::<T>(launch, |x, z| x + z)
+}
+
+fn multiply<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    two::<T>(launch, |x, z| x * z)
+}
+
+fn relu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    one::<T>(launch, 1.0, |x| x.max(0.0))
+}
+
+fn sigmoid<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    one::<T>(launch, 4.0, |x| (1.0 + (-x).exp()).recip())
+}
+
+/// ½x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+fn gelu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let root = (2.0 / std::f64::consts::PI).sqrt();
+    one::<T>(launch, 8.0, |x| 0.5 * x * (1.0 + (root * (x + 0.044_715 * x.powi(3))).tanh()))
+}

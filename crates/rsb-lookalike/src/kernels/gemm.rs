@@ -1,0 +1,62 @@
+//! Matrix products of our own kernels, row-major.
+
+use rsb_model::Dtype;
+use rsb_model::architecture::Engine;
+
+use super::{Twin, twin};
+use crate::launch::{Broken, Launch, Work};
+use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
+
+pub(super) const TWINS: &[Twin] = &[twin("rsb_gemm_naive", 11, gemm), twin("rsb_gemm_tiled", 11, gemm)];
+
+/// Sizes and factors, in the order of the parameters.
+struct Parameters {
+    shape: Shape,
+    batch: usize,
+    transposed: [bool; 2],
+    scale: Scale,
+}
+
+fn gemm(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let parameters = Parameters {
+        shape: Shape { m: launch.size(3), n: launch.size(4), k: launch.size(5) },
+        batch: launch.size(6),
+        transposed: [launch.count(7) != 0, launch.count(8) != 0],
+        scale: Scale { alpha: launch.number(9), beta: launch.number(10) },
+    };
+    match launch.dtype() {
+        Dtype::F64 => typed::<f64, f64>(launch, &parameters, multiply)?,
+        Dtype::F32 => typed::<f32, f32>(launch, &parameters, multiply)?,
+        Dtype::F16 => typed::<half::f16, half::f16>(launch, &parameters, multiply)?,
+        Dtype::Bf16 => typed::<half::bf16, f32>(launch, &parameters, multiply)?,
+        Dtype::I8 => typed::<i8, i32>(launch, &parameters, multiply_whole)?,
+        other => return Err(Broken::no_type(other)),
+    }
+    let Shape { m, n, k } = parameters.shape;
+    let flops = 2.0 * m as f64 * n as f64 * k as f64 * parameters.batch as f64;
+    Ok(Work { engine: Engine::Vector, ..Work::vector(launch.dtype(), flops) })
+}
+
+/// One of the functions that multiply.
+type Multiply<A, C> = fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale);
+
+fn typed<A: crate::element::Element, C: crate::element::Element>(
+    launch: &mut Launch<'_>,
+    parameters: &Parameters,
+    multiply: Multiply<A, C>,
+) -> Result<(), Broken> {
+    let Parameters { shape, batch, transposed: [transpose_a, transpose_b], scale } = *parameters;
+    let of = |rows: usize, columns: usize| rows.saturating_mul(columns);
+    let (size_a, size_b, size_c) = (of(shape.m, shape.k), of(shape.k, shape.n), of(shape.m, shape.n));
+    let a: &[A] = launch.input(0, of(size_a, batch))?;
+    let b: &[A] = launch.input(1, of(size_b, batch))?;
+    let all = of(size_c, batch);
+    let c: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
+    let each = a.chunks(size_a.max(1)).zip(b.chunks(size_b.max(1))).zip(c.chunks_mut(size_c.max(1)));
+    for ((a, b), c) in each {
+        let a = Matrix::row_major(a, shape.m, shape.k, transpose_a);
+        let b = Matrix::row_major(b, shape.k, shape.n, transpose_b);
+        multiply(shape, a, b, c, scale);
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Streams, a pointer chase, a flush and the empty kernel.
+
+use super::{Twin, twin};
+use crate::element::{Element, by_float};
+use crate::launch::{Broken, Launch, Work};
+
+pub(super) const TWINS: &[Twin] = &[
+    twin("rsb_read", 5, read),
+    twin("rsb_read_nt", 5, read),
+    twin("rsb_copy", 3, copy),
+    twin("rsb_copy_nt", 3, copy),
+    twin("rsb_write", 3, |launch| by_float!(launch, write)),
+    twin("rsb_write_nt", 3, |launch| by_float!(launch, write)),
+    twin("rsb_triad", 5, |launch| by_float!(launch, triad)),
+    twin("rsb_triad_nt", 5, |launch| by_float!(launch, triad)),
+    twin("rsb_rearrange", 8, |launch| by_float!(launch, rearrange)),
+    twin("rsb_pointer_chase", 3, chase),
+    twin("rsb_flush", 2, flush),
+    twin("rsb_empty", 0, |_| Ok(Work::NONE)),
+];
+
+/// The exclusive-or of all words, the last one padded with zeros.
+fn read(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let bytes: &[u8] = launch.input(0, launch.size(1))?;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let whole = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
+    let last = rest.iter().enumerate().fold(0, |word, (at, &byte)| word | u64::from(byte) << (8 * at));
+    launch.output::<u64>(4, 1)?.fill(whole ^ last);
+    Ok(Work::NONE)
+}
+
+fn copy(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let bytes = launch.size(2);
+    let from: &[u8] = launch.input(0, bytes)?;
+    launch.output::<u8>(1, bytes)?.copy_from_slice(from);
+    Ok(Work::NONE)
+}
+
+fn write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let value = T::put(launch.number(2));
+    launch.output::<T>(0, launch.size(1))?.fill(value);
+    Ok(Work::NONE)
+}
+
+fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let (count, factor) = (launch.size(3), launch.number(4));
+    let (a, b): (&[T], &[T]) = (launch.input(0, count)?, launch.input(1, count)?);
+    for (c, (a, b)) in launch.output::<T>(2, count)?.iter_mut().zip(a.iter().zip(b)) {
+        *c = T::put(a.get() + factor * b.get());
+    }
+    Ok(Work::vector(launch.dtype(), 2.0 * count as f64))
+}
+
+/// Whole rows, one after the other.
+fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let [batch, rows, columns, width, capacity, position] = [2, 3, 4, 5, 6, 7].map(|index| launch.size(index));
+    let product = |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
+    let x: &[T] = launch.input(0, product(&[batch, rows, columns, width]))?;
+    let y = launch.in_out::<T>(1, product(&[batch, columns, capacity, width]))?;
+    // Of the room in `y` only the rows that are written count as traffic.
+    if let Some(room) = launch.touched.last_mut() {
+        room.traffic = size_of_val(x) as u64;
+    }
+    for (at, row) in x.chunks_exact(width.max(1)).enumerate() {
+        let (outer, within) = (at / (rows * columns), at % (rows * columns));
+        let (from_row, column) = (within / columns, within % columns);
+        let to = ((outer * columns + column) * capacity + position + from_row) * width;
+        let room = y.get_mut(to..to + width).ok_or_else(|| Broken(format!("row {from_row} has no room")))?;
+        room.copy_from_slice(row);
+    }
+    Ok(Work::NONE)
+}
+
+/// Walks from where the last launch ended. How far the memory of the walk reaches shows on the way: the offsets are
+/// checked one by one.
+fn chase(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let accesses = launch.count(2);
+    let position: &mut [u64] = launch.in_out(1, 1)?;
+    let nodes = launch.rest_of_block(0)?;
+    let Some(at) = position.first_mut() else { return Ok(Work::NONE) };
+    for _ in 0..accesses {
+        let node = usize::try_from(*at).ok().and_then(|from| nodes.get(from..)?.first_chunk());
+        *at = u64::from_le_bytes(*node.ok_or_else(|| Broken(format!("offset {at:#x} is beyond the walk")))?);
+    }
+    Ok(Work { dependent_reads: accesses, reach: nodes.len() as u64, ..Work::NONE })
+}
+
+fn flush(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    for word in launch.in_out::<u64>(0, launch.size(1))? {
+        *word = word.wrapping_add(1);
+    }
+    Ok(Work::NONE)
+}

@@ -1,0 +1,165 @@
+//! What the look-alike is told to be, by variables of the environment, and the faults that are ordered of it.
+//!
+//! A mistyped order is no order to be well: initialisation fails and says what was not understood. The variables do not
+//! begin with `RSB_`: those are the program's own, and it knows each.
+
+use std::path::PathBuf;
+
+/// A fault. Kernels are named by the beginning of their symbol; products of rocBLAS are `rocblas_gemm`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no memory.
+    OutOfMemory(u64),
+    /// `launch:KERNEL`: the kernel breaks; the next wait says so, and so does everything after it.
+    Launch(String),
+    /// `lost:KERNEL`: as `launch`, but it is the card that is lost.
+    Lost(String),
+    /// `vanish:KERNEL@FILE`: as `lost`, and the file is made. Where it is there, there is no card.
+    Vanish(String, PathBuf),
+    /// `hang:KERNEL`: the wait for the kernel never ends.
+    Hang(String),
+    /// `stuck:KERNEL`: the call that launches the kernel never returns.
+    Stuck(String),
+    /// `wrong:KERNEL`: bits of its result are turned.
+    Wrong(String),
+    /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
+    Clock(Lie),
+    /// `abort:init`, `abort:hiprtc` or `abort:rocblas`: that call ends the process.
+    Abort(Place),
+}
+
+/// How a clock can lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lie {
+    /// A millionth of the time.
+    Fast,
+    /// Less than nothing.
+    Backwards,
+    /// No number.
+    Nan,
+    /// Nothing at all.
+    Stopped,
+}
+
+/// Where a process can be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `hipInit`.
+    Init,
+    /// `hiprtcCompileProgram`.
+    Hiprtc,
+    /// `rocblas_create_handle`.
+    Rocblas,
+}
+
+/// Everything that was ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orders {
+    /// `LOOKALIKE_DEVICES`: how many cards, 1 where it is not set.
+    pub(crate) cards: usize,
+    /// `LOOKALIKE_ARCH`: which, `gfx90a` where it is not set.
+    pub(crate) arch: String,
+    /// `LOOKALIKE_FREE_MB`: free memory of each card, in 10⁶ bytes; all of it where it is not set.
+    pub(crate) free_bytes: Option<u64>,
+    /// `LOOKALIKE_FAULT`: faults with commas between them.
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Orders {
+    /// From this process's environment.
+    pub(crate) fn here() -> Result<Self, String> {
+        Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let number = |name: &str| {
+            let text = variable(name);
+            text.map(|text| text.parse::<u64>().map_err(|_| format!("{name}={text} is no number"))).transpose()
+        };
+        let cards = number("LOOKALIKE_DEVICES")?.unwrap_or(1);
+        if cards > MOST_CARDS {
+            return Err(format!("LOOKALIKE_DEVICES={cards} is more than {MOST_CARDS}"));
+        }
+        let faults = variable("LOOKALIKE_FAULT").unwrap_or_default();
+        let faults = faults.split(',').map(str::trim).filter(|text| !text.is_empty());
+        Ok(Self {
+            cards: cards as usize,
+            arch: variable("LOOKALIKE_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
+            free_bytes: number("LOOKALIKE_FREE_MB")?.map(|megabytes| megabytes.saturating_mul(1_000_000)),
+            faults: faults.map(fault).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether the process is to be ended at `place`.
+    pub(crate) fn aborts(&self, place: Place) -> bool {
+        self.faults.contains(&Fault::Abort(place))
+    }
+
+    /// How the clock lies.
+    pub(crate) fn lie(&self) -> Option<Lie> {
+        self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
+    }
+
+    /// Whether the file is there that says that the cards have vanished.
+    pub(crate) fn vanished(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
+    }
+}
+
+/// More cards than any machine has.
+const MOST_CARDS: u64 = 64;
+
+fn fault(text: &str) -> Result<Fault, String> {
+    let wrong = || format!("LOOKALIKE_FAULT: `{text}` is no fault of this look-alike");
+    let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+    let kernel = || rest.to_owned();
+    Ok(match (kind, rest) {
+        ("oom", _) => Fault::OutOfMemory(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
+        ("launch", _) => Fault::Launch(kernel()),
+        ("lost", _) => Fault::Lost(kernel()),
+        ("vanish", _) => {
+            let (kernel, file) = rest.split_once('@').ok_or_else(wrong)?;
+            Fault::Vanish(kernel.to_owned(), PathBuf::from(file))
+        }
+        ("hang", _) => Fault::Hang(kernel()),
+        ("stuck", _) => Fault::Stuck(kernel()),
+        ("wrong", _) => Fault::Wrong(kernel()),
+        ("clock", "fast") => Fault::Clock(Lie::Fast),
+        ("clock", "backwards") => Fault::Clock(Lie::Backwards),
+        ("clock", "nan") => Fault::Clock(Lie::Nan),
+        ("clock", "stopped") => Fault::Clock(Lie::Stopped),
+        ("abort", "init") => Fault::Abort(Place::Init),
+        ("abort", "hiprtc") => Fault::Abort(Place::Hiprtc),
+        ("abort", "rocblas") => Fault::Abort(Place::Rocblas),
+        _ => return Err(wrong()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[(&str, &str)]) -> Result<Orders, String> {
+        Orders::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn nothing_ordered_is_one_sound_card() {
+        let orders = read(&[]).unwrap();
+        assert_eq!((orders.cards, orders.arch.as_str(), orders.faults.len()), (1, "gfx90a", 0));
+    }
+
+    #[test]
+    fn faults_are_understood_or_refused() {
+        let orders = read(&[("LOOKALIKE_FAULT", "oom:3, clock:fast,vanish:rsb_gelu@/tmp/x")]).unwrap();
+        assert_eq!(
+            orders.faults,
+            [Fault::OutOfMemory(3), Fault::Clock(Lie::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
+        );
+        for wrong in ["oom", "oom:0", "clock:slow", "abort:me", "vanish:x", "nonsense:1"] {
+            assert!(read(&[("LOOKALIKE_FAULT", wrong)]).unwrap_err().contains(wrong));
+        }
+        assert!(read(&[("LOOKALIKE_DEVICES", "many")]).is_err());
+        assert!(read(&[("LOOKALIKE_DEVICES", "65")]).is_err());
+    }
+}

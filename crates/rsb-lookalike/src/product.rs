@@ -1,0 +1,166 @@
+//! Matrix products, for our own kernels and for rocBLAS. Those of whole numbers are exact; of the others f64 is
+//! computed in f64, all else in f32, by the crate `gemm`.
+
+use crate::element::Element;
+
+/// C is m by n, the sums are k long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+/// C ← alpha·A·B + beta·C. With beta 0, C is not read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scale {
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+}
+
+/// A matrix somewhere in memory: element (i, j) is `data[i * down + j * across]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matrix<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    columns: usize,
+    down: usize,
+    across: usize,
+}
+
+impl<'a, T: Element> Matrix<'a, T> {
+    /// `rows` by `columns`, row by row, or stored as its transpose.
+    pub(crate) fn row_major(data: &'a [T], rows: usize, columns: usize, transposed: bool) -> Self {
+        let leading = if transposed { rows } else { columns };
+        Self::with_leading(data, rows, columns, leading, transposed)
+    }
+
+    /// The same, with `leading` elements from one line in memory to the next.
+    pub(crate) fn with_leading(data: &'a [T], rows: usize, columns: usize, leading: usize, transposed: bool) -> Self {
+        let (down, across) = if transposed { (1, leading) } else { (leading, 1) };
+        Self { data, rows, columns, down, across }
+    }
+
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.data.get(i * self.down + j * self.across).map_or(f64::NAN, |x| x.get())
+    }
+
+    /// Row by row, as `W`.
+    fn packed<W>(&self, as_w: impl Fn(f64) -> W) -> Vec<W> {
+        let rows = 0..self.rows;
+        rows.flat_map(|i| (0..self.columns).map(move |j| (i, j))).map(|(i, j)| as_w(self.at(i, j))).collect()
+    }
+}
+
+/// C is row by row, without gaps.
+pub(crate) fn multiply<A: Element, C: Element>(
+    shape: Shape,
+    a: Matrix<'_, A>,
+    b: Matrix<'_, A>,
+    c: &mut [C],
+    scale: Scale,
+) {
+    let sums = if size_of::<A>() == 8 {
+        dense(shape, &a.packed(|x| x), &b.packed(|x| x))
+    } else {
+        dense(shape, &a.packed(|x| x as f32), &b.packed(|x| x as f32)).into_iter().map(f64::from).collect()
+    };
+    store(c, &sums, scale);
+}
+
+/// As [`multiply`], in whole numbers of 32 bits.
+pub(crate) fn multiply_whole<A: Element, C: Element>(
+    shape: Shape,
+    a: Matrix<'_, A>,
+    b: Matrix<'_, A>,
+    c: &mut [C],
+    scale: Scale,
+) {
+    let (a, b) = (a.packed(|x| x as i32), b.packed(|x| x as i32));
+    let mut sums = vec![0.0; shape.m * shape.n];
+    let mut row = vec![0_i32; shape.n];
+    for (a, sums) in a.chunks(shape.k.max(1)).zip(sums.chunks_mut(shape.n.max(1))) {
+        row.fill(0);
+        for (&a, b) in a.iter().zip(b.chunks(shape.n.max(1))) {
+            row.iter_mut().zip(b).for_each(|(sum, b)| *sum = sum.wrapping_add(a.wrapping_mul(*b)));
+        }
+        sums.iter_mut().zip(&row).for_each(|(to, &sum)| *to = f64::from(sum));
+    }
+    store(c, &sums, scale);
+}
+
+fn store<C: Element>(c: &mut [C], sums: &[f64], scale: Scale) {
+    for (c, sum) in c.iter_mut().zip(sums) {
+        let before = if scale.beta == 0.0 { 0.0 } else { scale.beta * c.get() };
+        *c = C::put(scale.alpha * sum + before);
+    }
+}
+
+/// A·B of row-major matrices without gaps.
+fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W]) -> Vec<W> {
+    let Shape { m, n, k } = shape;
+    let mut c = vec![W::default(); m * n];
+    if a.len() < m * k || b.len() < k * n {
+        return c;
+    }
+    // No matrix in memory has more elements than this.
+    let stride = |size: usize| isize::try_from(size).unwrap_or(isize::MAX);
+    // SAFETY: A is m by k, B is k by n and C m by n, each row by row, as checked and allocated above. C is not read.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.as_mut_ptr(),
+            1,
+            stride(n),
+            false,
+            a.as_ptr(),
+            1,
+            stride(k),
+            b.as_ptr(),
+            1,
+            stride(n),
+            W::default(),
+            W::from(1),
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+    c
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<A: Element, C: Element>(multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale)) {
+        let shape = Shape { m: 3, n: 5, k: 4 };
+        let number = |at: usize| (at * 7 % 11) as f64 - 5.0;
+        let a: Vec<A> = (0..12).map(|at| A::put(number(at))).collect();
+        let b: Vec<A> = (0..20).map(|at| A::put(number(at + 3))).collect();
+        for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut c = vec![C::put(2.0); 15];
+            let left = Matrix::row_major(&a, 3, 4, transpose_a);
+            let right = Matrix::row_major(&b, 4, 5, transpose_b);
+            multiply(shape, left, right, &mut c, Scale { alpha: 2.0, beta: 3.0 });
+            for (at, c) in c.iter().enumerate() {
+                let (i, j) = (at / 5, at % 5);
+                let a = |p: usize| number(if transpose_a { p * 3 + i } else { i * 4 + p });
+                let b = |p: usize| number(if transpose_b { j * 4 + p } else { p * 5 + j } + 3);
+                let sum: f64 = (0..4).map(|p| a(p) * b(p)).sum();
+                assert!((c.get() - (2.0 * sum + 6.0)).abs() < 1e-9, "{i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        check::<f64, f64>(multiply);
+        check::<f32, f32>(multiply);
+        check::<half::f16, f32>(multiply);
+        check::<i8, i32>(multiply_whole);
+    }
+}

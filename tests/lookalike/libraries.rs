@@ -1,0 +1,70 @@
+//! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for other cards, or
+//! several of them.
+
+use crate::common::Bench;
+use crate::support::{THREE, assert_reason, assert_rest_stands, case, cases, lookalike, run, with_library};
+
+/// The program with a copy of the library that lacks functions.
+fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {
+    let folder = tempfile::tempdir().unwrap();
+    let torn = folder.path().join("librsb_lookalike.so");
+    rsb_lookalike::file::copy_without(names, &torn).unwrap();
+    let bench = with_library(&torn);
+    (folder, bench)
+}
+
+#[test]
+fn without_a_function_what_needs_it_is_skipped_and_the_rest_stands() {
+    let (_folder, bench) = without(&["hipGraphInstantiate"]);
+    let document = run(&bench, &["launch-latency"]).expect(0).json();
+    assert_reason(case(&document, "/graph/"), "skipped", "hipGraphInstantiate");
+    assert_rest_stands(&document, "/graph/");
+}
+
+#[test]
+fn a_rocblas_without_its_product_leaves_the_native_one() {
+    let (_folder, bench) = without(&["rocblas_gemm_strided_batched_ex"]);
+    let axes = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", "provider=rocblas,native"];
+    let document = run(&bench, &axes).expect(0).json();
+    assert_reason(case(&document, "provider=rocblas"), "skipped", "rocblas_gemm_strided_batched_ex");
+    assert_rest_stands(&document, "provider=rocblas");
+}
+
+#[test]
+fn without_the_first_function_there_is_no_run_time() {
+    let (_folder, bench) = without(&["hipGetDeviceCount"]);
+    let document = run(&bench, &THREE).expect(5).json();
+    assert_reason(case(&document, "tensor-ops"), "skipped", "hipGetDeviceCount");
+}
+
+#[test]
+fn properties_in_the_layout_of_rocm_5() {
+    let (_folder, bench) = without(&["hipGetDevicePropertiesR0600"]);
+    let document = run(&bench, &THREE).expect(0).json();
+    assert_rest_stands(&document, "nothing");
+    assert_eq!(cases(&document).len(), 3);
+}
+
+#[test]
+fn every_architecture_is_measured_within_its_peaks() {
+    for arch in ["gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"] {
+        let bench = lookalike().set("LOOKALIKE_ARCH", arch);
+        let axes = ["compute-peak", "memory-bandwidth", "--axis", "operation=copy", "--axis", "size=64KiB"];
+        let document = run(&bench, &axes).expect(0).json();
+        assert_rest_stands(&document, "nothing");
+    }
+}
+
+#[test]
+fn eight_cards_are_eight_devices() {
+    let bench = lookalike().set("LOOKALIKE_DEVICES", "8");
+    let axes = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu", "--axis", "cache=hot"];
+    let document = run(&bench, &axes).expect(0).json();
+    assert_rest_stands(&document, "nothing");
+    for card in 0..8 {
+        assert!(case(&document, &format!("/rocm:{card}/")).is_object());
+    }
+    let two = run(&bench, &[&axes[..], &["--device", "3,7"]].concat()).expect(0).json();
+    assert_eq!(cases(&two).len(), 2);
+    bench.run(&[&["run", "--backend", "rocm", "--device", "8"], &axes[..]].concat()).expect(2);
+}

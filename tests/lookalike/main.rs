@@ -1,0 +1,15 @@
+//! The real binary on a software look-alike of ROCm: every workload, every fault. Nothing here needs a card, and what is
+//! measured says so.
+#![cfg(feature = "rocm")]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod clock;
+mod faults;
+mod libraries;
+mod sensors;
+mod several_cards;
+mod suites;
+mod support;
