@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use rsb_device::operation::{
     Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Reduce, ReduceOp, Stores, Stream, StreamPattern, Transfer,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, Stream, StreamPattern, Transfer,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_model::Dtype;
@@ -146,8 +146,10 @@ fn cases() -> Vec<(Operation, Options)> {
             NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
         );
         all.push(Operation::Convolution(convolution(dtype)));
+        let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 7, capacity: 11, position: 4 };
+        all.push(Operation::Rearrange(cache));
     }
-    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
+    for dtype in Dtype::ALL {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));
     }
     all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));

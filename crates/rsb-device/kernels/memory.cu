@@ -78,6 +78,29 @@ RSB_STREAM(f32, float)
 RSB_STREAM(f16, F16)
 RSB_STREAM(bf16, Bf16)
 
+// Rows of `width` elements change their order, into room for `capacity` rows from `position` on.
+template <class T>
+__device__ inline void rearrange(
+    const T *x, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) {
+    for (u64 at = thread_index(); at < batch * rows * columns * width; at += thread_count()) {
+        const u64 within = at % width, column = at / width % columns, row = at / width / columns % rows;
+        const u64 outer = at / width / columns / rows;
+        y[((outer * columns + column) * capacity + position + row) * width + within] = x[at];
+    }
+}
+
+#define RSB_REARRANGE(NAME, T) \
+    RSB_KERNEL(1024) \
+    rsb_rearrange_##NAME( \
+        const T *x, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) { \
+        rearrange<T>(x, y, batch, rows, columns, width, capacity, position); \
+    }
+
+RSB_REARRANGE(f64, double)
+RSB_REARRANGE(f32, float)
+RSB_REARRANGE(f16, F16)
+RSB_REARRANGE(bf16, Bf16)
+
 // One thread walks along a cycle of offsets and goes on where the last launch ended.
 RSB_KERNEL(1) rsb_pointer_chase(const unsigned char *nodes, u64 *position, u64 accesses) {
     u64 at = *position;

@@ -88,6 +88,12 @@ RSB_KERNEL(RSB_THREADS) rsb_peak_vector_f16(F16 *result, u64 pieces) {
 #define RSB_WMMA 12
 #define RSB_WAVE 32
 #endif
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__)
+#define RSB_CDNA_3 1
+#define RSB_FP8_BIAS 8
+#else
+#define RSB_FP8_BIAS 7
+#endif
 
 #if defined(RSB_MFMA) || defined(RSB_WMMA)
 #define RSB_VECTOR(T, N) T __attribute__((ext_vector_type(N)))
@@ -96,6 +102,26 @@ template <class E> __device__ inline E element(float x) { return (E)x; }
 template <> __device__ inline Bf16 element<Bf16>(float x) { return narrow<Bf16>(x); }
 template <> __device__ inline F16 element<F16>(float x) { return narrow<F16>(x); }
 template <> __device__ inline signed char element<signed char>(float x) { return (signed char)(4.0f * x); }
+
+// Eight bits, e4m3: its bias is 8 on CDNA 3 and 7 elsewhere. On the former, minus zero would be no number.
+struct Fp8 {
+    unsigned char bits;
+};
+template <> __device__ inline Fp8 element<Fp8>(float x) {
+    const float size = x < 0 ? -x : x;
+    const int magnitude = size == 0.25f ? 0x28 : size == 0.5f ? 0x30 : 0x34;
+    Fp8 y = {(unsigned char)(size == 0 ? 0 : magnitude + 8 * (RSB_FP8_BIAS - 7) + (x < 0 ? 0x80 : 0))};
+    return y;
+}
+// Two whole numbers of four bits, both the same.
+struct I4Pair {
+    unsigned char bits;
+};
+template <> __device__ inline I4Pair element<I4Pair>(float x) {
+    const int whole = (int)(4.0f * x) & 15;
+    I4Pair y = {(unsigned char)(whole | whole << 4)};
+    return y;
+}
 
 // Quarters between -3/4 and 3/4: their products and sums are exact in every type.
 template <class V, class E> __device__ inline V operand(int seed, float sign) {
@@ -141,6 +167,7 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
         static __device__ inline Sum multiply(Operand a, Operand b, Sum c) { return CALL; } \
     };
 
+typedef RSB_VECTOR(float, 2) Float2;
 typedef RSB_VECTOR(float, 4) Float4;
 typedef RSB_VECTOR(float, 8) Float8;
 typedef RSB_VECTOR(int, 2) Int2;
@@ -178,6 +205,10 @@ RSB_UNIT(UnitBf16, Short2, Bf16, Float4, 4, 48, __builtin_amdgcn_mfma_f32_16x16x
 #else
 RSB_UNIT(UnitBf16, Short4, Bf16, Float4, 4, 24, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0))
 #endif
+#ifdef RSB_CDNA_3
+RSB_UNIT(UnitTf32, Float2, float, Float4, 4, 48, __builtin_amdgcn_mfma_f32_16x16x8_xf32(a, b, c, 0, 0, 0))
+RSB_UNIT(UnitFp8, long, Fp8, Float4, 4, 12, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0))
+#endif
 #if defined(__gfx908__) || defined(__gfx90a__)
 RSB_UNIT(UnitI8, int, signed char, Int4, 4, 24, __builtin_amdgcn_mfma_i32_16x16x16i8(a, b, c, 0, 0, 0))
 #else
@@ -188,11 +219,15 @@ RSB_UNIT(UnitI8, long, signed char, Int4, 4, 12, __builtin_amdgcn_mfma_i32_16x16
 RSB_UNIT(UnitF16, Half16, F16, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a, b, c))
 RSB_UNIT(UnitBf16, Short16, Bf16, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c))
 RSB_UNIT(UnitI8, Int4, signed char, Int8, 8, 24, __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(true, a, true, b, c, false))
+RSB_UNIT(UnitI4, Int2, I4Pair, Int8, 8, 24, __builtin_amdgcn_wmma_i32_16x16x16_iu4_w32(true, a, true, b, c, false))
 #else
 RSB_UNIT(UnitF16, Half8, F16, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a, b, c))
 RSB_UNIT(UnitBf16, Short8, Bf16, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, c))
 RSB_UNIT(
     UnitI8, Int2, signed char, Int8, 8, 24, __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(true, a, true, b, c, false))
+RSB_UNIT(
+    UnitI4, Int2, I4Pair, Int8, 8, 12, __builtin_amdgcn_wmma_i32_16x16x32_iu4_w32_gfx12(true, a, true, b, c, false))
+RSB_UNIT(UnitFp8, Int2, Fp8, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_fp8_fp8_w32_gfx12(a, b, c))
 #endif
 
 RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_f16(F16 *result, u64 pieces) {
@@ -204,4 +239,20 @@ RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_bf16(Bf16 *result, u64 pieces) {
 RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_i8(signed char *result, u64 pieces) {
     peak_matrix<UnitI8>(result, pieces, (signed char)1, (signed char)-1);
 }
+// Types that nothing else here is made of say in f32 that they are right.
+#ifdef RSB_CDNA_3
+RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_tf32(float *result, u64 pieces) {
+    peak_matrix<UnitTf32>(result, pieces, 1.0f, -1.0f);
+}
+#endif
+#if defined(RSB_CDNA_3) || RSB_WMMA == 12
+RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_fp8(float *result, u64 pieces) {
+    peak_matrix<UnitFp8>(result, pieces, 1.0f, -1.0f);
+}
+#endif
+#ifdef RSB_WMMA
+RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_i4(float *result, u64 pieces) {
+    peak_matrix<UnitI4>(result, pieces, 1.0f, -1.0f);
+}
+#endif
 #endif

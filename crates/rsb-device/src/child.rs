@@ -1,7 +1,8 @@
-//! Devices asked for in a child process with a time limit: loading and initialising a vendor's library may crash or
-//! hang, and planning must survive it.
+//! Questions asked in a child process with a time limit: loading and initialising a vendor's library may crash or hang,
+//! and so may its compiler; who asks must survive it.
 //!
 //! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`], which prints one line.
+//! With an architecture behind them the question is whether the backend's compiler knows it: [`answer_compiles`].
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -11,16 +12,21 @@ use std::time::{Duration, Instant};
 
 use rsb_model::{BackendId, Reason};
 
+use crate::compiler::{Job, Level};
 use crate::device::DeviceInfo;
 
-/// The first argument that makes a program answer; the second is the backend's name.
+/// The first argument that makes a program tell devices; the second is the backend's name.
 pub const ARGUMENT: &str = "__devices";
+
+/// The first argument that makes a program tell what a compiler knows; the second is the backend's name, the third an
+/// architecture. Without one the question is whether there is a compiler.
+pub const COMPILES: &str = "__compiles";
 
 /// How long a run time may take to start. The first start after a boot loads some hundred megabytes from disk.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// Libraries may print to standard output too; the answer is the line that starts so.
-const MARK: &str = "rsb-devices:";
+const MARK: &str = "rsb-answer:";
 
 /// More than any answer.
 const MOST_BYTES: u64 = 1 << 20;
@@ -35,7 +41,29 @@ pub fn answer(backend: &str) -> std::io::Result<()> {
         Some(known) => known.devices(),
         None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend")),
     };
-    let text = serde_json::to_string(&devices)?;
+    say(&devices)
+}
+
+/// Whether there is a compiler of `backend`, and it knows `arch`, found out in this process; for the child alone.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn answer_compiles(backend: &str, arch: Option<&str>) -> std::io::Result<()> {
+    let opened = match backend.parse() {
+        Ok(backend) => crate::compiler::open(backend),
+        Err(_) => Err(Reason::new(format!("backend {backend}"), "there is none of this name", "choose another")),
+    };
+    let known = opened.and_then(|compiler| {
+        let Some(arch) = arch else { return Ok(()) };
+        // A small source, not optimised: only whether it comes to an end counts.
+        let job = Job { source: "convolution".to_owned(), arch: arch.to_owned(), level: Level::O0 };
+        compiler.compile(&job).map(drop)
+    });
+    say(&known)
+}
+
+fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
+    let text = serde_json::to_string(answer)?;
     // On a line of its own, whatever a library has printed before.
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{MARK}{text}")?;
@@ -55,7 +83,7 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
              or its run time if not",
         )
     };
-    let (text, ended) = run(program, backend, limit).map_err(failed)?;
+    let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit).map_err(failed)?;
     let line = text.lines().rev().find_map(|line| line.strip_prefix(MARK));
     match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Reason>>) {
         Some(Ok(answer)) => answer,
@@ -64,11 +92,50 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
     }
 }
 
+/// Whether there is a compiler of `backend`, asked in a child: `program` with [`COMPILES`] and the backend's name.
+///
+/// # Errors
+/// When there is none, or it does not load.
+pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
+    let failed =
+        |why: String| Reason::new(format!("compiler of {backend}"), why, "reinstall the package that it came with");
+    known(run(program, &[COMPILES, backend.as_str()], limit), failed, "loading it ended the process that asked")
+}
+
+/// Whether the compiler of `backend` knows `arch`, asked in a child: `program` with [`COMPILES`], the backend's name and
+/// the architecture.
+///
+/// # Errors
+/// When there is no compiler, or it does not know the architecture, be it that it ends the process over it.
+pub fn compiles(program: &Path, backend: BackendId, arch: &str, limit: Duration) -> Result<(), Reason> {
+    let unknown = |why: String| {
+        let cure = "install a newer version of the compiler, or choose an architecture that it knows";
+        Reason::new(format!("compilation for {arch}"), why, cure)
+    };
+    let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
+    known(run(program, &[COMPILES, backend.as_str(), arch], limit), unknown, &ended)
+}
+
+/// The answer of a child about a compiler.
+fn known(
+    answered: Result<(String, ExitStatus), String>,
+    failed: impl Fn(String) -> Reason,
+    died: &str,
+) -> Result<(), Reason> {
+    let (text, ended) = answered.map_err(&failed)?;
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(MARK));
+    match line.map(serde_json::from_str::<Result<(), Reason>>) {
+        Some(Ok(answer)) => answer,
+        Some(Err(error)) => Err(failed(format!("its answer cannot be read: {error}"))),
+        None => Err(failed(format!("{died} ({ended})"))),
+    }
+}
+
 /// What the child wrote and how it ended.
-fn run(program: &Path, backend: BackendId, limit: Duration) -> Result<(String, ExitStatus), String> {
+fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<(String, ExitStatus), String> {
     let deadline = Instant::now() + limit;
     let mut child = Command::new(program)
-        .args([ARGUMENT, backend.as_str()])
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -91,7 +158,7 @@ fn run(program: &Path, backend: BackendId, limit: Duration) -> Result<(String, E
         Some(ended) => Ok((text, ended)),
         // An answer stands, even when the run time then hangs while it is taken down.
         None if text.contains(MARK) => Ok((text, ExitStatus::default())),
-        None => Err(format!("its run time did not start within {} s", limit.as_secs_f64())),
+        None => Err(format!("it did not answer within {} s", limit.as_secs_f64())),
     }
 }
 
@@ -116,22 +183,42 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn asked(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Reason> {
+    fn with_program<T>(script: &str, ask: impl Fn(&Path) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        devices(&program, BackendId::Rocm, limit)
+        ask(&program)
+    }
+
+    fn asked(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Reason> {
+        with_program(script, |program| devices(program, BackendId::Rocm, limit))
+    }
+
+    fn asked_to_compile(script: &str) -> Result<(), Reason> {
+        with_program(script, |program| compiles(program, BackendId::Rocm, "gfx9000", LONG))
     }
 
     const LONG: Duration = Duration::from_mins(1);
 
     #[test]
     fn an_answer_comes_through_whatever_else_is_printed() {
-        let answer = asked(r#"echo noise; echo 'rsb-devices:{"Ok":[]}'; echo more"#, LONG);
+        let answer = asked(r#"echo noise; echo 'rsb-answer:{"Ok":[]}'; echo more"#, LONG);
         assert_eq!(answer, Ok(Vec::new()));
-        let reason = asked(r#"echo 'rsb-devices:{"Err":{"what":"a","why":"b","cure":"c"}}'"#, LONG).unwrap_err();
+        let reason = asked(r#"echo 'rsb-answer:{"Err":{"what":"a","why":"b","cure":"c"}}'"#, LONG).unwrap_err();
         assert_eq!(reason, Reason::new("a", "b", "c"));
+    }
+
+    #[test]
+    fn a_compiler_that_ends_its_process_does_not_know_the_architecture() {
+        for (script, word) in [("kill -ABRT $$", "does not know gfx9000"), ("echo no", "does not know gfx9000")] {
+            let reason = asked_to_compile(script).unwrap_err();
+            assert!(reason.what.contains("gfx9000") && reason.why.contains(word), "{script}: {reason}");
+        }
+        assert_eq!(
+            asked_to_compile(r#"echo "$@" | grep -q '__compiles rocm gfx9000' && echo 'rsb-answer:{"Ok":null}'"#),
+            Ok(())
+        );
     }
 
     #[test]
@@ -139,8 +226,8 @@ mod tests {
         for (script, limit, word) in [
             ("kill -ABRT $$", LONG, "signal"),
             ("exit 3", LONG, "exit"),
-            ("exec sleep 600", Duration::from_millis(50), "did not start within"),
-            ("echo 'rsb-devices:nonsense'", LONG, "cannot be read"),
+            ("exec sleep 600", Duration::from_millis(50), "did not answer within"),
+            ("echo 'rsb-answer:nonsense'", LONG, "cannot be read"),
         ] {
             let reason = asked(script, limit).unwrap_err();
             assert!(reason.why.contains(word) && reason.what.contains("rocm"), "{script}: {reason}");

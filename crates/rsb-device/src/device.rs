@@ -41,6 +41,9 @@ pub struct DeviceInfo {
     pub arch: Option<String>,
     /// Compute units, multiprocessors, or usable threads of a processor.
     pub units: u32,
+    /// Highest clock of the compute units in MHz, as the driver lists it. Of a processor it says nothing about peaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_clock_mhz: Option<f64>,
     /// Memory that a benchmark may take at most, in bytes.
     pub usable_memory_bytes: u64,
     /// Data caches, nearest first; the last one sizes flushes.
@@ -181,6 +184,30 @@ pub trait Device {
         )))
     }
 
+    /// What the link between the host and the device can carry one way, in GB/s, where the system tells.
+    fn link_gb_s(&self) -> Option<f64> {
+        None
+    }
+
+    /// Positions of the other devices of this backend that [`Device::peer`] can open.
+    fn peers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// The device at `index` of the same backend, opened at the first call and kept, so that one process can have several
+    /// work together.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be opened.
+    fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
+        Err(no_peer(self.info(), index, &self.peers()))
+    }
+
+    /// Its address on the bus, such as `0000:03:00.0`, where it has one and tells.
+    fn pci_address(&self) -> Option<String> {
+        None
+    }
+
     /// How many blocks of the kernel of `operation` a compute unit holds at once.
     ///
     /// # Errors
@@ -205,6 +232,22 @@ pub trait Device {
             "measure cache-hit-rate on the CPU, or use the vendor's profiler",
         ))
     }
+}
+
+/// Why `device` has no peer at `index`.
+pub(crate) fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceError {
+    let why = match there_are {
+        [] => format!("{} is the only device that this backend shows here", device.device.0),
+        some => {
+            let list = some.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            format!("beside {} there are the devices {list}", device.device.0)
+        }
+    };
+    DeviceError::Unsupported(Reason::new(
+        format!("device {index} beside {}", device.device.0),
+        why,
+        "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES)",
+    ))
 }
 
 /// Hardware counters of the first-level data cache, for the thread that opened them.

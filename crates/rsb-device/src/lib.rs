@@ -3,15 +3,22 @@
 //! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module [`mod@reference`] says what is right.
 
 pub mod child;
+pub mod compiler;
 pub mod convert;
 pub mod cpu;
 pub mod device;
 #[cfg(feature = "rocm")]
 pub mod hip;
+#[cfg(feature = "opencl")]
+pub mod opencl;
 pub mod operation;
+#[cfg(any(feature = "opencl", feature = "vulkan"))]
+mod portable;
 pub mod random;
 pub mod reference;
 pub mod scripted;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 
 pub use device::{
     Backend, Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Occupancy, Options, Stream,
@@ -26,6 +33,12 @@ pub fn backends() -> Vec<Box<dyn Backend>> {
         Box::new(cpu::CpuBackend),
         #[cfg(feature = "rocm")]
         Box::new(hip::HipBackend),
+        #[cfg(feature = "vulkan")]
+        Box::new(vulkan::VulkanBackend),
+        #[cfg(feature = "opencl")]
+        Box::new(opencl::OpenclBackend::Every),
+        #[cfg(feature = "opencl")]
+        Box::new(opencl::OpenclBackend::Intel),
     ]
 }
 

@@ -8,7 +8,7 @@ mod traffic;
 
 pub use host::{Direction, HostMemory, Launch, LaunchWay, Transfer};
 pub use tensor::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic, Rearrange, Reduce, ReduceOp,
 };
 pub use traffic::{Allocate, Churn, PointerChase, Stores, Stream, StreamPattern, Touch};
 
@@ -35,6 +35,8 @@ pub enum Operation {
     Reduce(Reduce),
     /// Softmax or layer norm along rows.
     Normalize(Normalize),
+    /// Rows put into another order, as attention needs them.
+    Rearrange(Rearrange),
     /// 2-D convolution, NCHW.
     Convolution(Convolution),
     /// C ← alpha·op(A)·op(B) + beta·C, row-major, batched.
@@ -105,9 +107,10 @@ impl Operation {
             }
             Self::Reduce(op) => vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()],
             Self::Normalize(op) => op.buffers(),
+            Self::Rearrange(op) => op.buffers(),
             Self::Convolution(op) => op.buffers(),
             Self::Gemm(op) => op.buffers(),
-            Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.dtype, 1)],
+            Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.result_dtype(), 1)],
             Self::Allocate(_) | Self::Launch(_) => Vec::new(),
             Self::Transfer(op) => op.buffers(),
             Self::Churn(_) => vec![BufferSpec::new(Role::Output, Dtype::F64, 2)],
@@ -141,7 +144,12 @@ impl Operation {
             Self::Convolution(op) => op.flops(),
             Self::Gemm(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
-            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) | Self::Transfer(_) | Self::Launch(_) => 0.0,
+            Self::PointerChase(_)
+            | Self::Rearrange(_)
+            | Self::Allocate(_)
+            | Self::Churn(_)
+            | Self::Transfer(_)
+            | Self::Launch(_) => 0.0,
         }
     }
 
@@ -150,6 +158,7 @@ impl Operation {
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
+            Self::Rearrange(op) => 2.0 * op.dtype.bytes(op.elements()) as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
             _ => self
@@ -173,6 +182,7 @@ impl Operation {
             Self::Elementwise(op) => Some(op.dtype),
             Self::Reduce(op) => Some(op.dtype),
             Self::Normalize(op) => Some(op.dtype),
+            Self::Rearrange(op) => Some(op.dtype),
             Self::Convolution(op) => Some(op.dtype),
             Self::Gemm(op) => Some(op.dtype),
             Self::PeakArithmetic(op) => Some(op.dtype),
@@ -188,6 +198,7 @@ impl Operation {
             Self::Elementwise(op) => op.op.as_str(),
             Self::Reduce(op) => op.op.as_str(),
             Self::Normalize(op) => op.op.as_str(),
+            Self::Rearrange(_) => "rearrange",
             Self::Convolution(_) => "convolution",
             Self::Gemm(_) => "gemm",
             Self::PeakArithmetic(_) => "compute-peak",

@@ -2,14 +2,15 @@
 //!
 //! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is simulated.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use rsb_model::environment::Cache;
 use rsb_model::{DeviceType, Reason};
 
 use crate::device::{
-    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, DeviceRefText, Event, Kernel, Options, Stream,
+    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, DeviceRefText, Event, Kernel, Occupancy, Options,
+    Stream, no_peer,
 };
 use crate::operation::Operation;
 use crate::reference::execute;
@@ -31,9 +32,12 @@ impl Clock {
     /// A machine of 10 GFLOP/s and 10 GB/s that needs a microsecond for anything: every figure is plausible.
     pub fn plausible() -> Self {
         Self::Function(Box::new(|_, operation| {
-            let accesses =
-                if let Operation::PointerChase(chase) = operation { chase.accesses as f64 * 5.0 } else { 0.0 };
-            (operation.flops() / 10.0).max(operation.bytes_moved() / 10.0).max(accesses).max(1000.0)
+            let waiting = match operation {
+                Operation::PointerChase(chase) => chase.accesses as f64 * 5.0,
+                Operation::Launch(launch) => f64::from(launch.kernels) * 1000.0,
+                _ => 0.0,
+            };
+            (operation.flops() / 10.0).max(operation.bytes_moved() / 10.0).max(waiting).max(1000.0)
         }))
     }
 }
@@ -81,8 +85,14 @@ pub struct Script {
     pub faults: Vec<Fault>,
     /// What its cache counters say, if it has any.
     pub counters: Option<CacheCounts>,
+    /// What its link to the host says that it can carry, if it says so.
+    pub link_gb_s: Option<f64>,
     /// What it says it is. Its kind is always `Simulated`.
     pub info: DeviceInfo,
+    /// How many devices of its kind there are beside it; they follow the same script, each on its own.
+    pub peers: u32,
+    /// The address on the bus that it gives.
+    pub pci_address: Option<String>,
 }
 
 impl Default for Script {
@@ -91,12 +101,14 @@ impl Default for Script {
             clock: Clock::plausible(),
             faults: Vec::new(),
             counters: Some(CacheCounts { reads: 1000, misses: 50 }),
+            link_gb_s: None,
             info: DeviceInfo {
                 device: DeviceRefText("cpu:0".to_owned()),
                 name: "scripted device".to_owned(),
                 device_type: DeviceType::Simulated,
                 arch: None,
                 units: 4,
+                max_clock_mhz: None,
                 usable_memory_bytes: 1 << 30,
                 caches: vec![
                     Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(1) },
@@ -104,6 +116,8 @@ impl Default for Script {
                 ],
                 peak_bandwidth_gb_s: None,
             },
+            peers: 7,
+            pci_address: None,
         }
     }
 }
@@ -135,8 +149,11 @@ pub struct Counts {
 
 /// Follows a [`Script`].
 pub struct ScriptedDevice {
-    script: Script,
+    script: Rc<Script>,
+    info: DeviceInfo,
     state: Rc<RefCell<State>>,
+    /// Opened when they are first asked for; this one's own place is unused.
+    peers: Vec<OnceCell<Box<ScriptedDevice>>>,
 }
 
 #[derive(Debug, Default)]
@@ -162,7 +179,33 @@ impl ScriptedDevice {
     /// At time zero, nothing done yet.
     pub fn new(mut script: Script) -> Self {
         script.info.device_type = DeviceType::Simulated;
-        Self { script, state: Rc::default() }
+        let info = script.info.clone();
+        Self::following(Rc::new(script), info)
+    }
+
+    fn following(script: Rc<Script>, info: DeviceInfo) -> Self {
+        let peers = (0..=script.peers).map(|_| OnceCell::new()).collect();
+        Self { script, info, state: Rc::default(), peers }
+    }
+
+    /// Its position, from its name.
+    fn index(&self) -> u32 {
+        self.info.device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default()
+    }
+
+    /// One more launch, which takes its time unless the script says that it fails.
+    fn launched(&self, duration_ns: impl FnOnce(u64) -> f64) -> Result<u64, DeviceError> {
+        let launch = {
+            let mut state = self.state.borrow_mut();
+            state.counts.launches += 1;
+            state.counts.launches - 1
+        };
+        self.check_present()?;
+        if self.has(|fault| *fault == Fault::LaunchFailure { launch }) {
+            return Err(broken("launch", "the device refused it", "look at the driver's log"));
+        }
+        self.state.borrow_mut().now_ns += duration_ns(launch);
+        Ok(launch)
     }
 
     /// What was asked of it so far.
@@ -213,7 +256,7 @@ fn out_of_range() -> DeviceError {
 
 impl Device for ScriptedDevice {
     fn info(&self) -> &DeviceInfo {
-        &self.script.info
+        &self.info
     }
 
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
@@ -224,7 +267,7 @@ impl Device for ScriptedDevice {
             counts.allocations - 1
         };
         let refused = self.has(|fault| *fault == Fault::OutOfMemory { allocation });
-        if refused || bytes > self.script.info.usable_memory_bytes {
+        if refused || bytes > self.info.usable_memory_bytes {
             return Err(broken("memory", "the device has none left", "choose a smaller size"));
         }
         self.state.borrow_mut().counts.live_buffers += 1;
@@ -266,6 +309,47 @@ impl Device for ScriptedDevice {
         self.check_present()?;
         self.state.borrow_mut().counts.flushes += 1;
         Ok(())
+    }
+
+    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        self.check_present()?;
+        let (from, to) = (Rc::clone(memory(from)?), Rc::clone(memory(to)?));
+        Ok(Box::new(ScriptedCopy { device: self, from, to }))
+    }
+
+    fn peers(&self) -> Vec<u32> {
+        (0..=self.script.peers).filter(|&index| index != self.index()).collect()
+    }
+
+    fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
+        let unknown = || no_peer(&self.info, index, &self.peers());
+        let slot = self.peers.get(index as usize).filter(|_| index != self.index()).ok_or_else(unknown)?;
+        Ok(&**slot.get_or_init(|| {
+            let backend = self.info.device.0.split(':').next().unwrap_or_default();
+            let device = DeviceRefText(format!("{backend}:{index}"));
+            Box::new(Self::following(Rc::clone(&self.script), DeviceInfo { device, ..self.info.clone() }))
+        }))
+    }
+
+    fn pci_address(&self) -> Option<String> {
+        self.script.pci_address.clone()
+    }
+
+    fn link_gb_s(&self) -> Option<f64> {
+        self.script.link_gb_s
+    }
+
+    /// Half full, whatever the kernel.
+    fn occupancy(&self, _: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
+        let block_size = options.block_size.unwrap_or(256);
+        Ok(Occupancy {
+            block_size,
+            grid_size: 64,
+            blocks_per_unit: 1024 / block_size.max(1),
+            max_threads_per_unit: 2048,
+            registers: Some(32),
+            shared_bytes: Some(0),
+        })
     }
 
     fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
@@ -311,21 +395,32 @@ impl ScriptedKernel<'_> {
 
 impl Kernel for ScriptedKernel<'_> {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        let launch = {
-            let mut state = self.device.state.borrow_mut();
-            state.counts.launches += 1;
-            state.counts.launches - 1
-        };
-        self.device.check_present()?;
-        if self.device.has(|fault| *fault == Fault::LaunchFailure { launch }) {
-            return Err(broken("launch", "the device refused it", "look at the driver's log"));
-        }
+        let launch = self.device.launched(|launch| self.device.duration(launch, &self.operation))?;
         if !self.verified {
             self.compute();
             self.spoil(launch);
         }
-        let duration = self.device.duration(launch, &self.operation);
-        self.device.state.borrow_mut().now_ns += duration;
+        Ok(())
+    }
+
+    fn provider(&self) -> String {
+        "scripted".to_owned()
+    }
+}
+
+/// From one buffer to another, at 10 GB/s. It is done again each time: what it copies may be another result.
+struct ScriptedCopy<'d> {
+    device: &'d ScriptedDevice,
+    from: Rc<Memory>,
+    to: Rc<Memory>,
+}
+
+impl Kernel for ScriptedCopy<'_> {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        let bytes = self.from.bytes.borrow().clone();
+        self.device.launched(|_| (bytes.len() as f64 / 10.0).max(1000.0))?;
+        let mut to = self.to.bytes.borrow_mut();
+        to.get_mut(..bytes.len()).ok_or_else(out_of_range)?.copy_from_slice(&bytes);
         Ok(())
     }
 

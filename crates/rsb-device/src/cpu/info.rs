@@ -18,6 +18,7 @@ pub(super) fn read() -> DeviceInfo {
         device_type: DeviceType::Cpu,
         arch: None,
         units: u32::try_from(units).unwrap_or(u32::MAX),
+        max_clock_mhz: None,
         usable_memory_bytes: usable_memory(),
         caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
         peak_bandwidth_gb_s: None,

@@ -7,6 +7,7 @@ mod elementwise;
 mod maths;
 mod normalize;
 mod peak;
+mod rearrange;
 mod reduce;
 mod sixteen;
 mod span;
@@ -90,6 +91,7 @@ pub(super) fn prepare(
         Operation::Elementwise(op) => elementwise::kernel(op, bound)?,
         Operation::Reduce(op) => reduce::kernel(op, bound)?,
         Operation::Normalize(op) => normalize::kernel(op, bound)?,
+        Operation::Rearrange(op) => rearrange::kernel(*op, bound)?,
         Operation::Convolution(op) => convolution::kernel(op, bound)?,
         Operation::Gemm(op) => gemm::kernel(op, options, bound)?,
         Operation::PeakArithmetic(op) => peak::kernel(op, bound)?,

@@ -7,7 +7,7 @@ use super::*;
 use crate::convert::{decode, word};
 use crate::operation::{
     Allocate, Churn, Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic,
-    PointerChase, Reduce, ReduceOp, Stores, StreamPattern, Touch,
+    PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
 };
 use crate::reference::{execute, fill, tolerance, verify};
 
@@ -108,6 +108,18 @@ proptest! {
         count in any_threads(),
     ) {
         check(&Operation::Normalize(Normalize { op, dtype, rows, columns }), &threads(count)).unwrap();
+    }
+
+    #[test]
+    fn rearrangements(
+        dtype in prop::sample::select(vec![Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]),
+        (batch, rows, columns, width) in (1_u64..4, 1_u64..9, 1_u64..9, 1_u64..20),
+        (position, room) in (0_u64..5, 0_u64..5),
+        count in any_threads(),
+    ) {
+        let capacity = position + rows + room;
+        let op = Rearrange { dtype, batch, rows, columns, width, capacity, position };
+        check(&Operation::Rearrange(op), &threads(count)).unwrap();
     }
 
     #[test]

@@ -12,13 +12,25 @@ pub(super) fn processor(full: &str) -> &str {
 pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
     match processor(arch) {
         "gfx908" => &[Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
-        "gfx90a" | "gfx940" | "gfx941" | "gfx942" | "gfx950" => {
-            &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8]
+        "gfx90a" | "gfx950" => &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+        "gfx940" | "gfx941" | "gfx942" => {
+            &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8]
         }
-        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" | "gfx1200"
-        | "gfx1201" => &[Dtype::F16, Dtype::Bf16, Dtype::I8],
+        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" => {
+            &[Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I4]
+        }
+        "gfx1200" | "gfx1201" => &[Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I4],
         _ => &[],
     }
+}
+
+/// Compute units in what the run time counts as a multiprocessor: from gfx10 on a pair of them, a work-group processor,
+/// unless its variable `GPU_ENABLE_WGP_MODE` says otherwise.
+pub(super) fn compute_units_each(arch: &str) -> u32 {
+    let single = std::env::var_os("GPU_ENABLE_WGP_MODE").is_some_and(|mode| mode == "0");
+    // gfx906 to gfx950 have three digits, gfx1010 and later four.
+    let paired = processor(arch).strip_prefix("gfx").is_some_and(|digits| digits.len() >= 4);
+    if paired && !single { 2 } else { 1 }
 }
 
 /// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16 for GDDR6. `None`
@@ -72,6 +84,13 @@ mod tests {
         }
         assert_eq!(peak_bandwidth_gb_s("gfx1151", 256, 1_000_000), None);
         assert_eq!(peak_bandwidth_gb_s("gfx90a", 0, 1_600_000), None);
+    }
+
+    #[test]
+    fn multiprocessors_are_pairs_from_gfx10_on() {
+        let each =
+            ["gfx906", "gfx90a:sramecc+:xnack-", "gfx942", "gfx1030", "gfx1100", "gfx1201"].map(compute_units_each);
+        assert_eq!(each, [1, 1, 1, 2, 2, 2]);
     }
 
     #[test]

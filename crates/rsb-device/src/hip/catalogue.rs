@@ -214,6 +214,16 @@ const LAYER_NORM: &[Parameter] = &[
     Count("columns"),
     Number("epsilon"),
 ];
+const REARRANGE: &[Parameter] = &[
+    In("x, batch by rows by columns by width", T),
+    InOut("y, batch by columns by capacity by width", T),
+    Count("batch"),
+    Count("rows"),
+    Count("columns"),
+    Count("width"),
+    Count("capacity"),
+    Count("position"),
+];
 const CONVOLUTION: &[Parameter] = &[
     In("x, batch by in_channels by height by width", T),
     In("w, out_channels by in_channels/groups by kernel_height by kernel_width", T),
@@ -264,6 +274,13 @@ pub const KERNELS: &[KernelInfo] = &[
     any_block(kernel("rsb_write_nt", Module::Memory, FLOATS, WRITE, "as rsb_write, around the caches")),
     any_block(kernel("rsb_triad", Module::Memory, FLOATS, TRIAD, "c[i] = a[i] + s b[i], in f32 (f64 in f64)")),
     any_block(kernel("rsb_triad_nt", Module::Memory, FLOATS, TRIAD, "as rsb_triad, around the caches")),
+    any_block(kernel(
+        "rsb_rearrange",
+        Module::Memory,
+        FLOATS,
+        REARRANGE,
+        "y[b][j][position + i] = x[b][i][j], each a row of width elements",
+    )),
     KernelInfo {
         block: 1,
         ..kernel(
@@ -325,9 +342,9 @@ pub const KERNELS: &[KernelInfo] = &[
         ..kernel(
             "rsb_peak_matrix",
             Module::Peak,
-            &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+            &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I4],
             PEAK,
-            "result = 1 after pieces x 196608 operations on the matrix units",
+            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, fp8 and i4 is f32",
         )
     },
 ];
@@ -379,5 +396,8 @@ mod tests {
         assert!(matrix.symbols("gfx1030").is_empty());
         assert!(matrix.symbols("gfx90a").contains(&"rsb_peak_matrix_f64".to_owned()));
         assert!(!matrix.symbols("gfx1100").contains(&"rsb_peak_matrix_f64".to_owned()));
+        for (symbol, arch) in [("fp8", "gfx942"), ("tf32", "gfx942"), ("i4", "gfx1100"), ("fp8", "gfx1201")] {
+            assert!(matrix.symbols(arch).contains(&format!("rsb_peak_matrix_{symbol}")), "{symbol} {arch}");
+        }
     }
 }

@@ -8,11 +8,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hip_runtime_sys::{Hiprtc, hiprtcProgram, hiprtcResult, result};
-use rsb_model::Reason;
+use rsb_model::{DeviceType, Reason};
 
 use super::cache::{self, Key};
-use super::runtime::unavailable;
-use crate::device::DeviceError;
+use super::catalogue::Module;
+use super::code_object;
+use super::plan::{self, Card};
+use super::runtime::{LOOKALIKE, unavailable};
+use crate::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
+use crate::device::{DeviceError, Options};
+use crate::operation::Operation;
 
 /// What a compilation gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +172,38 @@ impl Compiler {
             return Ok(());
         }
         Err(Reason::new(what, self.text(status), "run again; when it stays, reinstall ROCm's hiprtc"))
+    }
+}
+
+impl KernelCompiler for Compiler {
+    fn name(&self) -> &'static str {
+        "hiprtc"
+    }
+
+    fn device_type(&self) -> DeviceType {
+        if self.api.loaded().exports(LOOKALIKE) { DeviceType::Simulated } else { DeviceType::Cpu }
+    }
+
+    fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
+        let module = Module::ALL.into_iter().find(|module| module.file().strip_suffix(".cu") == Some(&job.source));
+        let module = module.ok_or_else(|| {
+            Reason::new(format!("source {}", job.source), "there is none of this name", "name one of the list")
+        })?;
+        let level = format!("-{}", job.level);
+        let source = Source { text: module.source(), name: module.file() };
+        let Compiled { code, time, .. } = Self::compile(self, source, &job.arch, &[&level])?;
+        let target = code_object::target(&code).map(str::to_owned);
+        Ok(CodeObject { bytes: code, target, time })
+    }
+
+    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+        let plan = plan::plan(operation, options, Card { arch, units: 1 })?;
+        let source = plan.kernel.module.file().trim_end_matches(".cu").to_owned();
+        Ok(KernelChoice { source, symbol: plan.symbol, block_size: plan.block })
+    }
+
+    fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {
+        code_object::kernels(&code.bytes)
     }
 }
 

@@ -18,7 +18,7 @@ use super::plan::{self, Argument, Card, LaunchPlan};
 use super::runtime::Runtime;
 use super::stream::HipStream;
 use super::{info, launches, transfer};
-use crate::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream};
+use crate::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer};
 use crate::operation::{Gemm, Operation};
 
 /// One card, opened.
@@ -31,11 +31,14 @@ pub struct HipDevice {
     /// What is written to empty the caches, kept between calls.
     flush: RefCell<Option<Bound>>,
     blas: OnceCell<Result<Rc<Blas>, Reason>>,
+    /// Every card of the run time, this one's own place unused; those that work together with this one.
+    peers: Vec<OnceCell<Box<HipDevice>>>,
 }
 
 impl HipDevice {
     pub(super) fn open(runtime: Rc<Runtime>, ordinal: c_int) -> Result<Self, Reason> {
         let card = info::read(&runtime, ordinal)?;
+        let peers = (0..runtime.device_count()?).map(|_| OnceCell::new()).collect();
         let core = Core::open(runtime, ordinal, card.arch, card.info.units)?;
         Ok(Self {
             info: card.info,
@@ -44,6 +47,7 @@ impl HipDevice {
             modules: RefCell::default(),
             flush: RefCell::default(),
             blas: OnceCell::new(),
+            peers,
         })
     }
 
@@ -225,6 +229,31 @@ impl Device for HipDevice {
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::peer_copy(&self.core, from, to)?))
+    }
+
+    fn peers(&self) -> Vec<u32> {
+        let own = self.core.ordinal.unsigned_abs();
+        (0..).take(self.peers.len()).filter(|&index| index != own).collect()
+    }
+
+    fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
+        let unknown = || no_peer(&self.info, index, &self.peers());
+        let slot = self.peers.get(index as usize).filter(|_| index != self.core.ordinal.unsigned_abs());
+        let slot = slot.ok_or_else(unknown)?;
+        if let Some(known) = slot.get() {
+            return Ok(&**known);
+        }
+        let ordinal = c_int::try_from(index).map_err(|_| unknown())?;
+        let opened = Self::open(Rc::clone(&self.core.runtime), ordinal).map_err(DeviceError::Failed)?;
+        Ok(&**slot.get_or_init(|| Box::new(opened)))
+    }
+
+    fn pci_address(&self) -> Option<String> {
+        info::pci_address(&self.core.runtime, self.core.ordinal)
+    }
+
+    fn link_gb_s(&self) -> Option<f64> {
+        super::link::gb_s(&self.core.runtime, self.core.ordinal)
     }
 
     fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {

@@ -1,6 +1,6 @@
 //! What a card is, from its properties and attributes. What the run time does not tell is unknown, not zero.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 use hip_runtime_sys::{PropertiesR0000, PropertiesR0600, attribute, text};
 use rsb_model::environment::Cache;
@@ -43,7 +43,8 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Card, Reason> {
         name: if names.name.is_empty() { arch.clone() } else { names.name },
         device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
         arch: Some(names.arch),
-        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1),
+        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1) * arch::compute_units_each(&arch),
+        max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
         usable_memory_bytes: usable_memory(runtime)?,
         caches: caches(&arch, positive(attribute::L2_CACHE_SIZE)),
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
@@ -78,6 +79,16 @@ fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     // SAFETY: the pointer is to a live variable of this type.
     unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }.ok().map(|()| value)
+}
+
+/// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
+pub(super) fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
+    let mut text = [0_u8; 32];
+    let length = c_int::try_from(text.len()).ok()?;
+    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    unsafe { call!(runtime, hipDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, ordinal)) }.ok()?;
+    let found = CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_ascii_lowercase();
+    (!found.is_empty()).then_some(found)
 }
 
 /// Nine tenths of what is free on the current card: the run time and rocBLAS need some themselves.

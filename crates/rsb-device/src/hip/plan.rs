@@ -69,6 +69,7 @@ pub(super) fn plan(operation: &Operation, options: &Options, card: Card<'_>) -> 
         Operation::Elementwise(op) => planner.elementwise(op),
         Operation::Reduce(op) => planner.reduce(*op),
         Operation::Normalize(op) => planner.normalize(op),
+        Operation::Rearrange(op) => planner.rearrange(op),
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
         Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {

@@ -11,7 +11,7 @@ use rsb_model::Reason;
 use crate::device::DeviceError;
 
 /// The symbol by which a software look-alike of the run time says what it is.
-const LOOKALIKE: &str = "rsb_lookalike";
+pub(super) const LOOKALIKE: &str = "rsb_lookalike";
 
 /// The loaded run time.
 pub(super) struct Runtime {

@@ -282,6 +282,59 @@ impl Gemm {
     }
 }
 
+/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token by token to head by head and back, and
+/// into a cache that has room for `capacity` rows. What `y` holds beside these rows stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rearrange {
+    /// Type of an element.
+    pub dtype: Dtype,
+    /// Outermost, in both.
+    pub batch: u64,
+    /// What comes second in `x`, and third in `y`.
+    pub rows: u64,
+    /// What comes third in `x`, and second in `y`.
+    pub columns: u64,
+    /// Elements that stay together.
+    pub width: u64,
+    /// Rows that `y` has room for.
+    pub capacity: u64,
+    /// The first of them that is written.
+    pub position: u64,
+}
+
+impl Rearrange {
+    /// Elements of `x`.
+    pub fn elements(&self) -> u64 {
+        product(&[self.batch, self.rows, self.columns, self.width])
+    }
+
+    /// Whether every row finds room.
+    pub const fn fits(&self) -> bool {
+        self.position.saturating_add(self.rows) <= self.capacity
+    }
+
+    /// Where element `at` of `y` comes from; nothing where it stays as it was.
+    pub const fn source(&self, at: u64) -> Option<u64> {
+        let (rest, within) = (at / self.width, at % self.width);
+        let (rest, place) = (rest / self.capacity, rest % self.capacity);
+        let (batch, column) = (rest / self.columns, rest % self.columns);
+        match place.checked_sub(self.position) {
+            Some(row) if row < self.rows => {
+                Some(((batch * self.rows + row) * self.columns + column) * self.width + within)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
+        let role = if self.capacity > self.rows { Role::InOut } else { Role::Output };
+        vec![
+            BufferSpec::new(Role::Input, self.dtype, self.elements()),
+            BufferSpec::new(role, self.dtype, product(&[self.batch, self.columns, self.capacity, self.width])),
+        ]
+    }
+}
+
 /// Multiply-adds `x ← ½x + ½` in as many independent chains as keep every unit busy. Every chain ends at 1, which is
 /// also the one output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -295,6 +348,14 @@ pub struct PeakArithmetic {
 impl PeakArithmetic {
     /// What one indivisible piece of work is a multiple of, for any width of vector.
     pub const UNIT: u64 = 2 * 12 * 16 * 64;
+
+    /// Type of the one output: f32 where nothing else is made of the type itself.
+    pub const fn result_dtype(&self) -> Dtype {
+        match self.dtype {
+            Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Dtype::F32,
+            other => other,
+        }
+    }
 }
 
 /// Saturates, so that an absurd size is refused for want of memory instead of overflowing.

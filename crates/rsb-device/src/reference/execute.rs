@@ -36,6 +36,11 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         }
         Operation::Reduce(op) => reduce(*op, &number(0)?),
         Operation::Normalize(op) => normalize(*op, &number(0)?, number(1), number(2)),
+        Operation::Rearrange(op) => {
+            let (x, old) = (number(0)?, number(1)?);
+            let put = |(at, &old): (u64, &f64)| op.source(at).map_or(old, |source| value(&x, source));
+            Result::Numbers((0..).zip(&old).map(put).collect())
+        }
         Operation::Convolution(op) => {
             let size = op.output_size()?;
             let (input, weight) = (number(0)?, number(1)?);

@@ -4,7 +4,7 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Operation, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Operation, Rearrange, Reduce, ReduceOp,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -71,6 +71,13 @@ fn rows_are_normalised_by_hand() {
 }
 
 #[test]
+fn rows_are_rearranged_by_hand() {
+    let op = Rearrange { dtype: Dtype::F64, batch: 1, rows: 2, columns: 3, width: 1, capacity: 3, position: 1 };
+    let found = done(&Operation::Rearrange(op), &[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[-1.0; 9]]);
+    near(&found, &[-1.0, 1.0, 4.0, -1.0, 2.0, 5.0, -1.0, 3.0, 6.0]);
+}
+
+#[test]
 fn reductions_and_functions_by_hand() {
     let reduce = |op| Operation::Reduce(Reduce { op, dtype: Dtype::F64, elements: 4 });
     let x = [1.0, 4.0, -2.0, 4.0];
@@ -114,6 +121,21 @@ fn some_operations() -> Vec<Operation> {
         .collect();
     all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));
     all.push(Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }));
+    for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::I4, Dtype::I8] {
+        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT }));
+    }
+    for (capacity, position) in [(7, 0), (9, 2), (8, 0)] {
+        let dtype = Dtype::F16;
+        all.push(Operation::Rearrange(Rearrange {
+            dtype,
+            batch: 2,
+            rows: 7,
+            columns: 3,
+            width: 5,
+            capacity,
+            position,
+        }));
+    }
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
         all.extend(
             ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 999 })),

@@ -14,7 +14,7 @@ use super::maths::elementwise;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Gemm, Operation, PointerChase, Reduce, ReduceOp, Role, STREAM_SCALAR, Stream,
+    BufferSpec, ElementwiseOp, Gemm, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR, Stream,
     StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
@@ -41,6 +41,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Stream(op) if op.pattern == StreamPattern::Triad => (op.dtype, 0),
         Operation::Stream(_)
         | Operation::PointerChase(_)
+        | Operation::Rearrange(_)
         | Operation::Allocate(_)
         | Operation::Transfer(_)
         | Operation::Launch(_) => return 0.0,
@@ -52,7 +53,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Normalize(op) => (op.dtype, op.columns),
         Operation::Convolution(op) => (op.dtype, op.terms()),
         Operation::Gemm(op) => return product_step(op) * steps(op.k),
-        Operation::PeakArithmetic(op) => (op.dtype, 0),
+        Operation::PeakArithmetic(op) => (op.result_dtype(), 0),
         Operation::Churn(_) => (Dtype::F64, 0),
     };
     epsilon(dtype) * steps(terms)
@@ -148,6 +149,7 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         }
         Operation::Reduce(op) => check.reduce(*op, &mut error)?,
         Operation::Normalize(op) => rows::check(&check, op, &mut error)?,
+        Operation::Rearrange(op) => check.rearranged(*op, &mut error)?,
         Operation::Convolution(op) => product::check_convolution(&check, op, &mut error)?,
         Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
@@ -370,6 +372,17 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Every element is where it belongs, and what lies beside the rows is as it was written.
+    fn rearranged(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+        let (new, old) = (self.input(0), self.input(1));
+        self.each_chunk(1, |start, found| {
+            for (at, &found) in (start..).zip(found) {
+                error.compare(found, op.source(at).map_or_else(|| old(at), &new));
+            }
+            Ok(())
+        })
     }
 
     /// How much is live is known to the byte. Less cannot be held than is live, but for the grain at which a system

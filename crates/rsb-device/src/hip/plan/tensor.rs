@@ -2,7 +2,8 @@
 
 use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange, Reduce,
+    ReduceOp,
 };
 
 use Argument::{Buffer, Count, Counter, Number, Scratch};
@@ -50,6 +51,19 @@ impl Planner<'_> {
         // A block for each row, as far as the card can hold them; beyond that they stride.
         let most = u64::from(self.card.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
         self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
+    }
+
+    pub(super) fn rearrange(&self, op: &Rearrange) -> Result<LaunchPlan, DeviceError> {
+        if !op.fits() {
+            return Err(unsupported(
+                "rearrange",
+                "its rows do not fit where they shall go",
+                "choose a larger capacity",
+            ));
+        }
+        let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
+        let arguments = (0..2).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        self.strided("rsb_rearrange", Some(op.dtype), arguments, op.elements())
     }
 
     pub(super) fn convolution(&self, op: &Convolution) -> Result<LaunchPlan, DeviceError> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::hip::catalogue::Parameter;
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PointerChase, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PointerChase, Rearrange, Reduce, ReduceOp,
 };
 
 const MI300X: Card<'static> = Card { arch: "gfx942", units: 304 };
@@ -18,6 +18,8 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     all.extend(ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })));
     all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 1 << 24 })));
     all.extend(NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 5, columns: 9 })));
+    let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5 };
+    all.push(Operation::Rearrange(cache));
     all.push(Operation::Convolution(Convolution {
         dtype,
         batch: 2,

@@ -1,0 +1,60 @@
+// Memory traffic after the STREAM benchmark, a pointer chase, a flush and an empty kernel.
+
+SHARING kernel void rsb_read(const global uint4 *a, global ulong *partials, ulong packs, ulong share) {
+    local ulong values[RSB_THREADS];
+    const ulong first = get_group_id(0) * share, last = min(first + share, packs);
+    uint4 all = (uint4)(0);
+    for (ulong i = first + get_local_id(0); i < last; i += RSB_THREADS) all ^= a[i];
+    ulong sum = as_ulong(all.xy) ^ as_ulong(all.zw);
+    ACROSS_GROUP(sum, values, XOR);
+    if (get_local_id(0) == 0) partials[get_group_id(0)] = sum;
+}
+
+SHARING kernel void rsb_read_end(const global ulong *partials, global ulong *result, ulong count) {
+    local ulong values[RSB_THREADS];
+    ulong sum = 0;
+    for (ulong i = get_local_id(0); i < count; i += RSB_THREADS) sum ^= partials[i];
+    ACROSS_GROUP(sum, values, XOR);
+    if (get_local_id(0) == 0) *result = sum;
+}
+
+kernel void rsb_copy(const global uint4 *a, global uint4 *b, ulong packs) {
+    const ulong i = get_global_id(0);
+    if (i < packs) b[i] = a[i];
+}
+
+kernel void rsb_write(global Element *a, ulong packs, Number s) {
+    const ulong i = get_global_id(0);
+    if (i < packs) store_pack(a, i, (Pack)((Wide)s));
+}
+
+kernel void rsb_triad(const global Element *a, const global Element *b, global Element *c, ulong packs, Number s) {
+    const ulong i = get_global_id(0);
+    if (i < packs) store_pack(c, i, load_pack(a, i) + (Wide)s * load_pack(b, i));
+}
+
+// y[b][j][position + i] = x[b][i][j], each a row of `width` elements.
+kernel void rsb_rearrange(
+    const global Element *x, global Element *y, ulong batch, ulong rows, ulong columns, ulong width, ulong capacity,
+    ulong position) {
+    const ulong at = get_global_id(0);
+    if (at >= batch * rows * columns * width) return;
+    const ulong within = at % width, column = at / width % columns, row = at / (width * columns) % rows;
+    const ulong image = at / (width * columns * rows);
+    store_one(y, ((image * columns + column) * capacity + position + row) * width + within, load_one(x, at));
+}
+
+// One work-item walks along a cycle of offsets and goes on where the last launch ended.
+kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position, ulong accesses) {
+    ulong at = *position;
+    for (ulong i = 0; i < accesses; i++) at = *(const global ulong *)(nodes + at);
+    *position = at;
+}
+
+// Reads and writes every pack, so that nothing that was touched before stays in any cache.
+kernel void rsb_flush(global uint4 *words, ulong packs) {
+    const ulong i = get_global_id(0);
+    if (i < packs) words[i] += (uint4)(1);
+}
+
+kernel void rsb_empty(void) {}

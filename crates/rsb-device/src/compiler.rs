@@ -1,0 +1,133 @@
+//! Run-time compilers: kernels made into code for cards that need not be here.
+//!
+//! A compiler may end the process over an architecture that it does not know. Who compiles does so in a worker, and
+//! asks [`crate::child::compiles`] before.
+
+use std::time::Duration;
+
+use rsb_model::{BackendId, DeviceType, Reason};
+
+use crate::device::{DeviceError, Options};
+use crate::operation::{Operation, named};
+
+/// The sources of this program's kernels that every compiler here takes.
+pub const SOURCES: &[&str] = &["memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
+
+/// How much a compiler is asked to optimise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Not at all.
+    O0,
+    /// A little.
+    O1,
+    /// What usually pays.
+    O2,
+    /// All; what run-time compilers do unasked.
+    O3,
+}
+
+named!(Level, "level of optimisation", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
+
+/// One compilation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// One of [`SOURCES`].
+    pub source: String,
+    /// What to compile for, such as `gfx90a`.
+    pub arch: String,
+    /// How much to optimise.
+    pub level: Level,
+}
+
+/// What a compilation gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeObject {
+    /// The code.
+    pub bytes: Vec<u8>,
+    /// What it says it is for, when that can be read from it.
+    pub target: Option<String>,
+    /// From handing the source over to the code; no cache is asked.
+    pub time: Duration,
+}
+
+/// What a compiler says that one of its kernels needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelNeeds {
+    /// Its name.
+    pub symbol: String,
+    /// Vector registers of a thread.
+    pub registers: u32,
+    /// Shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Threads in a wave.
+    pub wavefront: u32,
+}
+
+/// Which kernel does an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelChoice {
+    /// The one of [`SOURCES`] that has it.
+    pub source: String,
+    /// Its name.
+    pub symbol: String,
+    /// Threads in a block.
+    pub block_size: u32,
+}
+
+/// A run-time compiler, loaded.
+pub trait KernelCompiler {
+    /// The library: `hiprtc`.
+    fn name(&self) -> &'static str;
+
+    /// What its times are: of a processor, or simulated when it is a look-alike.
+    fn device_type(&self) -> DeviceType;
+
+    /// Compiles.
+    ///
+    /// # Errors
+    /// When the source is not known or not accepted.
+    fn compile(&self, job: &Job) -> Result<CodeObject, Reason>;
+
+    /// Which kernel would do `operation` on a card of `arch`.
+    ///
+    /// # Errors
+    /// When there is none, or not with these options.
+    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError>;
+
+    /// What the kernels in `code` need; nothing where the compiler noted nothing.
+    fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
+}
+
+/// Loads the compiler of `backend`.
+///
+/// # Errors
+/// When this build or this machine has none.
+pub fn open(backend: BackendId) -> Result<Box<dyn KernelCompiler>, Reason> {
+    #[cfg(feature = "rocm")]
+    if backend == BackendId::Rocm {
+        return Ok(Box::new(crate::hip::Compiler::load()?));
+    }
+    Err(Reason::new(
+        format!("compiler of {backend}"),
+        "this build has none",
+        "build it with the feature of that backend, such as --features rocm",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_without_a_compiler_says_so() {
+        let reason = open(BackendId::Cpu).err().unwrap();
+        assert!(reason.what.contains("cpu") && reason.cure.contains("--features"));
+    }
+
+    #[cfg(feature = "rocm")]
+    #[test]
+    fn every_source_has_its_name_here() {
+        let files = crate::hip::catalogue::Module::ALL.map(|module| module.file().trim_end_matches(".cu"));
+        assert_eq!(SOURCES, files);
+    }
+}

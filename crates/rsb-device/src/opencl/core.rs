@@ -1,0 +1,53 @@
+//! What everything on one device shares: the library, the device, its context and its one queue.
+
+use std::rc::Rc;
+
+use super::api::{Object, flag};
+use super::platform::{Found, Limits};
+use super::runtime::{ClError, Runtime, call, create};
+
+/// The property by which a context is told its platform.
+const CONTEXT_PLATFORM: isize = 0x1084;
+
+/// One device, opened.
+pub(super) struct Core {
+    pub(super) runtime: Rc<Runtime>,
+    pub(super) device: Object,
+    pub(super) context: Object,
+    pub(super) queue: Object,
+    pub(super) limits: Limits,
+}
+
+impl Core {
+    /// Opens what was found.
+    pub(super) fn open(runtime: Rc<Runtime>, found: &Found) -> Result<Rc<Self>, ClError> {
+        let device = found.device;
+        let properties = [CONTEXT_PLATFORM, found.platform as isize, 0];
+        let none = std::ptr::null_mut();
+        // SAFETY: the list of properties ends with a zero; there is one device of that platform; no function is told.
+        let context =
+            unsafe { create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none)) }?;
+        // What fails from here on gives the context back, when `core` is dropped.
+        let mut core = Self { runtime, device, context, queue: none, limits: found.limits };
+        // SAFETY: context and device are live and belong together.
+        core.queue = unsafe { create!(core.runtime, clCreateCommandQueue(context, device, flag::QUEUE_PROFILING)) }?;
+        Ok(Rc::new(core))
+    }
+
+    /// Waits for everything in the queue.
+    pub(super) fn synchronize(&self) -> Result<(), ClError> {
+        // SAFETY: the queue lives as long as `self`.
+        unsafe { call!(self.runtime, clFinish(self.queue)) }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.queue.is_null() {
+            // SAFETY: nothing that uses the queue is left: all of it holds this core.
+            let _ = unsafe { call!(self.runtime, clReleaseCommandQueue(self.queue)) };
+        }
+        // SAFETY: as above.
+        let _ = unsafe { call!(self.runtime, clReleaseContext(self.context)) };
+    }
+}

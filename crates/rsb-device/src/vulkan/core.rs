@@ -1,0 +1,95 @@
+//! What everything on one device shares: the instance, the device and its one queue.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ash::vk;
+
+use super::failure::{Failure, Named as _};
+use super::info::{Found, Has, Traits};
+use super::instance::Instance;
+use super::queue::Queue;
+
+/// One device, opened.
+pub(super) struct Core {
+    pub(super) raw: ash::Device,
+    pub(super) traits: Traits,
+    pub(super) memory: vk::PhysicalDeviceMemoryProperties,
+    queue: RefCell<Queue>,
+    /// Outlives the device.
+    _instance: Rc<Instance>,
+}
+
+impl Core {
+    /// Opens what was found, with the features that kernels use where the device has them.
+    pub(super) fn open(instance: Rc<Instance>, found: &Found) -> Result<Rc<Self>, Failure> {
+        let traits = found.traits;
+        let priorities = [1.0];
+        let queues =
+            [vk::DeviceQueueCreateInfo::default().queue_family_index(traits.family).queue_priorities(&priorities)];
+        let features = vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Has::Yes);
+        let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default().shader_float16(true);
+        let names = [vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr()];
+        let mut create = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
+        if traits.f16 == Has::Yes {
+            create = create.enabled_extension_names(&names).push_next(&mut small);
+        }
+        // SAFETY: every structure is live for the call; what is enabled, the device was found to have.
+        let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }.named("vkCreateDevice")?;
+        // SAFETY: the device was found in this instance.
+        let memory = unsafe { instance.raw.get_physical_device_memory_properties(found.physical) };
+        let queue = match Queue::new(&raw, traits.family) {
+            Ok(queue) => RefCell::new(queue),
+            Err(failure) => {
+                // SAFETY: nothing of the device is left.
+                unsafe { raw.destroy_device(None) };
+                return Err(failure);
+            }
+        };
+        Ok(Rc::new(Self { raw, traits, memory, queue, _instance: instance }))
+    }
+
+    /// Adds commands to those that wait to be handed over, after everything before has ended.
+    pub(super) fn record(&self, commands: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> Result<(), Failure> {
+        self.queue.borrow_mut().record(&self.raw, commands)
+    }
+
+    /// Hands over what waits.
+    pub(super) fn flush(&self) -> Result<(), Failure> {
+        self.queue.borrow_mut().flush(&self.raw)
+    }
+
+    /// Hands over a recording made before.
+    pub(super) fn submit(&self, recording: vk::CommandBuffer) -> Result<(), Failure> {
+        self.queue.borrow_mut().submit(&self.raw, recording)
+    }
+
+    /// A recording of `commands` that can be handed over any number of times.
+    pub(super) fn recording(
+        &self,
+        commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> Result<vk::CommandBuffer, Failure> {
+        self.queue.borrow().recording(&self.raw, commands)
+    }
+
+    /// Gives a recording back, which does not run any more.
+    pub(super) fn forget(&self, recording: vk::CommandBuffer) {
+        self.queue.borrow().forget(&self.raw, recording);
+    }
+
+    /// Hands over what waits, and waits until all of it has ended.
+    pub(super) fn synchronize(&self) -> Result<(), Failure> {
+        self.queue.borrow_mut().synchronize(&self.raw)
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // SAFETY: nothing that uses the device is left: all of it holds this core.
+        unsafe {
+            let _ = self.raw.device_wait_idle();
+            self.queue.get_mut().destroy(&self.raw);
+            self.raw.destroy_device(None);
+        }
+    }
+}

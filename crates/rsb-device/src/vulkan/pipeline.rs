@@ -1,0 +1,91 @@
+//! Kernels on a device: a shader with what it expects of buffers and numbers.
+
+use std::ffi::CString;
+use std::rc::Rc;
+
+use ash::vk;
+
+use super::core::Core;
+use super::failure::{Failure, Named as _};
+
+/// A kernel on a device.
+pub(super) struct Pipeline {
+    core: Rc<Core>,
+    pub(super) raw: vk::Pipeline,
+    pub(super) layout: vk::PipelineLayout,
+    pub(super) set_layout: vk::DescriptorSetLayout,
+    shader: vk::ShaderModule,
+}
+
+/// What a kernel expects.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Buffers.
+    pub(super) buffers: u32,
+    /// Bytes of numbers.
+    pub(super) number_bytes: u32,
+}
+
+impl Pipeline {
+    /// The kernel `name` of a shader.
+    pub(super) fn new(core: &Rc<Core>, words: &[u32], name: &str, shape: Shape) -> Result<Rc<Self>, Failure> {
+        // What fails half way gives back what was made until then, when `pipeline` is dropped.
+        let mut pipeline = Self {
+            core: Rc::clone(core),
+            raw: vk::Pipeline::null(),
+            layout: vk::PipelineLayout::null(),
+            set_layout: vk::DescriptorSetLayout::null(),
+            shader: vk::ShaderModule::null(),
+        };
+        let device = &core.raw;
+        let create = vk::ShaderModuleCreateInfo::default().code(words);
+        // SAFETY: the words are SPIR-V that was validated when it was made.
+        pipeline.shader = unsafe { device.create_shader_module(&create, None) }.named("vkCreateShaderModule")?;
+        let bindings: Vec<_> = (0..shape.buffers)
+            .map(|binding| {
+                vk::DescriptorSetLayoutBinding::default()
+                    .binding(binding)
+                    .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                    .descriptor_count(1)
+                    .stage_flags(vk::ShaderStageFlags::COMPUTE)
+            })
+            .collect();
+        let create = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+        // SAFETY: the list is live for the call.
+        pipeline.set_layout =
+            unsafe { device.create_descriptor_set_layout(&create, None) }.named("vkCreateDescriptorSetLayout")?;
+        let sets = [pipeline.set_layout];
+        let stage = vk::ShaderStageFlags::COMPUTE;
+        let numbers = [vk::PushConstantRange { stage_flags: stage, offset: 0, size: shape.number_bytes }];
+        let create = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
+        let create = if shape.number_bytes > 0 { create.push_constant_ranges(&numbers) } else { create };
+        // SAFETY: the lists are live for the call.
+        pipeline.layout = unsafe { device.create_pipeline_layout(&create, None) }.named("vkCreatePipelineLayout")?;
+        let entry = CString::new(name).unwrap_or_default();
+        let stage = vk::PipelineShaderStageCreateInfo::default().stage(stage).module(pipeline.shader).name(&entry);
+        let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
+        // SAFETY: shader and layout are live; a test checks that the shader has the entry and the layout fits it.
+        let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
+        let made = made.map_err(|(_, result)| result).named("vkCreateComputePipelines")?;
+        pipeline.raw = made.first().copied().unwrap_or_default();
+        Ok(Rc::new(pipeline))
+    }
+
+    pub(super) const fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        let _ = self.core.synchronize();
+        let device = &self.core.raw;
+        // SAFETY: nothing that uses them runs any more, and nobody else gives them back; null is ignored.
+        unsafe {
+            device.destroy_pipeline(self.raw, None);
+            device.destroy_pipeline_layout(self.layout, None);
+            device.destroy_descriptor_set_layout(self.set_layout, None);
+            device.destroy_shader_module(self.shader, None);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The queue: commands are collected and handed over together, as each hand-over costs more than most kernels take.
+
+use ash::vk;
+
+use super::failure::{Failure, Named as _};
+
+/// Commands that are collected at most before they are handed over.
+const TOGETHER: u32 = 64;
+
+/// Recordings that are under way at most; then the oldest is waited for.
+const UNDER_WAY: usize = 8;
+
+/// One recording and what tells its end.
+struct Slot {
+    commands: vk::CommandBuffer,
+    ended: vk::Fence,
+}
+
+/// The one queue of a device.
+pub(super) struct Queue {
+    raw: vk::Queue,
+    pool: vk::CommandPool,
+    slots: Vec<Slot>,
+    /// The slot that is recorded into, and how much of it.
+    current: usize,
+    recorded: u32,
+    /// Whether anything was handed over that was not waited for.
+    busy: bool,
+    /// Why nothing is handed over any more: what was to end then never will, and must not be waited for.
+    broken: Option<Failure>,
+}
+
+impl Queue {
+    pub(super) fn new(device: &ash::Device, family: u32) -> Result<Self, Failure> {
+        let create = vk::CommandPoolCreateInfo::default()
+            .queue_family_index(family)
+            .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
+        // SAFETY: the device is live and was made with one queue of this family.
+        let raw = unsafe { device.get_device_queue(family, 0) };
+        // SAFETY: as above.
+        let pool = unsafe { device.create_command_pool(&create, None) }.named("vkCreateCommandPool")?;
+        let mut queue = Self { raw, pool, slots: Vec::new(), current: 0, recorded: 0, busy: false, broken: None };
+        match queue.fill(device) {
+            Ok(()) => Ok(queue),
+            Err(failure) => {
+                queue.destroy(device);
+                Err(failure)
+            }
+        }
+    }
+
+    fn fill(&mut self, device: &ash::Device) -> Result<(), Failure> {
+        for _ in 0..UNDER_WAY {
+            let commands = self.allocate(device)?;
+            let create = vk::FenceCreateInfo::default().flags(vk::FenceCreateFlags::SIGNALED);
+            // SAFETY: the device is live. The recording goes with its pool.
+            let ended = unsafe { device.create_fence(&create, None) }.named("vkCreateFence")?;
+            self.slots.push(Slot { commands, ended });
+        }
+        Ok(())
+    }
+
+    fn allocate(&self, device: &ash::Device) -> Result<vk::CommandBuffer, Failure> {
+        let allocate = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.pool)
+            .level(vk::CommandBufferLevel::PRIMARY)
+            .command_buffer_count(1);
+        // SAFETY: the pool is live.
+        let made = unsafe { device.allocate_command_buffers(&allocate) }.named("vkAllocateCommandBuffers")?;
+        made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).named("vkAllocateCommandBuffers")
+    }
+
+    /// Adds commands, which begin when everything before has ended and its writes are seen.
+    pub(super) fn record(
+        &mut self,
+        device: &ash::Device,
+        commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> Result<(), Failure> {
+        let Some(slot) = self.slots.get(self.current) else { return Ok(()) };
+        if let Some(failure) = self.broken {
+            return Err(failure);
+        }
+        if self.recorded == 0 {
+            // SAFETY: the fence is live and was handed over, or made as passed.
+            unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }.named("vkWaitForFences")?;
+            begin(device, slot.commands, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
+        }
+        wait_for_all_before(device, slot.commands);
+        commands(device, slot.commands);
+        self.recorded += 1;
+        if self.recorded >= TOGETHER { self.flush(device) } else { Ok(()) }
+    }
+
+    /// Hands over what was recorded.
+    pub(super) fn flush(&mut self, device: &ash::Device) -> Result<(), Failure> {
+        let Some(slot) = self.slots.get(self.current) else { return Ok(()) };
+        if self.recorded == 0 {
+            return Ok(());
+        }
+        show_to_host(device, slot.commands);
+        // SAFETY: the recording is under way; the fence belongs to it alone, and what it stood for has passed.
+        unsafe { device.end_command_buffer(slot.commands) }.named("vkEndCommandBuffer")?;
+        // SAFETY: as above.
+        unsafe { device.reset_fences(&[slot.ended]) }.named("vkResetFences")?;
+        let (recording, ended) = ([slot.commands], slot.ended);
+        self.recorded = 0;
+        self.current = (self.current + 1) % self.slots.len();
+        self.hand_over(device, &recording, ended)
+    }
+
+    /// Hands over a recording made before, after what waits.
+    pub(super) fn submit(&mut self, device: &ash::Device, recording: vk::CommandBuffer) -> Result<(), Failure> {
+        self.flush(device)?;
+        self.hand_over(device, &[recording], vk::Fence::null())
+    }
+
+    fn hand_over(
+        &mut self,
+        device: &ash::Device,
+        recording: &[vk::CommandBuffer],
+        ended: vk::Fence,
+    ) -> Result<(), Failure> {
+        let submits = [vk::SubmitInfo::default().command_buffers(recording)];
+        if let Some(failure) = self.broken {
+            return Err(failure);
+        }
+        self.busy = true;
+        // SAFETY: the recording has ended and all that it uses is kept until it was waited for.
+        let handed_over = unsafe { device.queue_submit(self.raw, &submits, ended) }.named("vkQueueSubmit");
+        self.broken = handed_over.err();
+        handed_over
+    }
+
+    /// Hands over what waits, and waits until all has ended.
+    pub(super) fn synchronize(&mut self, device: &ash::Device) -> Result<(), Failure> {
+        self.flush(device)?;
+        if !self.busy {
+            return self.broken.map_or(Ok(()), Err);
+        }
+        // SAFETY: the queue is live.
+        unsafe { device.queue_wait_idle(self.raw) }.named("vkQueueWaitIdle")?;
+        self.busy = false;
+        Ok(())
+    }
+
+    /// A recording that can be handed over any number of times.
+    pub(super) fn recording(
+        &self,
+        device: &ash::Device,
+        commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> Result<vk::CommandBuffer, Failure> {
+        let recording = self.allocate(device)?;
+        let begun = begin(device, recording, vk::CommandBufferUsageFlags::SIMULTANEOUS_USE);
+        let ended = begun.and_then(|()| {
+            commands(device, recording);
+            show_to_host(device, recording);
+            // SAFETY: it was begun above.
+            unsafe { device.end_command_buffer(recording) }.named("vkEndCommandBuffer")
+        });
+        match ended {
+            Ok(()) => Ok(recording),
+            Err(failure) => {
+                self.forget(device, recording);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Gives back a recording that does not run any more.
+    pub(super) fn forget(&self, device: &ash::Device, recording: vk::CommandBuffer) {
+        // SAFETY: it is of this pool, and nobody else gives it back.
+        unsafe { device.free_command_buffers(self.pool, &[recording]) };
+    }
+
+    /// Gives everything back. The device is idle.
+    pub(super) fn destroy(&mut self, device: &ash::Device) {
+        for slot in std::mem::take(&mut self.slots) {
+            // SAFETY: nothing waits for the fence any more.
+            unsafe { device.destroy_fence(slot.ended, None) };
+        }
+        // SAFETY: nothing that was recorded from the pool runs any more.
+        unsafe { device.destroy_command_pool(self.pool, None) };
+    }
+}
+
+fn begin(device: &ash::Device, commands: vk::CommandBuffer, usage: vk::CommandBufferUsageFlags) -> Result<(), Failure> {
+    let begin = vk::CommandBufferBeginInfo::default().flags(usage);
+    // SAFETY: nothing of what it held runs any more; beginning forgets it.
+    unsafe { device.begin_command_buffer(commands, &begin) }.named("vkBeginCommandBuffer")
+}
+
+/// Kernels and copies end, and are seen, before the next ones begin.
+pub(super) fn wait_for_all_before(device: &ash::Device, commands: vk::CommandBuffer) {
+    let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
+    let barrier = [vk::MemoryBarrier::default()
+        .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
+        .dst_access_mask(
+            vk::AccessFlags::SHADER_READ
+                | vk::AccessFlags::SHADER_WRITE
+                | vk::AccessFlags::TRANSFER_READ
+                | vk::AccessFlags::TRANSFER_WRITE,
+        )];
+    let none = vk::DependencyFlags::empty();
+    // SAFETY: the recording is under way.
+    unsafe { device.cmd_pipeline_barrier(commands, stages, stages, none, &barrier, &[], &[]) };
+}
+
+/// What was written is seen by the host once it has waited.
+fn show_to_host(device: &ash::Device, commands: vk::CommandBuffer) {
+    let stages = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
+    let barrier = [vk::MemoryBarrier::default()
+        .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
+        .dst_access_mask(vk::AccessFlags::HOST_READ)];
+    let (host, none) = (vk::PipelineStageFlags::HOST, vk::DependencyFlags::empty());
+    // SAFETY: the recording is under way.
+    unsafe { device.cmd_pipeline_barrier(commands, stages, host, none, &barrier, &[], &[]) };
+}
