@@ -1,6 +1,5 @@
-//! The hardware before any ML stack is installed: memory, latency, allocation, arithmetic.
+//! The hardware before any ML stack is installed, whatever of it is here.
 
 fn main() -> std::process::ExitCode {
-    let suite = rusty_stack_bench::suites::Suite::PreInstallation;
-    rusty_stack_bench::measure::bench::main(&suite.benchmarks())
+    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::PreInstallation)
 }

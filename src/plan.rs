@@ -1,9 +1,13 @@
 //! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason. Pure.
 
+mod auto;
+mod components;
+
 use rsb_device::device::DeviceInfo;
 use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Params, Reason};
-use rsb_workloads::{Benchmark, Breadth};
+use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
+use crate::frameworks;
 use crate::measure::Profile;
 use crate::suites::Suite;
 
@@ -14,6 +18,8 @@ pub struct Machine {
     pub devices: Vec<DeviceInfo>,
     /// Backends that cannot, and why.
     pub missing: Vec<(BackendId, Reason)>,
+    /// What stands in the way of a component, asked for those alone that are wanted: it takes a while.
+    pub readiness: fn(&str) -> Result<(), Reason>,
 }
 
 /// What is asked for.
@@ -51,6 +57,8 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What cannot run here, and why.
     pub skipped: Vec<(Case, Reason)>,
+    /// What is to be said of the devices, such as that cases are smaller for want of memory.
+    pub notes: Vec<String>,
 }
 
 /// A selection that cannot be planned: the user's words are off.
@@ -89,9 +97,10 @@ pub enum PlanError {
 /// The benchmark with the most similar name, when one is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
-    rsb_workloads::all()
-        .iter()
-        .map(|benchmark| similar(benchmark.name()))
+    let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
+    native
+        .chain(frameworks::all().iter().map(|component| component.name))
+        .map(similar)
         .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
@@ -115,9 +124,11 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
     } else {
         selection.profile.breadth()
     };
-    let mut plan = Plan::default();
+    let notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device)).collect();
+    let mut plan = Plan { notes, ..Plan::default() };
     for wanted in &wanted {
-        for device in &devices {
+        let before = plan.cases.len() + plan.skipped.len();
+        for device in places(wanted.benchmark, selection, machine, &devices) {
             for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &wanted.axes)? {
                 match case {
                     Ok(case) => plan.cases.push(case),
@@ -125,10 +136,14 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
                 }
             }
         }
+        let has_none = plan.cases.len() + plan.skipped.len() == before;
+        if has_none && !selection.names.is_empty() && selection.backend.is_none_or(|asked| asked == BackendId::Cpu) {
+            plan.skipped.push(nowhere(wanted.benchmark, machine));
+        }
     }
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
-    if selection.names.is_empty() {
-        plan.skipped.extend(selection.suite.components().iter().map(|component| missing_component(component)));
+    for component in components::wanted(selection) {
+        components::add(&mut plan, component, (selection, machine), (&devices, breadth))?;
     }
     Ok(plan)
 }
@@ -148,10 +163,10 @@ fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
     }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => selection.suite.benchmarks(),
-        names => names.iter().map(String::as_str).collect(),
+        names => names.iter().map(String::as_str).filter(|name| frameworks::find(name).is_none()).collect(),
     };
     let benchmarks: Vec<&dyn Benchmark> = names.into_iter().map(find).collect::<Result<_, _>>()?;
-    check_axes(&benchmarks, &selection.axes)?;
+    check_axes(&benchmarks, selection)?;
     Ok(benchmarks
         .into_iter()
         .map(|benchmark| Wanted { benchmark, axes: own_axes(benchmark, &selection.axes) })
@@ -163,13 +178,18 @@ fn own_axes(benchmark: &dyn Benchmark, axes: &[(String, Vec<String>)]) -> Vec<(S
     axes.iter().filter(|(name, _)| benchmark.axes().iter().any(|axis| axis.name == name)).cloned().collect()
 }
 
-fn check_axes(benchmarks: &[&'static dyn Benchmark], axes: &[(String, Vec<String>)]) -> Result<(), PlanError> {
-    let known = |name: &str| benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name));
-    match axes.iter().find(|(name, _)| !known(name)) {
+fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> Result<(), PlanError> {
+    let components = components::wanted(selection);
+    let known = |name: &str| {
+        benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
+            || components.iter().any(|component| frameworks::has_axis(component, name))
+    };
+    match selection.axes.iter().find(|(name, _)| !known(name)) {
         None => Ok(()),
         Some((axis, _)) => {
             let mut names: Vec<&str> =
                 benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
+            names.extend(components.iter().flat_map(|component| frameworks::axes(component)));
             names.sort_unstable();
             names.dedup();
             Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
@@ -185,7 +205,10 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
     let index = |device: &DeviceInfo| device.device.0.rsplit(':').next().and_then(|index| index.parse::<u32>().ok());
     let asked = |device: &&DeviceInfo| {
         let backend = backend_of(device);
-        let by_backend = selection.backend.is_none_or(|wanted| backend == Some(wanted));
+        let by_backend = match selection.backend {
+            Some(wanted) => backend == Some(wanted),
+            None => auto::takes(device, &machine.devices),
+        };
         let by_suite = !selection.names.is_empty()
             || backend.is_some_and(|backend| selection.suite.wants(backend, device.device_type));
         by_backend && by_suite
@@ -205,6 +228,48 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
     Ok(found.into_iter().filter(chosen).collect())
 }
 
+/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend asked for.
+fn places<'m>(
+    benchmark: &dyn Benchmark,
+    selection: &Selection,
+    machine: &'m Machine,
+    devices: &[&'m DeviceInfo],
+) -> Vec<&'m DeviceInfo> {
+    let is_host = |device: &&DeviceInfo| backend_of(device) == Some(BackendId::Cpu);
+    let wanted = !selection.names.is_empty() || selection.suite.uses_host_tools();
+    let host = |tools| {
+        let asked = selection.backend.is_none_or(|backend| [BackendId::Cpu, tools].contains(&backend));
+        machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
+    };
+    let cards = devices.iter().copied().filter(|device| !is_host(device));
+    match benchmark.runs_on() {
+        RunsOn::Any | RunsOn::Cards => devices.to_vec(),
+        RunsOn::Host(tools) => host(tools).collect(),
+        RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
+    }
+}
+
+/// The entry for a benchmark asked for by name that no device here can run: what the first backend of cards lacks.
+fn nowhere(benchmark: &dyn Benchmark, machine: &Machine) -> (Case, Reason) {
+    match machine.missing.first() {
+        Some((backend, reason)) => absent(benchmark.name(), *backend, reason),
+        None => absent(benchmark.name(), BackendId::Cpu, &unfit(benchmark, BackendId::Cpu)),
+    }
+}
+
+/// Why `benchmark` has no cases on devices of `backend`.
+pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
+    let cure = match benchmark.runs_on() {
+        RunsOn::Host(_) => "leave --backend out, or choose cpu".to_owned(),
+        _ => "choose a backend of cards, such as --backend rocm".to_owned(),
+    };
+    Reason::new(
+        format!("{} on {backend}", benchmark.name()),
+        format!("it runs on {} alone", benchmark.runs_on().as_str()),
+        cure,
+    )
+}
+
 /// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.
 fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) -> Vec<(Case, Reason)> {
     let concerned = |backend: BackendId| match selection.backend {
@@ -216,12 +281,15 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) 
                 && selection.suite.wants(backend, DeviceType::Gpu)
         }
     };
-    let missing = machine.missing.iter().filter(|(backend, _)| concerned(*backend));
+    let left_out = if selection.backend.is_none() { auto::left_out(&machine.devices) } else { Vec::new() };
+    let missing = machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
     missing
         .flat_map(|(backend, reason)| match selection.backend {
-            Some(_) => {
-                wanted.iter().map(|wanted| absent(wanted.benchmark.name(), *backend, reason)).collect::<Vec<_>>()
-            }
+            Some(_) => wanted
+                .iter()
+                .filter(|wanted| wanted.benchmark.runs_on() != RunsOn::Host(*backend))
+                .map(|wanted| absent(wanted.benchmark.name(), *backend, reason))
+                .collect::<Vec<_>>(),
             None => vec![absent("all", *backend, reason)],
         })
         .collect()
@@ -239,23 +307,6 @@ pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Re
         params: Params::new(),
     };
     (case, reason.clone())
-}
-
-/// The entry for a component that no version measures yet.
-pub fn missing_component(component: &str) -> (Case, Reason) {
-    let case = Case {
-        id: CaseId::from_segments(&[BenchmarkType::ComponentSpecific.as_str(), component]),
-        benchmark: component.to_owned(),
-        benchmark_type: BenchmarkType::ComponentSpecific,
-        device: "none".to_owned(),
-        params: Params::new(),
-    };
-    let reason = Reason::new(
-        "framework benchmarks",
-        "this version has no framework benchmarks",
-        "measure the hardware with `run --suite pre-installation`; frameworks come with a later version",
-    );
-    (case, reason)
 }
 
 /// How many points a benchmark has on a device, for `list`.
@@ -276,12 +327,14 @@ mod tests {
             device_type: DeviceType::Cpu,
             arch: None,
             units: 2,
+            max_clock_mhz: None,
             usable_memory_bytes: 8 << 30,
             caches: Vec::new(),
             peak_bandwidth_gb_s: None,
         };
         let reason = Reason::new("backend rocm", "no driver", "install one");
-        Machine { devices: vec![device], missing: vec![(BackendId::Rocm, reason)] }
+        let readiness = |name: &str| Err(Reason::new(name, "it is not installed", "install it"));
+        Machine { devices: vec![device], missing: vec![(BackendId::Rocm, reason)], readiness }
     }
 
     fn selection(names: &[&str], suite: Suite) -> Selection {
@@ -304,10 +357,28 @@ mod tests {
         let gpu = plan(&selection(&[], Suite::GpuPerformance), &machine()).unwrap();
         assert!(gpu.cases.is_empty() && !gpu.skipped.is_empty());
         let component = plan(&selection(&[], Suite::Component), &machine()).unwrap();
-        assert!(component.cases.is_empty() && component.skipped.len() == COMPONENT_COUNT);
+        assert!(component.cases.is_empty() && component.skipped.len() == frameworks::all().len());
     }
 
-    const COMPONENT_COUNT: usize = crate::suites::COMPONENTS.len();
+    #[test]
+    fn components_that_are_here_are_planned_where_frameworks_run() {
+        let ready = Machine { readiness: |_| Ok(()), ..machine() };
+        let ids = |backend: Option<BackendId>, axes: &[(&str, &str)]| {
+            let axes = axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
+            let asked = Selection { backend, axes, ..selection(&["pytorch"], Suite::Quick) };
+            let plan = plan(&asked, &ready).unwrap();
+            let of = |case: &Case| case.id.to_string();
+            (
+                plan.cases.iter().map(of).collect::<Vec<_>>(),
+                plan.skipped.iter().map(|(case, _)| of(case)).collect::<Vec<_>>(),
+            )
+        };
+        let (here, skipped) = ids(None, &[("workload", "matmul"), ("shape", "64x64x64")]);
+        assert_eq!((here, skipped.len()), (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0));
+        let (on_cards, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
+        assert!(!on_cards.is_empty() && on_cards.iter().all(|id| id.contains("/cuda:0/")), "{on_cards:?}");
+        assert_eq!(ids(Some(BackendId::Vulkan), &[]), (Vec::new(), vec!["component_specific/pytorch".to_owned()]));
+    }
 
     #[test]
     fn a_backend_asked_for_by_name_skips_each_benchmark() {
@@ -332,6 +403,36 @@ mod tests {
         let device = Selection { devices: vec![7], ..selection(&["gemm"], Suite::Quick) };
         assert!(message(device).contains("cpu:0"));
         assert!(message(selection(&[], Suite::Custom)).contains("[[custom]]"));
+    }
+
+    #[test]
+    fn what_runs_on_cards_alone_says_what_is_missing_when_it_is_named() {
+        let ids = |selection: &Selection| {
+            let plan = plan(selection, &machine()).unwrap();
+            assert!(plan.cases.is_empty());
+            plan.skipped.iter().map(|(case, reason)| (case.id.to_string(), reason.why.clone())).collect::<Vec<_>>()
+        };
+        let named = selection(&["launch-latency"], Suite::Quick);
+        let rocm = ("gpu_performance/launch-latency/rocm".to_owned(), "no driver".to_owned());
+        assert_eq!(ids(&named), std::slice::from_ref(&rocm));
+        assert_eq!(ids(&Selection { backend: Some(BackendId::Rocm), ..named.clone() }), [rocm]);
+        let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
+        assert!(
+            quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
+            "a suite names each backend once"
+        );
+    }
+
+    #[test]
+    fn what_needs_no_card_is_planned_on_the_host() {
+        for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm)] {
+            let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
+            let plan = plan(&named, &machine()).unwrap();
+            assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
+            assert!(plan.cases.iter().all(|case| case.device == "cpu:0"));
+        }
+        let cuda = Selection { backend: Some(BackendId::Cuda), ..selection(&["kernel-compilation"], Suite::Quick) };
+        assert!(plan(&cuda, &machine()).unwrap().cases.is_empty());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rsb_model::{BenchmarkResult, Case, DeviceType, Field, FieldRole, Fields, Out
 use serde_json::{Map, Value, json};
 
 use super::session::{Cost, Replicate};
+use super::telemetry;
 
 /// What is known of a case so far.
 #[derive(Debug, Clone, Default)]
@@ -76,9 +77,14 @@ fn metadata(case: &Case, progress: &Progress) -> Map<String, Value> {
         metadata.insert("prepare_ms".into(), milliseconds(|cost| cost.prepare));
         metadata.insert("measure_ms".into(), milliseconds(|cost| cost.measure));
         metadata.insert("harness_ms".into(), milliseconds(Cost::harness));
+        let known: Vec<_> = progress.replicates.iter().map(|replicate| replicate.telemetry.clone()).collect();
+        telemetry::record(&mut metadata, &known);
     }
     if !progress.noise.is_empty() {
         metadata.insert("notes".into(), json!(progress.noise));
+    }
+    for held_back in progress.replicates.iter().filter_map(|replicate| telemetry::note(replicate.telemetry.as_ref()?)) {
+        note(&mut metadata, &held_back);
     }
     metadata
 }
@@ -97,6 +103,9 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
         return extended;
     }
     let first = result.samples.iter().map(|samples| samples.replicate + 1).max().unwrap_or(0);
+    let mut known = telemetry::recorded(&result.metadata, result.samples.len());
+    known.extend(telemetry::recorded(&more.metadata, more.samples.len()));
+    telemetry::record(&mut extended.metadata, &known);
     for (replicate, samples) in (first..).zip(&more.samples) {
         extended.samples.push(Samples { replicate, ..samples.clone() });
     }
@@ -197,6 +206,7 @@ mod tests {
             device_type: DeviceType::Cpu,
             warm_up: 3,
             cost: Cost::default(),
+            telemetry: None,
         }
     }
 
@@ -249,6 +259,30 @@ mod tests {
             (Outcome::Measured, &before.samples, &before.results)
         );
         assert!(after.metadata["notes"][0].as_str().unwrap().contains("it crashed"));
+    }
+
+    #[test]
+    fn a_replicate_that_was_held_back_is_named_also_when_more_join() {
+        let held_back = |number| {
+            let telemetry = rsb_model::telemetry::GpuTelemetry {
+                throttled: Some(true),
+                throttle_reasons: vec!["power limit".into()],
+                ..Default::default()
+            };
+            Replicate { telemetry: Some(telemetry), ..replicate(number, 1000.0) }
+        };
+        let of = |replicates: Vec<Replicate>| {
+            let progress = Progress { replicates, ..Progress::default() };
+            result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
+        };
+        let before = of(vec![replicate(0, 1000.0), held_back(1)]);
+        assert_eq!(before.metadata["throttled_replicates"], json!([1]));
+        assert!(before.metadata["notes"][0].as_str().unwrap().contains("power limit"));
+        let after = extend(&before, &of(vec![held_back(0), replicate(1, 1000.0)]));
+        assert_eq!(after.metadata["throttled_replicates"], json!([1, 2]));
+        assert_eq!(after.metadata["notes"].as_array().unwrap().len(), 1, "said once");
+        let measured = measured(&[1000.0]);
+        assert!(measured.metadata.get("telemetry").is_none() && measured.metadata.get("notes").is_none());
     }
 
     #[test]

@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use criterion::Criterion;
-use rsb_model::{Case, Outcome, Samples};
+use rsb_model::{BackendId, Case, DeviceType, Outcome, Samples};
 
 use super::assemble::{self, Progress};
-use super::client::{Trouble, Worker, WorkerCommand};
+use super::client::{Finished, Trouble, Worker, WorkerCommand};
 use super::session::{Cost, Replicate, drive};
-use super::settings::{Profile, Settings};
+use super::settings::{self, LEAST_SAMPLES, Profile, Settings};
 use super::tape::{DeviceTime, Shown, Tape};
-use crate::plan::{Plan, Selection};
+use crate::plan::{Machine, Plan, PlanError, Selection};
+use crate::suites::Suite;
 
 /// Who keeps the results: the recorder of the command line, handed in so that measuring knows no store.
 pub trait Keeper {
@@ -73,7 +74,7 @@ fn measure(
     let mut worker = None;
     tape.clear();
     // The worker starts with the first call, so that a case that the filter leaves out costs nothing.
-    let driven = drive(criterion, (case, None), |iters| {
+    let driven = drive(criterion, (case, few_samples_of(case)), |iters| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
             none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,
@@ -93,6 +94,11 @@ fn measure(
     Some(progress)
 }
 
+/// Long iterations are sampled as seldom as Criterion allows; for others its own flags decide.
+fn few_samples_of(case: &Case) -> Option<usize> {
+    settings::is_long(case).then_some(LEAST_SAMPLES)
+}
+
 fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, Trouble> {
     let (calls, warm_up) = tape.samples();
     let Some((worker, device_type)) = worker.filter(|_| !calls.is_empty()) else { return Ok(None) };
@@ -101,23 +107,64 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
         samples.push(iters, time_ns);
     }
     let Ok(time_ns) = rsb_stats::location(&samples) else { return Ok(None) };
-    let fields = worker.finish(time_ns)?;
-    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default() }))
+    let Finished { fields, telemetry } = worker.finish(time_ns)?;
+    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry }))
 }
 
 /// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE` (quick by default).
 pub fn main(names: &[&str]) -> ExitCode {
-    if let Some(ended) = super::as_child() {
-        return ended;
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    run_as_bench(|profile, _| vec![Selection { names: names.clone(), ..selection(Suite::Quick, profile) }])
+}
+
+/// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by default).
+pub fn suite(suite: Suite) -> ExitCode {
+    run_as_bench(|profile, machine| of_suite(suite, profile, machine))
+}
+
+/// What a bench target of `suite` is to measure. On cards alone, each backend of this build that has none is asked for by
+/// its name too, so that every benchmark says what it lacks.
+pub fn of_suite(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
+    let is_of_cards = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
+    let missing = machine.missing.iter().map(|(backend, _)| *backend);
+    let asked = missing.filter(|backend| is_of_cards && rsb_device::has_backend(*backend)).map(Some);
+    let backends = std::iter::once(None).chain(asked);
+    backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
+}
+
+/// All of `selections` together. A backend that is asked for by its name is not named as a whole as well.
+///
+/// # Errors
+/// When one of them names what does not exist.
+pub fn planned(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    for selection in selections {
+        let part = crate::plan::plan(selection, machine)?;
+        plan.cases.extend(part.cases);
+        plan.skipped.extend(part.skipped);
+        plan.notes.extend(part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>());
     }
-    let selection = |profile| Selection {
-        names: names.iter().map(|&name| name.to_owned()).collect(),
-        suite: crate::suites::Suite::Quick,
+    let asked =
+        |device: &str| selections.iter().any(|one| one.backend.is_some_and(|backend| backend.as_str() == device));
+    plan.skipped.retain(|(case, _)| case.benchmark != crate::cli::ALL || !asked(&case.device));
+    Ok(plan)
+}
+
+fn selection(suite: Suite, profile: Profile) -> Selection {
+    Selection {
+        names: Vec::new(),
+        suite,
         custom: Vec::new(),
         backend: None,
         devices: Vec::new(),
         axes: Vec::new(),
         profile,
-    };
-    crate::commands::run::under_criterion(selection)
+    }
+}
+
+fn run_as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
+    match super::as_child() {
+        Some(ended) => ended,
+        None => crate::commands::run::under_criterion(selections),
+    }
 }

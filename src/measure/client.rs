@@ -1,5 +1,6 @@
 //! The near end of a worker: starts it, asks, waits with a limit, and turns its death into a reason.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,9 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rsb_model::protocol::{Request, Response};
-use rsb_model::{Case, DeviceType, Fields, Reason};
+use rsb_model::telemetry::GpuTelemetry;
+use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason};
 
-use super::{inject, interrupt};
+use super::{inject, interrupt, telemetry};
 
 /// Lines of a worker's error output that are kept for its failure.
 const KEPT_LINES: usize = 12;
@@ -37,7 +39,9 @@ pub const WORKER_ARGUMENT: &str = "__worker";
 impl WorkerCommand {
     /// A build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
-        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment: Vec::new() }
+        // ROCm's compiler has a cache of its own since version 6, which would answer in its place when it is measured.
+        let environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
+        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment }
     }
 
     /// This very program, as a worker.
@@ -46,6 +50,14 @@ impl WorkerCommand {
     /// When the system does not tell which program this is.
     pub fn this_program() -> std::io::Result<Self> {
         Ok(Self::of(std::env::current_exe()?))
+    }
+
+    /// The worker of `case`: frameworks have one of their own, beside the program of this command.
+    fn of_case(&self, case: &Case) -> Result<Cow<'_, Self>, Reason> {
+        match case.benchmark_type {
+            BenchmarkType::ComponentSpecific => crate::frameworks::command(&self.program).map(Cow::Owned),
+            _ => Ok(Cow::Borrowed(self)),
+        }
     }
 
     /// Slowed on purpose as `slowdown` says, whatever our own environment says.
@@ -76,6 +88,15 @@ pub struct Worker {
     case: Case,
     limit: Duration,
     deadline: Instant,
+    watch: Option<telemetry::Watch>,
+}
+
+/// What a worker leaves behind.
+pub struct Finished {
+    /// The fields of its case, with what the card's sensors said.
+    pub fields: Fields,
+    /// How the card was, where there is one with sensors.
+    pub telemetry: Option<GpuTelemetry>,
 }
 
 impl Worker {
@@ -84,6 +105,7 @@ impl Worker {
     /// # Errors
     /// When it cannot start, cannot run the case here, or breaks.
     pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), Trouble> {
+        let command = &*command.of_case(case).map_err(Trouble::Skipped)?;
         let mut worker = Self::spawn(command, case, limit).map_err(|error| {
             let program = command.program.display();
             Trouble::Failed(Reason::new(
@@ -93,7 +115,10 @@ impl Worker {
             ))
         })?;
         match worker.ask(&Request::Prepare { case: case.clone() })? {
-            Response::Ready { device_type } => Ok((worker, device_type)),
+            Response::Ready { device_type, pci_address } => {
+                worker.watch = pci_address.as_deref().and_then(telemetry::Watch::begin);
+                Ok((worker, device_type))
+            }
             other => Err(worker.unexpected(&other)),
         }
     }
@@ -120,7 +145,16 @@ impl Worker {
         let (sender, lines) = channel();
         std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| sender.send(line)));
         let stderr = Stderr::read(errors);
-        Ok(Self { child, stdin, lines, stderr, case: case.clone(), limit, deadline: Instant::now() + limit })
+        Ok(Self {
+            child,
+            stdin,
+            lines,
+            stderr,
+            case: case.clone(),
+            limit,
+            deadline: Instant::now() + limit,
+            watch: None,
+        })
     }
 
     /// Runs exactly `iters` iterations; nanoseconds by the device's clock.
@@ -138,9 +172,16 @@ impl Worker {
     ///
     /// # Errors
     /// When the worker breaks or refuses the figure as impossible.
-    pub fn finish(mut self, time_ns: f64) -> Result<Fields, Trouble> {
+    pub fn finish(mut self, time_ns: f64) -> Result<Finished, Trouble> {
+        // What is measured beside the case does not belong to it.
+        let telemetry = self.watch.take().map(telemetry::Watch::end);
         match self.ask(&Request::Finish { time_ns })? {
-            Response::Finished { fields } => Ok(fields),
+            Response::Finished { mut fields } => {
+                if let Some(telemetry) = &telemetry {
+                    telemetry::add_fields(&mut fields, telemetry);
+                }
+                Ok(Finished { fields, telemetry })
+            }
             other => Err(self.unexpected(&other)),
         }
     }
@@ -194,7 +235,9 @@ impl Worker {
     }
 
     fn died(&mut self) -> Trouble {
-        let why = match self.wait_briefly() {
+        let ended = self.wait_briefly();
+        self.kill_group(); // Whatever it started has lost its master.
+        let why = match ended {
             Some(status) => format!("its process {}{}", describe(status), self.last_words()),
             None => format!("its process stopped answering{}", self.last_words()),
         };
@@ -223,12 +266,16 @@ impl Worker {
         if let Ok(Some(_)) = self.child.try_wait() {
             return;
         }
+        self.kill_group();
+        let _ = self.child.wait();
+    }
+
+    fn kill_group(&self) {
         let group = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(group) = group {
             // It may have ended in between: then there is nothing to kill.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
-        let _ = self.child.wait();
     }
 }
 
@@ -306,7 +353,7 @@ const fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_model::{BenchmarkType, CaseId, Params};
+    use rsb_model::{CaseId, Params};
 
     fn shell(script: &str) -> WorkerCommand {
         WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], environment: vec![] }

@@ -1,4 +1,4 @@
-//! The devices of a backend: asked in a child where a vendor's library has to be loaded, which may crash or hang.
+//! The devices and the compiler of a backend: asked in a child where a vendor's library has to be loaded, which may crash or hang.
 
 use rsb_device::{Backend, DeviceInfo, child};
 use rsb_model::{BackendId, Reason};
@@ -11,12 +11,18 @@ pub fn devices_of(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Reason> {
     if backend.id() == BackendId::Cpu {
         return backend.devices();
     }
-    let program = std::env::current_exe().map_err(|error| {
-        Reason::new(
-            format!("devices of {}", backend.id()),
-            format!("the system does not tell which program this is: {error}"),
-            "mount /proc",
-        )
-    })?;
-    child::devices(&program, backend.id(), child::LIMIT)
+    child::devices(&program(&format!("devices of {}", backend.id()))?, backend.id(), child::LIMIT)
+}
+
+/// Whether the compiler of `backend` is here. It is loaded in a child.
+///
+/// # Errors
+/// When it is not: what, why, cure.
+pub fn has_compiler(backend: BackendId) -> Result<(), Reason> {
+    child::compiler(&program(&format!("compiler of {backend}"))?, backend, child::LIMIT)
+}
+
+fn program(what: &str) -> Result<std::path::PathBuf, Reason> {
+    let unknown = |error| format!("the system does not tell which program this is: {error}");
+    std::env::current_exe().map_err(|error| Reason::new(what, unknown(error), "mount /proc"))
 }

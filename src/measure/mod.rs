@@ -15,6 +15,7 @@ mod serve;
 mod session;
 mod settings;
 mod tape;
+mod telemetry;
 
 pub mod bench;
 
@@ -24,7 +25,7 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Reason, Timestamp};
 
 pub use client::{WORKER_ARGUMENT, WorkerCommand};
-pub use devices::devices_of;
+pub use devices::{devices_of, has_compiler};
 pub use in_turn::{Both, in_turn};
 pub use serve::{as_child, serve};
 pub use settings::{Limits, Profile, Settings};
@@ -72,11 +73,14 @@ pub fn measure(
         observer.known(&assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
     }
     let mut progress: Vec<Progress> = vec![Progress::default(); plan.cases.len()];
-    let steps = plan.cases.len() * settings.replicates as usize;
+    let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
     let began = Instant::now();
     let mut step = 0;
     for replicate in 0..settings.replicates {
         for index in shuffled(plan.cases.len(), replicate) {
+            if replicate >= settings.replicates_of(&plan.cases[index]) {
+                continue;
+            }
             step += 1;
             if began.elapsed() > settings.limits.suite {
                 return Ok(out_of_time(plan, &progress, settings, &summary, observer));
@@ -90,7 +94,7 @@ pub fn measure(
             let left = settings.limits.suite.saturating_sub(began.elapsed());
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
-                Err(Trouble::Skipped(reason)) => progress[index].ended = Some((Outcome::Skipped, reason)),
+                Err(Trouble::Skipped(reason)) => skipped(&mut progress[index], replicate, reason),
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
                 Err(Trouble::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
                 Err(Trouble::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
@@ -111,6 +115,16 @@ pub fn measure(
         return Ok(out_of_time(plan, &progress, settings, &summary, observer));
     }
     Ok(Ended::Complete)
+}
+
+/// A case that cannot run is skipped. One that could a moment ago keeps what was measured, and says what has changed:
+/// its card has gone, for instance.
+fn skipped(progress: &mut Progress, replicate: u32, reason: Reason) {
+    if progress.replicates.is_empty() {
+        progress.ended = Some((Outcome::Skipped, reason));
+    } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
+        progress.noise.push(format!("from replicate {} on it could not run any more: {reason}", replicate + 1));
+    }
 }
 
 fn out_of_time(

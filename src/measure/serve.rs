@@ -11,7 +11,7 @@ use rsb_workloads::Failure;
 use super::inject;
 use crate::memory_profile;
 
-/// What this process does as a child of itself: a worker, or an answer about devices. `None` when it is no child.
+/// What this process does as a child of itself: a worker, or an answer about devices or a compiler. `None` when it is no child.
 pub fn as_child() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     match arguments.next()?.as_str() {
@@ -19,6 +19,12 @@ pub fn as_child() -> Option<ExitCode> {
         rsb_device::child::ARGUMENT => {
             die_with_parent();
             let answered = rsb_device::child::answer(&arguments.next().unwrap_or_default());
+            Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        rsb_device::child::COMPILES => {
+            die_with_parent();
+            let backend = arguments.next().unwrap_or_default();
+            let answered = rsb_device::child::answer_compiles(&backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         _ => None,
@@ -68,10 +74,10 @@ fn converse(
         ))
     })?;
     let device = rsb_device::open(&case.device).map_err(Failure::Skipped)?;
-    let device_type = device.info().device_type;
     let mut prepared = benchmark.prepare(&case.params, &*device)?;
+    let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::default();
-    answer(Response::Ready { device_type }).map_err(gone)?;
+    answer(Response::Ready { device_type, pci_address: device.pci_address() }).map_err(gone)?;
     for request in requests {
         match request {
             Request::Sample { iters } => {

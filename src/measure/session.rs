@@ -4,11 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode};
+use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 
-use super::client::{Trouble, Worker, WorkerCommand};
+use super::client::{Finished, Trouble, Worker, WorkerCommand};
 use super::quiet::Quiet;
-use super::settings::Settings;
+use super::settings::{LEAST_SAMPLES, Settings};
 use super::tape::{Call, DeviceTime, Shown, Tape};
 
 /// From so many iterations on, a sample of one side is preceded by one that is not counted.
@@ -16,9 +17,6 @@ const LONG_SAMPLE: u64 = 4;
 
 /// How many times more samples a pair takes of a short case.
 const FINER: usize = 3;
-
-/// Criterion takes no fewer.
-const LEAST_SAMPLES: usize = 10;
 
 /// What one fresh process measured of a case.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +31,8 @@ pub struct Replicate {
     pub warm_up: u64,
     /// Where the wall time went.
     pub cost: Cost,
+    /// How the card was, where there is one with sensors.
+    pub telemetry: Option<GpuTelemetry>,
 }
 
 /// Wall time of a replicate, by purpose.
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
         self.warm_up(&mut side)?;
         let mut samples = Samples::new(replicate);
         while {
-            let (calls, warm_up) = self.round(case, self.settings.runs, |iters| side.sample(iters))?;
+            let (calls, warm_up) = self.round(case, self.settings.runs_of(case), |iters| side.sample(iters))?;
             side.warm_up += warm_up;
             keep(&mut samples, &calls);
             !self.settings.is_enough(&samples, side.measure)
@@ -245,13 +245,13 @@ impl Side {
                 "the device's clock cannot be right; report it with `probe --json`",
             ))
         })?;
-        let fields = self.worker.finish(time_ns)?;
+        let Finished { fields, telemetry } = self.worker.finish(time_ns)?;
         let cost = Cost {
             prepare: self.prepare,
             measure: self.measure,
             total: self.began.elapsed().saturating_sub(elsewhere),
         };
-        Ok(Replicate { samples, fields, device_type: self.device_type, warm_up: self.warm_up, cost })
+        Ok(Replicate { samples, fields, device_type: self.device_type, warm_up: self.warm_up, cost, telemetry })
     }
 }
 

@@ -2,8 +2,14 @@
 
 use std::time::Duration;
 
-use rsb_model::{BenchmarkType, Samples};
-use rsb_workloads::Breadth;
+use rsb_model::{BenchmarkType, Case, Samples};
+use rsb_workloads::{Breadth, Iterations};
+
+/// Criterion takes no fewer.
+pub(super) const LEAST_SAMPLES: usize = 10;
+
+/// Fresh processes for a case of long iterations, where no number is asked for: at a glance, and else.
+const FEW_REPLICATES: [u32; 2] = [1, 2];
 
 /// How thoroughly to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -108,11 +114,31 @@ impl Settings {
         }
     }
 
+    /// Fresh processes for `case`: fewer where an iteration is long, unless a number is asked for.
+    pub fn replicates_of(&self, case: &Case) -> u32 {
+        let unasked = self.replicates == Self::of(self.profile).replicates;
+        let [at_a_glance, few] = FEW_REPLICATES;
+        let few = if self.profile == Profile::Quick { at_a_glance } else { few };
+        if unasked && is_long(case) { self.replicates.min(few) } else { self.replicates }
+    }
+
+    /// Samples in a round of `case`: as few as there can be where an iteration is long, unless a number is asked for.
+    pub fn runs_of(&self, case: &Case) -> usize {
+        let unasked = self.runs == Self::of(self.profile).runs;
+        if unasked && is_long(case) { self.runs.min(LEAST_SAMPLES) } else { self.runs }
+    }
+
     /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
     pub fn is_enough(&self, samples: &Samples, spent: Duration) -> bool {
         spent + self.measurement_time > self.time_cap
             || relative_error(samples).is_some_and(|error| error <= self.relative_error)
     }
+}
+
+/// Whether one iteration of `case` takes up to seconds.
+pub(super) fn is_long(case: &Case) -> bool {
+    crate::frameworks::is_long(case)
+        || rsb_workloads::find(&case.benchmark).is_some_and(|benchmark| benchmark.iterations() == Iterations::Long)
 }
 
 /// Standard error of the median over the median, from the median absolute deviation; `None` with fewer than five samples.
@@ -126,6 +152,7 @@ fn relative_error(samples: &Samples) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rsb_model::{CaseId, Params};
 
     fn samples(times: &[f64]) -> Samples {
         Samples { replicate: 0, iters: vec![1; times.len()], times_ns: times.to_vec() }
@@ -143,6 +170,26 @@ mod tests {
             assert_eq!(settings.is_enough(samples, spent), enough);
         }
         assert!(!settings.is_enough(&self::samples(&[100.0]), Duration::ZERO), "one sample says nothing of its error");
+    }
+
+    #[test]
+    fn long_iterations_are_taken_less_often_unless_a_number_is_asked_for() {
+        let case = |benchmark: &str| Case {
+            id: CaseId::from_segments(&["cpu_performance", benchmark]),
+            benchmark: benchmark.to_owned(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".to_owned(),
+            params: Params::new(),
+        };
+        let (usual, long) = (case("gemm"), case("kernel-compilation"));
+        let standard = Settings::of(Profile::Standard);
+        assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));
+        assert_eq!((standard.replicates_of(&long), standard.runs_of(&long)), (2, 10));
+        assert_eq!(Settings::of(Profile::Quick).replicates_of(&long), 1, "a verb ends within half a minute");
+        let asked = Settings { replicates: 7, runs: 30, ..standard };
+        assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
+        let once = Settings { replicates: 1, ..asked };
+        assert_eq!(once.replicates_of(&long), 1);
     }
 
     #[test]

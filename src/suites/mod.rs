@@ -1,7 +1,7 @@
 //! Which benchmarks make up each suite, and on which kind of device.
 
 use rsb_model::{BackendId, DeviceType, Reason};
-use rsb_workloads::Breadth;
+use rsb_workloads::{Breadth, RunsOn};
 
 use crate::measure::Profile;
 
@@ -25,14 +25,6 @@ pub enum Suite {
     Custom,
 }
 
-/// What tells about the hardware itself: rates of memory and arithmetic, latency, allocation.
-const HARDWARE: &[&str] =
-    &["control", "compute-peak", "memory-bandwidth", "memory-latency", "memory-allocation", "cache-hit-rate", "gemm"];
-
-/// Framework components that no version measures yet; each is skipped with this said.
-pub const COMPONENTS: &[&str] =
-    &["pytorch", "triton", "flash-attention", "deepspeed", "vllm", "onnxruntime", "migraphx"];
-
 impl Suite {
     /// The name on the command line and in documents.
     pub const fn as_str(self) -> &'static str {
@@ -49,19 +41,27 @@ impl Suite {
 
     /// The native benchmarks in it.
     pub fn benchmarks(self) -> Vec<&'static str> {
-        let all = || rsb_workloads::all().iter().map(|benchmark| benchmark.name());
-        match self {
-            Self::PreInstallation => all().filter(|name| HARDWARE.contains(name)).collect(),
-            Self::Component | Self::Custom => Vec::new(),
-            Self::GpuPerformance | Self::CpuPerformance | Self::Quick | Self::Full => all().collect(),
-        }
+        let holds = |runs_on: RunsOn| match self {
+            Self::Component | Self::Custom => false,
+            Self::CpuPerformance => runs_on == RunsOn::Any,
+            // What uses the host's tools is not of a card, and takes too long for a glance.
+            Self::GpuPerformance | Self::Quick => !matches!(runs_on, RunsOn::Host(_)),
+            Self::PreInstallation | Self::Full => true,
+        };
+        let all = rsb_workloads::all().iter();
+        all.filter(|benchmark| holds(benchmark.runs_on())).map(|benchmark| benchmark.name()).collect()
+    }
+
+    /// Whether it runs what uses the host's tools for cards that need not be here.
+    pub const fn uses_host_tools(self) -> bool {
+        matches!(self, Self::PreInstallation | Self::Full)
     }
 
     /// The components in it.
-    pub const fn components(self) -> &'static [&'static str] {
+    pub fn components(self) -> Vec<&'static str> {
         match self {
-            Self::Component | Self::Full => COMPONENTS,
-            _ => &[],
+            Self::Component | Self::Full => crate::frameworks::all().iter().map(|component| component.name).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -93,13 +93,29 @@ impl Suite {
     }
 }
 
-/// The backends that no version has yet, each with the reason that stands wherever it is asked for.
+/// The backends that this build may lack, each with the reason that stands wherever it is asked for.
 pub fn absent_backends() -> Vec<(BackendId, Reason)> {
     let absent = [BackendId::Rocm, BackendId::Cuda, BackendId::Vulkan, BackendId::Opencl, BackendId::Oneapi];
-    let reason = Reason::new(
-        "GPU backends",
-        "this version measures processors and, through ROCm, cards of AMD",
-        "measure with --backend cpu or rocm; other GPUs come with a later version",
-    );
-    absent.into_iter().map(|backend| (backend, reason.clone())).collect()
+    absent.into_iter().map(|backend| (backend, absent_backend(backend))).collect()
+}
+
+fn absent_backend(backend: BackendId) -> Reason {
+    let what = format!("backend {backend}");
+    if backend == BackendId::Cuda {
+        let cure = "measure the card with --backend vulkan or opencl; cuda comes with a later version";
+        return Reason::new(what, "this version does not have it yet", cure);
+    }
+    Reason::new(what, "this build was made without it", format!("build it with `--features {backend}`"))
+}
+
+/// Run times of machine learning that no version measures on yet: their name, and how to measure that hardware today.
+pub const RUN_TIMES_TO_COME: &[(&str, &str)] = &[
+    ("mps", "measure a Mac's processor with --backend cpu; Metal comes with a later version"),
+    ("openvino", "measure Intel's hardware with --backend oneapi, vulkan or cpu; OpenVINO comes with a later version"),
+    ("qnn", "measure a Snapdragon's GPU with --backend vulkan or opencl; its NPU comes with a later version"),
+];
+
+/// Why nothing runs on one of [`RUN_TIMES_TO_COME`].
+pub fn to_come(name: &str, cure: &str) -> Reason {
+    Reason::new(format!("backend {name}"), "it is not yet available", cure)
 }

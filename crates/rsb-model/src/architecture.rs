@@ -9,8 +9,10 @@ use crate::gpu::Gpu;
 use crate::ids::Dtype;
 use crate::outcome::Reason;
 
+mod residency;
 mod table;
 
+pub use residency::{Needs, Residency, residency};
 pub use table::ARCHITECTURES;
 
 /// One instruction set.

@@ -155,19 +155,46 @@ fields! {
     num_gpus One Parameter, "cards used";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";
+    host_memory One Parameter, "memory of the host in a transfer: pinned in place, or pageable as any program has it";
+    memory_tier One Parameter, "which memory, or the link between two: device, host, host-to-device, device-to-host";
+    kernels One Parameter, "kernels started in one iteration";
+    source_file One Parameter, "file of kernel sources";
+    optimisation One Parameter, "level of optimisation that the compiler is asked for: O0 to O3";
+    engine One Parameter, "part of a compute unit that does the work: matrix, vector";
+    scaling One Parameter, "strong: one task shared by all cards; weak: as much for each card as for one";
+    peer One Parameter, "the card at the other end";
+    num_layers One Parameter, "blocks of a model, one after another";
+    load One Parameter, "what the card does meanwhile: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
+    workload One Parameter, "what is measured of a framework: matmul, attention …";
+    causal One Parameter, "whether a position of an attention sees only those before it";
+    compilation One Parameter, "cold: compiled from nothing in each iteration; warm: what was compiled before";
+    zero_stage One Parameter, "what ZeRO shares among ranks: 0 nothing, 1 optimizer, 2 gradients too, 3 weights too";
+    num_ranks One Parameter, "processes that work together";
+    use_cache One Parameter, "whether keys and values of earlier positions are kept";
+    graph_optimization One Parameter, "how far a graph is optimised before it runs: disabled, basic, extended, all";
+    num_stages One Parameter, "stages of a software pipeline";
+    num_warps One Parameter, "warps or waves of a block";
     // Time.
     time_ms Milliseconds Metric(Lower), "time of one iteration";
     time_us Microseconds Metric(Lower), "time of one iteration";
     latency_us Microseconds Metric(Lower), "time until a result is there";
     latency_ns Nanoseconds Metric(Lower), "time of one dependent access";
+    forward_time_ms Milliseconds Metric(Lower), "time of one pass through the model";
     latency_p50_ms Milliseconds Metric(Lower), "median latency";
     latency_p99_ms Milliseconds Metric(Lower), "latency that 99 in 100 stay below";
+    time_p50_ms Milliseconds Metric(Lower), "median of the samples' times, compared where the policy asks for it";
+    time_p90_ms Milliseconds Metric(Lower), "time that 90 in 100 samples stay below, compared where the policy asks for it";
+    time_p99_ms Milliseconds Metric(Lower), "time that 99 in 100 samples stay below, compared where the policy asks for it";
     total_latency_ms Milliseconds Metric(Lower), "latency of the whole request";
     ttft_ms Milliseconds Metric(Lower), "time to the first token";
     tpot_ms Milliseconds Metric(Lower), "time for each token after the first";
     itl_ms Milliseconds Metric(Lower), "time between two tokens";
     compile_time_ms Milliseconds Metric(Lower), "time to compile";
+    backward_time_ms Milliseconds Metric(Lower), "time to compute the gradients";
+    optimizer_step_time_ms Milliseconds Metric(Lower), "time to change the weights once";
+    optimization_time_ms Milliseconds Metric(Lower), "time to optimise a graph";
+    total_time_ms Milliseconds Metric(Lower), "time of everything that was asked for";
     // Rate.
     bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes read and written, over time";
     throughput_gb_s GigabytesPerSecond Metric(Higher), "bytes of input and output handled, over time";
@@ -183,14 +210,27 @@ fields! {
     peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a processor)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     peak_tflops Teraflops Fact, "highest rate of a card: compute units × operations of a unit in a clock × highest recorded clock";
+    peak_note One Fact, "why there is no peak to compare with";
+    gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";
+    link_gb_s GigabytesPerSecond Fact, "what the link between host and card can carry one way, after the encoding of the line";
+    link_percent Percent Metric(Higher), "share of what the link between host and card can carry";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";
     efficiency One Metric(Higher), "speed-up over resources";
+    comparison_to_pytorch One Metric(Higher), "how many times faster than the same in PyTorch";
+    communication_overhead_percent Percent Metric(Lower), "share of the time that goes to what ranks say to each other";
+    original_nodes One Fact, "nodes of a graph as it was given";
+    optimized_nodes One Fact, "nodes of a graph as it runs";
     cache_hit_percent Percent Metric(Higher), "reads of the first-level data cache that hit, by hardware counters";
     cache_references One Fact, "reads of the first-level data cache counted";
     // Memory.
     memory_used_mb Megabytes Metric(Lower), "memory held during the work";
     gpu_memory_peak_mb Megabytes Metric(Lower), "most device memory held";
+    memory_allocated_mb Megabytes Metric(Lower), "memory that a framework has handed out";
+    savings_percent Percent Metric(Higher), "memory that is not needed, over what the standard way needs";
+    memory_saved_gb Gigabytes Metric(Higher), "memory that is not needed where it is shared among ranks";
+    memory_read_gb Gigabytes Fact, "bytes of the inputs";
+    memory_write_gb Gigabytes Fact, "bytes of the output";
     memory_average_mb Megabytes Metric(Lower), "mean memory held";
     memory_fragmentation_percent Percent Metric(Lower), "memory held from the system but not in use, over memory held";
     allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time to allocate, write every page and free";
@@ -198,13 +238,25 @@ fields! {
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
     // Truth and spread.
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
+    input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";
+    gradient_norm One Fact, "length of the gradient of all weights";
     std_dev One Fact, "standard deviation of the time of an iteration over its mean";
     num_runs One Fact, "samples taken";
     warmup_runs One Fact, "iterations done before sampling";
     // The card.
     gfx_target One Fact, "instruction set of the card: gfx1100, sm_90";
     compute_units One Fact, "compute units or streaming multiprocessors of the card";
+    component_version One Fact, "version of the framework that ran";
+    node_profile One Fact, "operations of a graph that take longest, with their time in one run";
+    kernel_used One Fact, "kernel that was seen doing the work";
+    spills One Fact, "registers of a thread kept in memory for want of room";
+    shared_mem_bytes Bytes Fact, "shared memory of a block";
+    registers One Fact, "vector registers of a thread";
+    shared_bytes Bytes Fact, "shared memory of a block";
+    code_object_bytes Bytes Fact, "size of what the compiler made";
     matrix_unit One Fact, "kind and generation of the card's matrix unit: MFMA 3, WMMA 1, none";
+    tile_sizes One Fact, "tiles m x n x k of the matrix instructions for the type";
+    supported_dtypes One Fact, "data types that the card's engine has instructions for";
     gpu_max_clock_mhz Megahertz Fact, "highest clock of the card's compute units that the driver lists";
     // State.
     gpu_temperature_c Celsius Fact, "temperature of the card";
@@ -212,6 +264,11 @@ fields! {
     gpu_memory_used_mb Megabytes Fact, "memory of the card in use by all";
     gpu_memory_total_mb Megabytes Fact, "memory of the card";
     gpu_utilization_percent Percent Fact, "share of time that the card was busy";
+    gpu_clock_mhz Megahertz Fact, "clock of the card's compute units";
+    gpu_memory_clock_mhz Megahertz Fact, "clock of the card's memory";
+    gpu_throttled One Fact, "whether anything held the card back";
+    throttle_reasons One Fact, "what held the card back";
+    sensor_readings One Fact, "readings of the card's sensors";
 }
 
 #[cfg(test)]

@@ -1,15 +1,22 @@
 //! The record types that scripts read: one benchmark result, one component's result, one comparison, one trend.
 
+mod comparison;
+mod trend;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::field::Fields;
-use crate::ids::{BenchmarkType, CaseId, DeviceType, RunId};
+use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Outcome, Reason};
 use crate::samples::Samples;
-use crate::unit::{Better, Unit};
-use crate::verdict::{ReasonCode, Verdict};
+use crate::unit::Unit;
+pub use comparison::{
+    ChangeStatus, Comparison, ComparisonResult, ComparisonSummary, OverallStatus, Severity, SignificantChange,
+    comparison_id,
+};
+pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};
 
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -250,245 +257,12 @@ pub struct ThresholdCheck {
     pub actual: String,
     /// Whether it is met; null when there is no figure.
     pub passed: Option<bool>,
-}
-
-/// A comparison of two runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparisonResult {
-    /// See [`crate::format`].
-    pub format_version: u32,
-    /// Unique.
-    pub comparison_id: String,
-    /// The run or baseline compared with.
-    pub baseline_run_id: String,
-    /// The run compared.
-    pub current_run_id: String,
-    /// When.
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    pub timestamp: jiff::Timestamp,
-    /// The worst of all.
-    pub verdict: Verdict,
-    /// The threshold where no other is set.
-    pub threshold_percent: f64,
-    /// One for each metric of each case.
-    pub comparisons: Vec<Comparison>,
-    /// In the baseline, not in the run.
-    pub missing: Vec<CaseId>,
-    /// In the run, not in the baseline.
-    pub new: Vec<CaseId>,
-    /// Targets beside what was achieved.
-    #[serde(default)]
-    pub threshold_checks: Vec<ThresholdCheck>,
-    /// Counts and the overall status.
-    pub summary: ComparisonSummary,
-}
-
-/// One metric of one case on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparison {
-    /// The case.
-    pub id: CaseId,
-    /// The metric.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
-    /// Which way it improves.
-    pub better: Better,
-    /// The baseline's estimate.
-    pub baseline_value: Option<f64>,
-    /// The run's estimate.
-    pub current_value: Option<f64>,
-    /// Current less baseline, over baseline, in percent. Whether that is worse is for the verdict to say.
-    pub difference_percent: Option<f64>,
-    /// Interval of the difference in percent, low then high.
-    pub confidence_interval: Option<[f64; 2]>,
-    /// Display band of ±5 %; left out without a verdict.
+    /// What was achieved elsewhere, to judge the target by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change_status: Option<ChangeStatus>,
-    /// The conclusion.
-    pub verdict: Verdict,
-    /// Why, in a sentence.
-    pub reason: String,
-    /// Why, for programs.
-    pub reason_code: ReasonCode,
-    /// The threshold applied.
-    pub threshold_percent: f64,
-}
-
-/// Display band of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeStatus {
-    /// Better by more than 5 %.
-    Improved,
-    /// Worse by more than 5 %.
-    Degraded,
-    /// Between.
-    Unchanged,
-}
-
-/// Counts and the overall status of a comparison.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparisonSummary {
-    /// Comparisons Improved.
-    pub total_improved: usize,
-    /// Comparisons Regressed.
-    pub total_degraded: usize,
-    /// Comparisons Unchanged.
-    pub total_unchanged: usize,
-    /// Comparisons without a verdict.
-    pub total_no_verdict: usize,
-    /// In a word.
-    pub overall_status: OverallStatus,
-    /// The largest changes, worst first.
-    pub significant_changes: Vec<SignificantChange>,
-}
-
-/// A comparison in a word.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OverallStatus {
-    /// Every verdict is there and none is Regressed.
-    #[default]
-    Healthy,
-    /// Something has no verdict, or a target is missed.
-    Warning,
-    /// Something Regressed.
-    Critical,
-}
-
-/// A change worth a look.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SignificantChange {
-    /// Case and metric.
-    pub metric: String,
-    /// Difference in percent, as in the comparison.
-    pub change_percent: f64,
-    /// How bad.
-    pub severity: Severity,
-}
-
-/// How bad a change is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing: an improvement.
-    Info,
-    /// Worse by the threshold.
-    Warning,
-    /// Worse by twice the threshold or more.
-    Critical,
-}
-
-/// Trends of many series.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TrendDocument {
-    /// See [`crate::format`].
-    pub format_version: u32,
-    /// One for each metric of each case.
-    pub series: Vec<SeriesTrend>,
-}
-
-/// The trend of one series.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SeriesTrend {
-    /// The case or series.
-    pub id: String,
-    /// The metric.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
-    /// Points.
-    pub n: usize,
-    /// First value.
-    pub first: f64,
-    /// Last value.
-    pub last: f64,
-    /// Change of the last value against the one before, in percent.
-    pub last_change_percent: Option<f64>,
-    /// Change of the fitted line in a day, in the unit. Null when the points do not spread in time.
-    pub slope_per_day: Option<f64>,
-    /// Value of the fitted line at the first point's time.
-    pub intercept: Option<f64>,
-    /// Share of the variance that the line explains.
-    pub r_squared: Option<f64>,
-    /// Chance of such a slope where there is no trend.
-    pub p_value: Option<f64>,
-    /// Where it goes.
-    pub direction: Direction,
-    /// Points where the level changed.
-    pub change_points: Vec<ChangePoint>,
-    /// The fitted value a week after the last point, when the trend is significant.
-    pub forecast: Option<Forecast>,
-    /// What asks for attention.
-    pub alerts: Vec<Alert>,
-    /// The values, oldest first, for a sparkline.
-    #[serde(skip)]
-    pub values: Vec<f64>,
-}
-
-/// Where a series goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Significantly up.
-    Increasing,
-    /// Significantly down.
-    Decreasing,
-    /// Neither.
-    Stable,
-}
-
-/// A point where the level of a series changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangePoint {
-    /// Position of the first point of the new level.
-    pub index: usize,
-    /// Its time.
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    pub timestamp: jiff::Timestamp,
-    /// Level before.
-    pub before: f64,
-    /// Level after.
-    pub after: f64,
-    /// Change in percent.
-    pub change_percent: f64,
-    /// Chance of such a change where there is none.
-    pub p_value: f64,
-}
-
-/// A value expected later.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Forecast {
-    /// Days after the last point.
-    pub days: f64,
-    /// Expected value.
-    pub value: f64,
-}
-
-/// Something that asks for attention.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Alert {
-    /// The metric.
-    pub metric: String,
-    /// `better`, `worse`, or `changed` where the direction is unknown.
-    pub direction: String,
-    /// How much, in percent.
-    pub change_percent: f64,
-    /// How bad.
-    pub severity: Severity,
-    /// What happened.
-    pub description: String,
-    /// What to do.
-    pub recommendation: String,
+    pub reference: Option<String>,
 }
 
 /// The unit of `metric` where it is one of ours, else what the case says.
 pub fn unit_symbol(metric: &str) -> &'static str {
     crate::field::Field::find(metric).map_or(Unit::One.symbol(), |field| field.unit.symbol())
-}
-
-/// The run ids of a comparison, for its own id.
-pub fn comparison_id(baseline: &str, current: &RunId, timestamp: jiff::Timestamp) -> String {
-    format!("{current}-vs-{baseline}-{}", timestamp.as_second())
 }

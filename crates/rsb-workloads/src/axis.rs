@@ -34,6 +34,10 @@ pub enum AxisKind {
     Choice(&'static [&'static str]),
     /// A data type, in any common spelling.
     Dtype,
+    /// An instruction set of a card, such as `gfx90a`.
+    Architecture,
+    /// The same, or `here` for that of the card that is here.
+    ArchitectureOrHere,
     /// A size in bytes, such as `64MiB`.
     Bytes,
     /// So many sizes with an `x` between them; the text is an example.
@@ -63,6 +67,10 @@ impl AxisInfo {
         match self.kind {
             AxisKind::Choice(words) => words.contains(&text).then(|| text.to_owned()),
             AxisKind::Dtype => text.parse::<Dtype>().ok().map(|dtype| dtype.to_string()),
+            AxisKind::Architecture => Some(text.to_ascii_lowercase()).filter(|name| is_architecture(name)),
+            AxisKind::ArchitectureOrHere => {
+                Some(text.to_ascii_lowercase()).filter(|name| name == "here" || is_architecture(name))
+            }
             AxisKind::Bytes => parse_bytes(text).ok().map(format_bytes),
             AxisKind::Shape(rank, _) => {
                 parse_shape(text).ok().filter(|sizes| sizes.len() == rank).map(|sizes| format_shape(&sizes))
@@ -80,6 +88,8 @@ impl AxisInfo {
         match self.kind {
             AxisKind::Choice(words) => format!("one of {}", words.join(", ")),
             AxisKind::Dtype => "a data type such as f32".to_owned(),
+            AxisKind::Architecture => "an instruction set such as gfx90a".to_owned(),
+            AxisKind::ArchitectureOrHere => "an instruction set such as gfx90a, or here".to_owned(),
             AxisKind::Bytes => "a size such as 64MiB".to_owned(),
             AxisKind::Shape(rank, example) => format!("{rank} sizes such as {example}"),
             AxisKind::Count => "a whole number from 1 on".to_owned(),
@@ -87,6 +97,12 @@ impl AxisInfo {
             AxisKind::Number => "a number".to_owned(),
         }
     }
+}
+
+/// `gfx` and a number whose last two digits are hexadecimal.
+fn is_architecture(name: &str) -> bool {
+    let number = name.strip_prefix("gfx").unwrap_or_default();
+    (3..=5).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// The type of an element.
@@ -110,6 +126,7 @@ mod tests {
 
     #[test]
     fn values_become_canonical_or_are_refused() {
+        let arch = AxisInfo::value("arch", "", AxisKind::Architecture);
         let shape = AxisInfo::value("shape", "", AxisKind::Shape(3, "1x2x3"));
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
@@ -120,6 +137,9 @@ mod tests {
             (&THREADS, "0", None),
             (&CACHE, "cold", Some("cold")),
             (&CACHE, "warm", None),
+            (&arch, "GFX90A", Some("gfx90a")),
+            (&arch, "gfx90a:xnack-", None),
+            (&arch, "sm_90", None),
             (&shape, "8x16x032", Some("8x16x32")),
             (&shape, "8x16", None),
             (&bytes, "65536", Some("64KiB")),

@@ -1,7 +1,7 @@
 //! What a benchmark is, and a case of it that is ready to be timed.
 
 use rsb_device::{Device, DeviceError, DeviceInfo, Operation};
-use rsb_model::{Fields, ParamError, Params, Reason};
+use rsb_model::{BackendId, DeviceType, Fields, ParamError, Params, Reason};
 
 use crate::axis::AxisInfo;
 
@@ -19,6 +19,58 @@ pub enum Breadth {
 /// Values for some axes; every combination of them is a case, and the axes left out are at their default.
 pub type Grid = Vec<(&'static str, Vec<String>)>;
 
+/// How long one iteration of a benchmark takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iterations {
+    /// Milliseconds at most.
+    Short,
+    /// Up to seconds: fewer samples and processes must do.
+    Long,
+}
+
+/// What a benchmark runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsOn {
+    /// Processors and cards.
+    Any,
+    /// Cards alone, whatever backend they are reached through.
+    Cards,
+    /// The host, with the tools of this backend: no device of it is needed.
+    Host(BackendId),
+    /// Cards; and the host, with the tools of this backend, for cards that are not here.
+    CardsAndHost(BackendId),
+}
+
+impl RunsOn {
+    /// Whether `device` is one of these.
+    pub fn includes(self, device: &DeviceInfo) -> bool {
+        let is_processor = device.device.0.starts_with("cpu:");
+        match self {
+            Self::Any | Self::CardsAndHost(_) => true,
+            Self::Cards => !is_processor,
+            Self::Host(_) => is_processor,
+        }
+    }
+
+    /// The backend whose tools it uses on the host.
+    pub const fn tools(self) -> Option<BackendId> {
+        match self {
+            Self::Any | Self::Cards => None,
+            Self::Host(tools) | Self::CardsAndHost(tools) => Some(tools),
+        }
+    }
+
+    /// In a word or two, for tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Any => "cards, processor",
+            Self::Cards => "cards",
+            Self::Host(_) => "host",
+            Self::CardsAndHost(_) => "cards, host",
+        }
+    }
+}
+
 /// Something to measure.
 pub trait Benchmark: Sync {
     /// Also its verb: `memory-bandwidth`.
@@ -27,17 +79,42 @@ pub trait Benchmark: Sync {
     /// One line for `--help`.
     fn about(&self) -> &'static str;
 
+    /// What it runs on.
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Any
+    }
+
+    /// How long one iteration takes.
+    fn iterations(&self) -> Iterations {
+        Iterations::Short
+    }
+
     /// Its parameters, in the order in which they show in an id.
     fn axes(&self) -> &'static [AxisInfo];
 
     /// The cases worth having on `device`.
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid>;
 
-    /// The operation of one case.
+    /// The operation of one case. What is made of several, or of none, tells [`Benchmark::footprint_bytes`] instead.
     ///
     /// # Errors
     /// When this combination of values does not go together: what, why, cure.
-    fn operation(&self, params: &Params) -> Result<Operation, Reason>;
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let _ = params;
+        Err(Reason::new(
+            format!("operation of {}", self.name()),
+            "it is not made of a single one",
+            "this is a defect of this program: please report it with the case's id",
+        ))
+    }
+
+    /// Bytes that one case takes on its device.
+    ///
+    /// # Errors
+    /// When this combination of values does not go together: what, why, cure.
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        self.operation(params).map(|operation| operation.footprint_bytes())
+    }
 
     /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never timed.
     ///
@@ -59,6 +136,11 @@ pub trait Prepared {
     /// # Errors
     /// When the figures are impossible (above the hardware's peak) or a measurement beside the case fails.
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure>;
+
+    /// What did the work, where it is not the device: a compiler, say.
+    fn device_type(&self) -> Option<DeviceType> {
+        None
+    }
 }
 
 /// Why a case has no figures.

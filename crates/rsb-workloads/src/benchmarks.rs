@@ -1,5 +1,6 @@
 //! Every benchmark, and what they share.
 
+mod all_reduce;
 mod allocation;
 mod bandwidth;
 mod cache_hits;
@@ -7,8 +8,18 @@ mod control;
 mod convolution;
 mod fragmentation;
 mod gemm;
+mod inference;
+mod kernel_compilation;
 mod latency;
+mod launch_latency;
+mod memory_tiers;
+mod memory_transfer;
+mod multi_gpu;
+mod occupancy;
 mod peak;
+mod precision;
+mod smi_metrics;
+mod tensor_core;
 mod tensor_ops;
 
 use rsb_device::DeviceInfo;
@@ -23,13 +34,24 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &control::Control,
         &bandwidth::MemoryBandwidth,
         &latency::MemoryLatency,
+        &memory_transfer::MemoryTransfer,
+        &memory_tiers::MemoryTiers,
         &cache_hits::CacheHitRate,
         &allocation::MemoryAllocation,
         &fragmentation::MemoryFragmentation,
         &peak::ComputePeak,
+        &tensor_core::TensorCore,
         &gemm::Gemm,
         &tensor_ops::TensorOps,
         &convolution::Convolution,
+        &precision::Precision,
+        &inference::Inference,
+        &multi_gpu::MultiGpu,
+        &all_reduce::AllReduce,
+        &smi_metrics::SmiMetrics,
+        &launch_latency::LaunchLatency,
+        &occupancy::Occupancy,
+        &kernel_compilation::KernelCompilation,
     ]
 }
 
@@ -78,9 +100,28 @@ fn last_level_cache(device: &DeviceInfo) -> u64 {
 
 /// A buffer that no cache holds: at least twice the largest one, a round size, and affordable.
 fn beyond_caches(device: &DeviceInfo) -> u64 {
-    let wanted = (2 * last_level_cache(device)).next_power_of_two().clamp(64 << 20, 1 << 30);
+    let wanted = wanted_beyond_caches(device);
     let affordable = (device.usable_memory_bytes / 8).max(1 << 20);
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
+}
+
+fn wanted_beyond_caches(device: &DeviceInfo) -> u64 {
+    (2 * last_level_cache(device)).next_power_of_two().clamp(64 << 20, 1 << 30)
+}
+
+/// What is to be said when so little memory of `device` is free that cases are smaller than they should be.
+pub fn sized_down(device: &DeviceInfo) -> Option<String> {
+    let (wanted, found) = (wanted_beyond_caches(device), beyond_caches(device));
+    (found < wanted).then(|| {
+        format!(
+            "{} lets a benchmark take {} MB alone: arrays of {} are {}, which its caches may hold in part; free memory for \
+             figures that compare",
+            device.device.0,
+            device.usable_memory_bytes / 1_000_000,
+            format_bytes(wanted),
+            format_bytes(found)
+        )
+    })
 }
 
 fn dtype(params: &Params) -> Result<Dtype, Reason> {

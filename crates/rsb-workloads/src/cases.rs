@@ -45,7 +45,8 @@ pub enum UsageError {
 
 /// Every case of `benchmark` on `device`. Each pair of `overrides` (from `--axis name=v1,v2`) replaces the values of
 /// an axis in every grid; cases that then coincide are given once. An impossible combination (a size that does not fit
-/// in memory, more threads than there are, stores of a read) comes with its reason instead of being left out.
+/// in memory, more threads than there are, stores of a read) comes with its reason instead of being left out. A device
+/// that the benchmark does not run on has no cases.
 ///
 /// # Errors
 /// For an axis that the benchmark does not have, and for text that is no value of its axis.
@@ -56,6 +57,9 @@ pub fn cases(
     overrides: &[(String, Vec<String>)],
 ) -> Result<Vec<CaseOrReason>, UsageError> {
     let overrides = understand(benchmark, overrides)?;
+    if !benchmark.runs_on().includes(device) {
+        return Ok(Vec::new());
+    }
     let mut found: Vec<CaseOrReason> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     for grid in benchmark.grids(breadth, device) {
@@ -146,11 +150,10 @@ fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case 
 
 /// Why a case cannot be on this device, as far as that can be told without touching it.
 fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -> Option<Reason> {
-    let operation = match benchmark.operation(params) {
-        Ok(operation) => operation,
+    let needed = match benchmark.footprint_bytes(params) {
+        Ok(needed) => needed,
         Err(reason) => return Some(reason),
     };
-    let needed = operation.footprint_bytes();
     if needed > device.usable_memory_bytes {
         return Some(Reason::new(
             format!("{} of memory", readable(needed)),

@@ -7,10 +7,13 @@ mod axis;
 mod benchmark;
 mod benchmarks;
 mod cases;
+mod gang;
 mod limits;
+mod ring;
 mod timed;
+mod transformer;
 
 pub use axis::{AxisInfo, AxisKind, IdForm};
-pub use benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-pub use benchmarks::{all, find};
+pub use benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+pub use benchmarks::{all, find, sized_down};
 pub use cases::{CaseOrReason, UsageError, cases};

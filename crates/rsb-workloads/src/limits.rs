@@ -1,10 +1,12 @@
 //! What cannot be. A clock that lies, or a kernel that does not do its work, gives figures above what the hardware can
 //! have: such a result is refused, naming the limit.
 
+pub(crate) mod card;
+
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigaflops;
-use rsb_model::{DeviceType, Dtype, Fields, Reason};
+use rsb_model::{Dtype, Fields, Reason};
 
 use crate::benchmark::Failure;
 use crate::timed::Timed;
@@ -34,30 +36,47 @@ pub(crate) fn check_time(time_ns: f64) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses traffic above what the memory (beyond the caches) or the cores (within them) can have.
+/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within them) can have.
 pub(crate) fn check_bandwidth(
     gb_s: f64,
     operation: &Operation,
     info: &DeviceInfo,
     threads: u32,
 ) -> Result<(), Failure> {
-    let beyond_caches =
-        info.last_level_cache_bytes().is_some_and(|cache| operation.footprint_bytes() > cache.saturating_mul(4));
-    if let (Some(peak), true) = (info.peak_bandwidth_gb_s, beyond_caches) {
+    if let (Some(peak), true) = (info.peak_bandwidth_gb_s, beyond_caches(operation, info)) {
         return check(gb_s, peak, "GB/s", "the memory's peak");
     }
-    if info.device_type == DeviceType::Gpu {
-        return Ok(());
+    if card::is_card(info) {
+        return check(gb_s, card::cache_gb_s(info), "GB/s", "what the card's compute units can move");
     }
-    check(gb_s, CORE_GB_S * f64::from(threads.max(1)), "GB/s", "what processor cores can move")
+    check(gb_s, CORE_GB_S * cores(info, threads), "GB/s", "what processor cores can move")
 }
 
-/// Refuses a peak above what processor cores can compute. Of other devices only they themselves know.
+/// Whether no cache holds what the operation works on.
+fn beyond_caches(operation: &Operation, info: &DeviceInfo) -> bool {
+    info.last_level_cache_bytes().is_some_and(|cache| operation.footprint_bytes() > cache.saturating_mul(4))
+}
+
+/// Processor cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
+fn cores(info: &DeviceInfo, threads: u32) -> f64 {
+    let ours = info.device.0.starts_with("cpu:");
+    f64::from(if ours { threads } else { info.units }.max(1))
+}
+
+/// Refuses a rate above what processor cores, or the compute units of a card, can compute.
 pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Failure> {
-    if timed.device.info().device_type == DeviceType::Gpu {
-        return Ok(());
+    let info = timed.device.info();
+    if card::is_card(info) {
+        return check_card_rate(gflops, info, timed.operation.dtype().unwrap_or(Dtype::F32));
     }
-    check(gflops, CORE_GFLOPS * f64::from(timed.threads().max(1)), "GFLOP/s", "what processor cores can compute")
+    let limit = CORE_GFLOPS * cores(info, timed.threads());
+    check(gflops, limit, "GFLOP/s", "what processor cores can compute")
+}
+
+/// Cards of some families run above the highest clock that their driver lists, hence the slack.
+fn check_card_rate(gflops: f64, info: &DeviceInfo, dtype: Dtype) -> Result<(), Failure> {
+    let limit = SLACK * card::most_gflops(info, dtype);
+    check(gflops, limit, "GFLOP/s", &format!("what the card's compute units can do in {dtype}"))
 }
 
 /// What the time of a product or a convolution says about the arithmetic units.
@@ -66,26 +85,27 @@ pub(crate) struct Compute {
     gflops: f64,
     intensity: Option<f64>,
     peak_gflops: Option<f64>,
+    /// Where the memory keeps the units from their peak: the rate at which they get their data.
+    memory_gflops: Option<f64>,
 }
 
 impl Compute {
-    /// Measures the peak beside the case, and refuses a rate above it.
+    /// Refuses a rate above the peak, which is the data sheet's on a card that is known, else measured beside the case.
     pub(crate) fn measure(timed: &Timed<'_>, time_ns: f64) -> Result<Self, Failure> {
         let rate = gigaflops(timed.operation.flops(), time_ns);
         let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
-        let measured = measured_peak(timed.device, dtype, &timed.options)?;
-        if let Some(peak) = measured {
-            // Units for whole tiles of bf16 (AMX) do up to 32 times what the f32 units do, and have no burst here.
-            let factor = if dtype == Dtype::Bf16 { 32.0 } else { 1.0 };
-            check_gflops(rate, peak * factor)?;
-        }
+        let peak = peak_above(rate, timed.device, dtype, &timed.options)?;
+        let info = timed.device.info();
+        let intensity = timed.operation.arithmetic_intensity();
+        let memory = info.peak_bandwidth_gb_s.filter(|_| beyond_caches(&timed.operation, info));
+        let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
         // What was achieved is possible: a case that beats the burst by a little has found a higher peak.
-        let peak_gflops = measured.filter(|_| dtype != Dtype::Bf16).map(|peak| peak.max(rate));
-        Ok(Self { time_ns, gflops: rate, intensity: timed.operation.arithmetic_intensity(), peak_gflops })
+        let peak_gflops = peak.map(|peak| peak.max(rate));
+        Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops })
     }
 
-    /// Time, rates, and the share of the roof. Where the memory's peak is unknown, as on most processors, the roof is
-    /// that of the arithmetic units alone.
+    /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory lets them do. Where
+    /// the memory's peak is unknown, as on most processors, the roof is that of the arithmetic units alone.
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = Fields::new().with("time_ms", self.time_ns / 1e6);
         fields.set("gflops", self.gflops);
@@ -95,10 +115,37 @@ impl Compute {
         }
         if let Some(peak) = self.peak_gflops {
             fields.set("peak_gflops", peak);
-            fields.set("roofline_percent", 100.0 * self.gflops / peak);
+            let roof = self.memory_gflops.map_or(peak, |memory| memory.min(peak));
+            fields.set("roofline_percent", 100.0 * self.gflops / roof);
         }
         fields
     }
+}
+
+/// Refuses a rate of `dtype` above the peak, for what is made of several operations.
+pub(crate) fn check_compute(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options) -> Result<(), Failure> {
+    peak_above(gflops, device, dtype, options).map(drop)
+}
+
+/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a card is the data
+/// sheet's, as far as it says what it is: its libraries may do better than our own burst.
+fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
+    let info = device.info();
+    if card::is_card(info) {
+        check_card_rate(gflops, info, dtype)?;
+        return match card::peak_gflops(info, dtype) {
+            Some(peak) => Ok(Some(peak)),
+            None => measured_peak(device, dtype, options),
+        };
+    }
+    let Some(peak) = measured_peak(device, dtype, options)? else { return Ok(None) };
+    // Units for whole tiles of bf16 (AMX) do up to 32 times what the f32 units do, and have no burst here.
+    if dtype == Dtype::Bf16 {
+        check_gflops(gflops, peak * 32.0)?;
+        return Ok(None);
+    }
+    check_gflops(gflops, peak)?;
+    Ok(Some(peak))
 }
 
 /// Refuses a rate clearly above `peak`, which was measured or is known.
@@ -106,7 +153,8 @@ fn check_gflops(gflops: f64, peak: f64) -> Result<(), Failure> {
     check(gflops, peak * SLACK, "GFLOP/s", "the peak measured beside it")
 }
 
-fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<(), Failure> {
+/// Refuses a figure above `limit`, which is `name`.
+pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<(), Failure> {
     if found.is_finite() && found <= limit {
         return Ok(());
     }
@@ -121,13 +169,13 @@ fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<(), Failure> 
 /// together. `None` where the device has no kernel for it. 16-bit types are computed in f32 on processors.
 fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
     const BURSTS: u32 = 16;
+    let info = device.info();
     let dtype = match dtype {
-        Dtype::F16 | Dtype::Bf16 if device.info().device_type != DeviceType::Gpu => Dtype::F32,
+        Dtype::F16 | Dtype::Bf16 if !card::is_card(info) => Dtype::F32,
         other => other,
     };
-    let threads = u64::from(options.threads.unwrap_or(1).max(1));
-    let operation =
-        Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT * 512 * threads });
+    let operations = burst(info, dtype, options.threads.unwrap_or(1));
+    let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
     let flops = operation.flops();
     let options = Options { threads: options.threads, ..Options::default() };
     let mut timed = match Timed::prepare(device, operation, options) {
@@ -142,4 +190,59 @@ fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
     let peak = gigaflops(flops, best);
     check_core_rate(peak, &timed)?;
     Ok(Some(peak))
+}
+
+/// Operations of a burst on so many threads of a processor, or on a whole card.
+pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
+    let threads = if info.device.0.starts_with("cpu:") { threads } else { info.units };
+    if card::is_card(info) {
+        card::burst_operations(info, dtype)
+    } else {
+        PeakArithmetic::UNIT * 512 * u64::from(threads.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::operation::Gemm;
+    use rsb_device::scripted::{Script, ScriptedDevice};
+
+    /// What says of itself that it is an MI210.
+    fn card() -> ScriptedDevice {
+        let mut script = Script::default();
+        script.info.device.0 = "rocm:0".to_owned();
+        script.info.arch = Some("gfx90a:sramecc+:xnack-".to_owned());
+        script.info.units = 104;
+        script.info.max_clock_mhz = Some(1700.0);
+        script.info.peak_bandwidth_gb_s = Some(1638.4);
+        ScriptedDevice::new(script)
+    }
+
+    /// The fields of a product in f32 that runs at so many GFLOP/s.
+    fn product(device: &ScriptedDevice, [m, n, k]: [u64; 3], gflops: f64) -> Result<Fields, Failure> {
+        let operation = Operation::Gemm(Gemm::new(Dtype::F32, m, n, k));
+        let time_ns = operation.flops() / gflops;
+        let timed = Timed::prepare(device, operation, Options::default())?;
+        Compute::measure(&timed, time_ns).map(|compute| compute.fields())
+    }
+
+    #[test]
+    fn the_roof_of_a_card_is_its_data_sheet_or_its_memory() {
+        let card = card();
+        let share = |sizes, gflops| product(&card, sizes, gflops).unwrap().number("roofline_percent").unwrap();
+        // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All of it is in the cache.
+        assert!((share([64, 64, 64], 22_630.4) - 50.0).abs() < 0.1);
+        // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
+        assert!((share([2048, 1, 2048], 409.6) - 50.0).abs() < 0.5);
+    }
+
+    #[test]
+    fn above_the_data_sheet_nothing_is_believed() {
+        assert!(product(&card(), [64, 64, 64], 50_000.0).is_ok(), "boost clocks are");
+        match product(&card(), [64, 64, 64], 60_000.0) {
+            Err(Failure::Failed(reason)) => assert!(reason.why.contains("56576.0 GFLOP/s"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

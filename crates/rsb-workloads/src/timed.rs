@@ -18,6 +18,15 @@ pub(crate) enum CacheState {
     Cold,
 }
 
+/// How hot iterations follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// One after another without a wait; timed together.
+    Streamed,
+    /// Each is waited for before the next begins, and timed on its own: its whole latency shows.
+    Awaited,
+}
+
 /// One operation, allocated, filled and verified.
 pub(crate) struct Timed<'d> {
     pub(crate) device: &'d dyn Device,
@@ -25,6 +34,7 @@ pub(crate) struct Timed<'d> {
     pub(crate) options: Options,
     pub(crate) accuracy_error: f64,
     cache: CacheState,
+    pace: Pace,
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
@@ -41,7 +51,14 @@ impl<'d> Timed<'d> {
         kernel.launch()?;
         stream.synchronize()?;
         let accuracy_error = reference::verify(device, &operation, &buffers, SEED)?;
-        Ok(Self { device, operation, options, accuracy_error, cache: CacheState::Hot, buffers, kernel, stream })
+        let (cache, pace) = (CacheState::Hot, Pace::Streamed);
+        Ok(Self { device, operation, options, accuracy_error, cache, pace, buffers, kernel, stream })
+    }
+
+    /// With iterations that follow one another as `pace` says.
+    pub(crate) fn paced(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
     }
 
     /// As [`Timed::prepare`], with threads, provider and state of the caches from `params`.
@@ -59,12 +76,14 @@ impl<'d> Timed<'d> {
 
     /// Exactly `iters` iterations; their nanoseconds together.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let time = match self.cache {
-            CacheState::Hot => self.launches(iters)?,
-            CacheState::Cold => {
+        let time = match (self.cache, self.pace) {
+            (CacheState::Hot, Pace::Streamed) => self.launches(iters)?,
+            (cache, _) => {
                 let mut total = 0.0;
                 for _ in 0..iters {
-                    self.device.flush_caches()?;
+                    if cache == CacheState::Cold {
+                        self.device.flush_caches()?;
+                    }
                     total += self.launches(1)?;
                 }
                 total
@@ -109,14 +128,16 @@ impl<'d> Timed<'d> {
         if self.options.threads.is_some() {
             fields.set("threads", self.threads());
         }
-        let cache = match self.cache {
-            CacheState::Hot => "hot",
-            CacheState::Cold => "cold",
-        };
-        fields.set("cache", cache);
-        // What works on no data has nothing to be right about.
-        let works_on_data = !matches!(self.operation, Operation::Allocate(_) | Operation::Churn(_));
-        if works_on_data {
+        // What works on no data has no caches and nothing to be right about.
+        let nothing = matches!(self.operation, Operation::Launch(_));
+        if !nothing {
+            let cache = match self.cache {
+                CacheState::Hot => "hot",
+                CacheState::Cold => "cold",
+            };
+            fields.set("cache", cache);
+        }
+        if !nothing && !matches!(self.operation, Operation::Allocate(_) | Operation::Churn(_)) {
             fields.set("init", reference::distribution(&self.operation).as_str());
             fields.set("accuracy_error", self.accuracy_error);
         }

@@ -33,11 +33,18 @@ const AXES: &[AxisInfo] = &[
         "provider",
         "the library that does it; auto: the device's own choice",
         "auto",
-        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "rocblas", "cublas"]),
+        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "rocblas", "cublas", "native", "native-naive"]),
     ),
     CACHE,
     THREADS,
 ];
+
+/// What does products on AMD's cards: the library, and kernels of our own.
+const CARD_PROVIDERS: &[&str] = &["rocblas", "native", "native-naive"];
+
+fn is_rocm(device: &DeviceInfo) -> bool {
+    device.device.0.starts_with("rocm:")
+}
 
 impl Benchmark for Gemm {
     fn name(&self) -> &'static str {
@@ -79,6 +86,11 @@ impl Benchmark for Gemm {
             let large = || axis("shape", &["1024x1024x1024"]);
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", &["gemm", "openblas", "mkl"])]));
             grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
+        }
+        if is_rocm(device) {
+            let large = || axis("shape", &["1024x1024x1024"]);
+            grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", CARD_PROVIDERS)]));
+            grids.push(grid([axis("dtype", &["i8"]), large()]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -173,6 +185,13 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), squares(), providers()]));
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
+    }
+    if is_rocm(device) {
+        let providers = || axis("provider", CARD_PROVIDERS);
+        grids.push(grid([types(), squares(), providers()]));
+        grids.push(grid([types(), transformer(), providers()]));
+        grids.push(grid([axis("dtype", &["i8"]), squares()]));
+        grids.push(grid([axis("dtype", &["i8"]), squares(), providers()]));
     }
     grids
 }

@@ -46,7 +46,11 @@ impl Benchmark for ComputePeak {
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
-        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let threads = number(params, "threads").map_err(Failure::Skipped)?;
+        let dtype = dtype(params).map_err(Failure::Skipped)?;
+        // A card needs more than a processor to be busy for a while.
+        let operations = crate::limits::burst(device.info(), dtype, threads);
+        let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, |timed, time_ns| {
             let rate = gigaflops(timed.operation.flops(), time_ns);

@@ -2,13 +2,18 @@
 
 use rsb_device::{Device, DeviceInfo};
 use rsb_model::Case;
-use rsb_workloads::{Benchmark, Breadth, all, cases};
+use rsb_workloads::{Benchmark, Breadth, RunsOn, all, cases};
 
 /// Values that make any case of this benchmark small.
 pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
     let values: &[(&str, &str)] = match name {
-        "memory-bandwidth" | "memory-latency" | "cache-hit-rate" => &[("size", "4KiB")],
+        "memory-bandwidth" | "memory-latency" | "cache-hit-rate" | "memory-transfer" | "memory-tiers" => {
+            &[("size", "4KiB")]
+        }
         "memory-allocation" => &[("size", "1MiB")],
+        "occupancy" | "multi-gpu" | "all-reduce" => &[("size", "16KiB")],
+        "precision" => &[("size", "16")],
+        "inference" => &[("heads", "2x8"), ("sequence_length", "6")],
         "gemm" => &[("shape", "16x24x32")],
         "tensor-ops" => &[("shape", "8x64")],
         "convolution" => &[("shape", "1x4x8x8"), ("kernel", "4x3x3"), ("groups", "1"), ("padding", "1")],
@@ -23,10 +28,29 @@ pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInf
     found.into_iter().filter_map(Result::ok).collect()
 }
 
-/// The first small case of every benchmark.
-pub fn one_of_each(device: &dyn Device) -> Vec<(&'static dyn Benchmark, Case)> {
-    let first = |benchmark: &&'static dyn Benchmark| {
-        (*benchmark, small_cases(*benchmark, Breadth::Quick, device.info()).swap_remove(0))
+/// What `info` says as a benchmark wants it: for those that run on cards alone, of a card.
+pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
+    let mut info = info.clone();
+    if matches!(benchmark.runs_on(), RunsOn::Cards | RunsOn::CardsAndHost(_)) {
+        "rocm:0".clone_into(&mut info.device.0);
+    }
+    info
+}
+
+/// Every benchmark that works on a device, which is all but those that use the host's tools.
+pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
+    let elsewhere = |benchmark: &&dyn Benchmark| {
+        // The first works with the host's tools, the second needs a card's sensors; both have tests of their own.
+        matches!(benchmark.runs_on(), RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };
-    all().iter().map(first).collect()
+    all().iter().copied().filter(move |benchmark| !elsewhere(benchmark))
+}
+
+/// The first small case of every benchmark that works on a device.
+pub fn one_of_each(device: &dyn Device) -> Vec<(&'static dyn Benchmark, Case)> {
+    let first = |benchmark: &'static dyn Benchmark| {
+        let info = staged(benchmark, device.info());
+        (benchmark, small_cases(benchmark, Breadth::Quick, &info).swap_remove(0))
+    };
+    on_devices().map(first).collect()
 }

@@ -1,0 +1,152 @@
+//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the unit has. No card is
+//! asked; what schedules the blocks may still put fewer there.
+
+use crate::Reason;
+
+/// What a compute unit has for the waves that are resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unit {
+    target: &'static str,
+    /// Threads in a wave, as compilers choose it.
+    wavefront: u32,
+    /// Vector units, each with registers of its own.
+    simds: u32,
+    /// Most waves on one vector unit.
+    waves: u32,
+    /// Vector registers of one lane.
+    registers: u32,
+    /// They are given out in multiples of this.
+    granule: u32,
+    /// Shared memory in bytes.
+    shared_bytes: u32,
+}
+
+const KIB: u32 = 1024;
+
+/// Blocks of more than one wave need a barrier each, of which a unit has so many.
+const BARRIERS: u32 = 16;
+
+const fn gcn(target: &'static str, waves: u32, registers: u32, granule: u32, shared_bytes: u32) -> Unit {
+    Unit { target, wavefront: 64, simds: 4, waves, registers, granule, shared_bytes }
+}
+
+const fn rdna(target: &'static str, registers: u32, granule: u32) -> Unit {
+    Unit { target, wavefront: 32, simds: 2, waves: 16, registers, granule, shared_bytes: 64 * KIB }
+}
+
+/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit, shared memory.
+const UNITS: &[Unit] = &[
+    gcn("gfx906", 10, 256, 4, 64 * KIB),
+    gcn("gfx908", 10, 256, 4, 64 * KIB),
+    gcn("gfx90a", 8, 512, 8, 64 * KIB),
+    gcn("gfx942", 8, 512, 8, 64 * KIB),
+    gcn("gfx950", 8, 512, 8, 160 * KIB),
+    rdna("gfx1030", 1024, 16),
+    rdna("gfx1031", 1024, 16),
+    rdna("gfx1032", 1024, 16),
+    rdna("gfx1100", 1536, 24),
+    rdna("gfx1101", 1536, 24),
+    rdna("gfx1102", 1024, 16),
+    rdna("gfx1103", 1024, 16),
+    rdna("gfx1150", 1024, 16),
+    rdna("gfx1151", 1536, 24),
+    rdna("gfx1200", 1536, 24),
+    rdna("gfx1201", 1536, 24),
+];
+
+/// What a kernel needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Vector registers of a thread.
+    pub registers: u32,
+    /// Shared memory of a block in bytes.
+    pub shared_bytes: u32,
+    /// Threads in a wave.
+    pub wavefront: u32,
+    /// Threads in a block.
+    pub block_size: u32,
+}
+
+/// What fits on a compute unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Residency {
+    /// Blocks.
+    pub blocks: u32,
+    /// Waves of these blocks.
+    pub waves: u32,
+    /// Waves that the unit can hold at most.
+    pub most_waves: u32,
+}
+
+impl Residency {
+    /// Share of the waves that could be.
+    pub fn percent(self) -> f64 {
+        100.0 * f64::from(self.waves) / f64::from(self.most_waves.max(1))
+    }
+}
+
+/// What fits on a compute unit of `target`, such as `gfx90a`.
+///
+/// # Errors
+/// For an architecture that is not in the table, or a wave of another size than the table is about.
+pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
+    let unit =
+        UNITS.iter().find(|unit| unit.target == target && unit.wavefront == needs.wavefront).ok_or_else(|| {
+            let known = UNITS.iter().map(|unit| unit.target).collect::<Vec<_>>().join(", ");
+            let why = format!("the table has no units of it with waves of {} threads; it has {known}", needs.wavefront);
+            Reason::new(format!("occupancy on {target}"), why, "choose one of these, or measure on the card itself")
+        })?;
+    let given = needs.registers.max(1).next_multiple_of(unit.granule);
+    let by_registers = (unit.registers / given).min(unit.waves) * unit.simds;
+    let in_a_block = needs.block_size.div_ceil(unit.wavefront).max(1);
+    let by_barriers = if in_a_block > 1 { BARRIERS } else { u32::MAX };
+    let by_shared = unit.shared_bytes.checked_div(needs.shared_bytes).unwrap_or(u32::MAX);
+    let blocks = (by_registers / in_a_block).min(by_barriers).min(by_shared);
+    Ok(Residency { blocks, waves: blocks * in_a_block, most_waves: unit.waves * unit.simds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waves(target: &str, wavefront: u32, [registers, shared_bytes, block_size]: [u32; 3]) -> (u32, u32) {
+        let found = residency(target, Needs { registers, shared_bytes, wavefront, block_size }).unwrap();
+        (found.blocks, found.waves)
+    }
+
+    #[test]
+    fn whatever_runs_out_first_decides() {
+        for (target, wavefront, needs, expected) in [
+            ("gfx906", 64, [24, 0, 256], (10, 40)),
+            ("gfx906", 64, [25, 0, 256], (9, 36)),
+            ("gfx90a", 64, [64, 0, 256], (8, 32)),
+            ("gfx90a", 64, [65, 0, 256], (7, 28)),
+            ("gfx90a", 64, [512, 0, 256], (1, 4)),
+            ("gfx90a", 64, [16, 0, 64], (32, 32)),
+            ("gfx90a", 64, [16, 33_000, 256], (1, 4)),
+            ("gfx1030", 32, [64, 0, 64], (16, 32)),
+            ("gfx1030", 32, [200, 0, 256], (1, 8)),
+            ("gfx1100", 32, [96, 0, 256], (4, 32)),
+        ] {
+            assert_eq!(waves(target, wavefront, needs), expected, "{target} {needs:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_none_and_what_is_unknown_says_so() {
+        assert_eq!(waves("gfx90a", 64, [16, 70_000, 256]), (0, 0));
+        assert_eq!(waves("gfx90a", 64, [512, 0, 1024]), (0, 0));
+        let needs = Needs { registers: 1, shared_bytes: 0, wavefront: 64, block_size: 64 };
+        assert!(residency("gfx1999", needs).unwrap_err().why.contains("gfx90a"));
+        assert!(residency("gfx1030", needs).unwrap_err().why.contains("64 threads"));
+        let full = residency("gfx90a", Needs { block_size: 256, ..needs }).unwrap();
+        assert!((full.percent() - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_architecture_with_rates_has_units_too() {
+        for architecture in super::super::ARCHITECTURES {
+            assert!(UNITS.iter().any(|unit| unit.target == architecture.target), "{}", architecture.target);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Two runs beside each other.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ThresholdCheck;
+use crate::ids::{CaseId, RunId};
+use crate::unit::Better;
+use crate::verdict::{ReasonCode, Verdict};
+
+/// A comparison of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonResult {
+    /// See [`crate::format`].
+    pub format_version: u32,
+    /// Unique.
+    pub comparison_id: String,
+    /// The run or baseline compared with.
+    pub baseline_run_id: String,
+    /// The run compared.
+    pub current_run_id: String,
+    /// When.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub timestamp: jiff::Timestamp,
+    /// The worst of all.
+    pub verdict: Verdict,
+    /// The threshold where no other is set.
+    pub threshold_percent: f64,
+    /// One for each metric of each case.
+    pub comparisons: Vec<Comparison>,
+    /// In the baseline, not in the run.
+    pub missing: Vec<CaseId>,
+    /// In the run, not in the baseline.
+    pub new: Vec<CaseId>,
+    /// Targets beside what was achieved.
+    #[serde(default)]
+    pub threshold_checks: Vec<ThresholdCheck>,
+    /// Counts and the overall status.
+    pub summary: ComparisonSummary,
+}
+
+/// One metric of one case on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The case.
+    pub id: CaseId,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way it improves.
+    pub better: Better,
+    /// The baseline's estimate.
+    pub baseline_value: Option<f64>,
+    /// The run's estimate.
+    pub current_value: Option<f64>,
+    /// Current less baseline, over baseline, in percent. Whether that is worse is for the verdict to say.
+    pub difference_percent: Option<f64>,
+    /// Interval of the difference in percent, low then high.
+    pub confidence_interval: Option<[f64; 2]>,
+    /// Display band of ±5 %; left out without a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_status: Option<ChangeStatus>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Why, for programs.
+    pub reason_code: ReasonCode,
+    /// The threshold applied.
+    pub threshold_percent: f64,
+    /// The smallest change for the worse that so many replicates would have found, at the error rates of the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detectable_percent: Option<f64>,
+}
+
+/// Display band of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeStatus {
+    /// Better by more than 5 %.
+    Improved,
+    /// Worse by more than 5 %.
+    Degraded,
+    /// Between.
+    Unchanged,
+}
+
+/// Counts and the overall status of a comparison.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonSummary {
+    /// Comparisons Improved.
+    pub total_improved: usize,
+    /// Comparisons Regressed.
+    pub total_degraded: usize,
+    /// Comparisons Unchanged.
+    pub total_unchanged: usize,
+    /// Comparisons without a verdict.
+    pub total_no_verdict: usize,
+    /// The change of time over all cases, in percent, up being slower: the geometric mean, weighted by the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_change_percent: Option<f64>,
+    /// In a word.
+    pub overall_status: OverallStatus,
+    /// The largest changes, worst first.
+    pub significant_changes: Vec<SignificantChange>,
+}
+
+/// A comparison in a word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OverallStatus {
+    /// Every verdict is there and none is Regressed.
+    #[default]
+    Healthy,
+    /// Something has no verdict, or a target is missed.
+    Warning,
+    /// Something Regressed.
+    Critical,
+}
+
+/// A change worth a look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignificantChange {
+    /// Case and metric.
+    pub metric: String,
+    /// Difference in percent, as in the comparison.
+    pub change_percent: f64,
+    /// How bad.
+    pub severity: Severity,
+}
+
+/// How bad a change is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing: an improvement.
+    Info,
+    /// Worse by the threshold.
+    Warning,
+    /// Worse by twice the threshold or more.
+    Critical,
+}
+
+/// The run ids of a comparison, for its own id.
+pub fn comparison_id(baseline: &str, current: &RunId, timestamp: jiff::Timestamp) -> String {
+    format!("{current}-vs-{baseline}-{}", timestamp.as_second())
+}

@@ -1,0 +1,146 @@
+//! How long a run-time compiler takes to make kernels, by source, architecture and level of optimisation. It runs on the
+//! host; no card is needed.
+
+use std::time::Duration;
+
+use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, Level, SOURCES};
+use rsb_device::{Device, DeviceInfo, child};
+use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
+
+use super::{axis, grid, number};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+use crate::limits::check_time;
+
+/// hiprtc, whole sources.
+pub(super) struct KernelCompilation;
+
+/// How long the question may take whether the compiler knows an architecture.
+const ASKING: Duration = Duration::from_mins(1);
+
+/// No compiler reads its source sooner.
+const SHORTEST: Duration = Duration::from_nanos(100);
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value("arch", "what it is compiled for", AxisKind::Architecture),
+    AxisInfo::value("source", "file of this program's kernels", AxisKind::Choice(SOURCES)),
+    AxisInfo::value("opt", "level of optimisation", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
+];
+
+impl KernelCompilation {
+    fn job(params: &Params) -> Result<Job, Reason> {
+        let text = |name| params.text(name).unwrap_or_default().to_owned();
+        Ok(Job { source: text("source"), arch: text("arch"), level: number::<Level>(params, "opt")? })
+    }
+}
+
+impl Benchmark for KernelCompilation {
+    fn name(&self) -> &'static str {
+        "kernel-compilation"
+    }
+
+    fn about(&self) -> &'static str {
+        "Time of the run-time compiler, by source, architecture and optimisation; needs no card"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Host(BackendId::Rocm)
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations::Long
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
+        let levels = || axis("opt", &["O0", "O1", "O2", "O3"]);
+        let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100"];
+        let mut grids = vec![grid([axis("arch", &["gfx90a"]), axis("source", &["elementwise"]), axis("opt", &["O3"])])];
+        if breadth >= Breadth::Standard {
+            grids.push(grid([axis("arch", &known), axis("source", &["elementwise"]), axis("opt", &["O3"])]));
+            grids.push(grid([axis("arch", &["gfx90a"]), axis("source", &["elementwise"]), levels()]));
+        }
+        if breadth == Breadth::Full {
+            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201"]].concat();
+            grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels()]));
+        }
+        grids
+    }
+
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        Self::job(params).map(|_| 0)
+    }
+
+    fn prepare<'d>(&self, params: &Params, _: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let job = Self::job(params).map_err(Failure::Skipped)?;
+        let compiler = compiler::open(BackendId::Rocm).map_err(Failure::Skipped)?;
+        let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
+        child::compiles(&program, BackendId::Rocm, &job.arch, ASKING).map_err(Failure::Skipped)?;
+        let mut prepared = Compiling { compiler, job, bytes: 0 };
+        prepared.bytes = prepared.compile()?.bytes.len();
+        Ok(Box::new(prepared))
+    }
+}
+
+fn no_program(error: &std::io::Error) -> Reason {
+    Reason::new("compiler", format!("the system does not tell which program this is: {error}"), "mount /proc")
+}
+
+/// One source, compiled again and again.
+struct Compiling {
+    compiler: Box<dyn KernelCompiler>,
+    job: Job,
+    /// Size of the code object.
+    bytes: usize,
+}
+
+impl Compiling {
+    /// Compiles once; the code must be for what was asked.
+    fn compile(&self) -> Result<CodeObject, Failure> {
+        let made = self.compiler.compile(&self.job).map_err(Failure::Failed)?;
+        if made.target.as_deref() == Some(&self.job.arch) {
+            return Ok(made);
+        }
+        Err(Failure::Failed(Reason::new(
+            "wrong result",
+            match &made.target {
+                Some(target) => format!("{} was asked for, the code object is for {target}", self.job.arch),
+                None => format!("{} was asked for, and what was made names no known processor", self.job.arch),
+            },
+            "reinstall the compiler; when it stays, report it",
+        )))
+    }
+}
+
+impl Prepared for Compiling {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let mut time = Duration::ZERO;
+        for _ in 0..iters {
+            time += self.compile()?.time;
+        }
+        Ok(time.as_secs_f64() * 1e9)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        check_time(time_ns)?;
+        if time_ns < SHORTEST.as_secs_f64() * 1e9 {
+            let why = format!("{time_ns} ns is less than reading the source takes");
+            return Err(Failure::Failed(Reason::new("impossible result", why, "suspect a cache, and report it")));
+        }
+        let mut fields = Fields::new().with("operation", "compile").with("provider", self.compiler.name());
+        fields.set("gfx_target", self.job.arch.clone());
+        fields.set("source_file", self.job.source.clone());
+        fields.set("optimisation", self.job.level.as_str());
+        fields.set("time_ms", time_ns / 1e6);
+        fields.set("compile_time_ms", time_ns / 1e6);
+        fields.set("code_object_bytes", self.bytes);
+        Ok(fields)
+    }
+
+    fn device_type(&self) -> Option<DeviceType> {
+        Some(self.compiler.device_type())
+    }
+}

@@ -1,0 +1,97 @@
+//! What it costs to start a kernel: alone, in a row, and recorded as a graph.
+
+use rsb_device::operation::{Launch, LaunchWay};
+use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::{Params, Reason};
+
+use super::{axis, grid, number};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::timed::{Pace, PreparedCase, Timed};
+
+/// Kernels that do nothing.
+pub(super) struct LaunchLatency;
+
+/// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its end written.
+const SHORTEST_NS: f64 = 5.0;
+
+const WAYS: &[&str] = &["single", "back-to-back", "graph"];
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "way",
+        "single: started, then waited for; back-to-back: one call for each; graph: one call for all",
+        AxisKind::Choice(WAYS),
+    ),
+    AxisInfo::named("kernels", "kernels in one iteration", "1", AxisKind::Count),
+];
+
+impl Benchmark for LaunchLatency {
+    fn name(&self) -> &'static str {
+        "launch-latency"
+    }
+
+    fn about(&self) -> &'static str {
+        "Cost of starting a kernel: alone, in a row, as a graph"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Cards
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
+        let in_a_row: &[&str] = match breadth {
+            Breadth::Quick => &["100"],
+            Breadth::Standard => &["10", "100", "1000"],
+            Breadth::Full => &["1", "2", "5", "10", "20", "50", "100", "200", "500", "1000"],
+        };
+        vec![
+            grid([axis("way", &["single"])]),
+            grid([axis("way", &["back-to-back", "graph"]), axis("kernels", in_a_row)]),
+        ]
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let kernels: u32 = number(params, "kernels")?;
+        let way = match params.text("way") {
+            Some("graph") => LaunchWay::Graph,
+            Some("single") if kernels > 1 => {
+                return Err(Reason::new(
+                    format!("{kernels} kernels one by one"),
+                    "a single launch has one kernel",
+                    "choose kernels=1, or another way",
+                ));
+            }
+            _ => LaunchWay::Stream,
+        };
+        Ok(Operation::Launch(Launch { kernels, way }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
+        let way = params.text("way").unwrap_or("back-to-back").to_owned();
+        let pace = if way == "single" { Pace::Awaited } else { Pace::Streamed };
+        let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let each = time_ns / f64::from(kernels);
+            if each < SHORTEST_NS {
+                return Err(Failure::Failed(Reason::new(
+                    "impossible result",
+                    format!("{each:.2} ns a kernel is less than the {SHORTEST_NS} ns of any device"),
+                    "suspect the clock, or kernels that were never started: run it again, then report it",
+                )));
+            }
+            let mut fields = timed.common_fields();
+            fields.set("operation", way.clone());
+            fields.set("kernels", kernels);
+            fields.set("latency_us", each / 1e3);
+            fields.set("time_us", time_ns / 1e3);
+            Ok(fields)
+        }))
+    }
+}

@@ -1,0 +1,179 @@
+//! Transfers between host and card, and within the card: how fast a tensor gets there and back.
+
+use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{Fields, Params, Reason};
+
+use super::{axis, bytes, grid, number, sizes};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::limits::{check, check_bandwidth};
+use crate::timed::{Pace, PreparedCase, Timed};
+
+/// To the card, from the card, within the card.
+pub(super) struct MemoryTransfer;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// The largest transfer of any breadth.
+const LARGEST: u64 = 256 * MIB;
+
+/// Transfers up to this size are waited for one by one: what counts of them is when they are done.
+const SMALL: u64 = 64 * KIB;
+
+/// More than any link between a host and a card carries one way (NVLink-C2C: 450), in GB/s.
+const ANY_LINK_GB_S: f64 = 1000.0;
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "direction",
+        "from where to where",
+        AxisKind::Choice(&["host-to-device", "device-to-host", "device-to-device"]),
+    ),
+    AxisInfo::value("size", "bytes in one transfer", AxisKind::Bytes),
+    AxisInfo::named(
+        "host_memory",
+        "the host's side: pinned in place, or pageable",
+        "pinned",
+        AxisKind::Choice(&["pinned", "pageable"]),
+    ),
+];
+
+impl Benchmark for MemoryTransfer {
+    fn name(&self) -> &'static str {
+        "memory-transfer"
+    }
+
+    fn about(&self) -> &'static str {
+        "Transfers between host and card, pinned and pageable, and within the card"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Cards
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let link = || axis("direction", &["host-to-device", "device-to-host"]);
+        let within = || axis("direction", &["device-to-device"]);
+        let pageable = || axis("host_memory", &["pageable"]);
+        let large = largest(device);
+        let mut grids = vec![
+            grid([link(), sizes("size", &[large, (4 * KIB).min(large)])]),
+            grid([within(), sizes("size", &[large])]),
+            grid([axis("direction", &["host-to-device"]), sizes("size", &[large]), pageable()]),
+        ];
+        let every = match breadth {
+            Breadth::Quick => return grids,
+            Breadth::Standard => up_to(large, 16),
+            Breadth::Full => up_to(large, 2),
+        };
+        grids.extend([
+            grid([link(), sizes("size", &every)]),
+            grid([link(), sizes("size", &every), pageable()]),
+            grid([within(), sizes("size", &every)]),
+        ]);
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let direction: Direction = number(params, "direction")?;
+        let host_memory: HostMemory = number(params, "host_memory")?;
+        if direction == Direction::DeviceToDevice && host_memory == HostMemory::Pageable {
+            return Err(Reason::new(
+                "pageable memory within a device",
+                "such a transfer does not touch the host's memory",
+                "leave `host_memory` at pinned for it",
+            ));
+        }
+        Ok(Operation::Transfer(Transfer { direction, host_memory, bytes: whole(bytes(params, "size")?)? }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let Operation::Transfer(transfer) = operation else { return Err(Failure::Skipped(wrong_size(0))) };
+        let pace = if transfer.bytes <= SMALL { Pace::Awaited } else { Pace::Streamed };
+        let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let mut fields = rates(timed, time_ns)?;
+            if transfer.direction != Direction::DeviceToDevice {
+                fields.set("host_memory", transfer.host_memory.as_str());
+            }
+            fields.set("size_bytes", transfer.bytes);
+            if pace == Pace::Awaited {
+                fields.set("latency_us", time_ns / 1e3);
+            }
+            Ok(fields)
+        }))
+    }
+}
+
+/// Time and bandwidth of a transfer, beside what the link or the card's memory can do.
+pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
+    let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
+    let mut fields = timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
+    let within =
+        matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == Direction::DeviceToDevice);
+    if within {
+        check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+        if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
+            fields.set("peak_bandwidth_gb_s", peak);
+            fields.set("roofline_percent", 100.0 * rate / peak);
+        }
+        return Ok(fields);
+    }
+    match timed.device.link_gb_s() {
+        Some(peak) => {
+            check(rate, peak, "GB/s", "what the link can carry")?;
+            fields.set("link_gb_s", peak);
+            fields.set("link_percent", 100.0 * rate / peak);
+        }
+        None => check(rate, ANY_LINK_GB_S, "GB/s", "what any link can carry")?,
+    }
+    Ok(fields)
+}
+
+/// The largest transfer here: both its ends, with room to spare, fit in the card's memory.
+pub(super) fn largest(device: &DeviceInfo) -> u64 {
+    let fits = (device.usable_memory_bytes / 4).max(4 * KIB);
+    LARGEST.min(fits.next_power_of_two() / if fits.is_power_of_two() { 1 } else { 2 })
+}
+
+/// From 4 KiB on, each `factor` times the one before, and `large`.
+fn up_to(large: u64, factor: u64) -> Vec<u64> {
+    let mut found: Vec<u64> = std::iter::successors(Some(4 * KIB), |size| size.checked_mul(factor))
+        .take_while(|&size| size < large)
+        .collect();
+    found.push(large);
+    found
+}
+
+/// Transfers are of whole words of four bytes.
+pub(super) fn whole(size: u64) -> Result<u64, Reason> {
+    if size >= 4 && size.is_multiple_of(4) { Ok(size) } else { Err(wrong_size(size)) }
+}
+
+fn wrong_size(size: u64) -> Reason {
+    Reason::new(
+        format!("a transfer of {size} bytes"),
+        "it moves whole words of four bytes",
+        "choose a multiple of four from 4 on",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_end_with_the_largest_that_fits() {
+        assert_eq!(up_to(256 * MIB, 16), [4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB]);
+        assert_eq!(up_to(4 * KIB, 2), [4 * KIB]);
+        assert_eq!(up_to(LARGEST, 2).len(), 17);
+    }
+}

@@ -1,0 +1,378 @@
+//! Several cards in one process: how a task scales that they share (strong) or that grows with them (weak), and what
+//! passes from each card to each other.
+
+use rsb_device::operation::{Direction, Gemm, HostMemory, Stores, Stream as StreamOperation, StreamPattern, Transfer};
+use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Stream, reference};
+use rsb_model::unit::{gigabytes_per_second, gigaflops};
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+
+use super::{axis, bytes, dtype, grid, number, sizes};
+use crate::axis::{AxisInfo, AxisKind, DTYPE};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::gang::{Gang, devices, position};
+use crate::limits::{check_bandwidth, check_time};
+use crate::timed::SEED;
+
+/// Scaling, and bandwidth between cards.
+pub(super) struct MultiGpu;
+
+/// A machine has no more cards in one node.
+const POSITIONS: &[&str] =
+    &["none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "operation",
+        "triad or gemm on several cards, or peer-copy from this card to another",
+        AxisKind::Choice(&["triad", "gemm", "peer-copy"]),
+    ),
+    DTYPE,
+    AxisInfo::value("size", "bytes of one array or matrix", AxisKind::Bytes),
+    AxisInfo::named(
+        "scaling",
+        "strong: the cards share the task; weak: each has one of this size",
+        "strong",
+        AxisKind::Choice(&["strong", "weak"]),
+    ),
+    AxisInfo::named("num_gpus", "cards that work on it", "2", AxisKind::Count),
+    AxisInfo::named(
+        "peer",
+        "for peer-copy, position of the card at the other end",
+        "none",
+        AxisKind::Choice(POSITIONS),
+    ),
+];
+
+const MIB: u64 = 1 << 20;
+
+impl Benchmark for MultiGpu {
+    fn name(&self) -> &'static str {
+        "multi-gpu"
+    }
+
+    fn about(&self) -> &'static str {
+        "Strong and weak scaling over several cards, and bandwidth from each card to each other"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Cards
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let own: u32 = device.device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default();
+        let f32 = || axis("dtype", &["f32"]);
+        // The first card is at the head of every team; the others would only say the same again.
+        let teams = |grids: Vec<Grid>| if own == 0 { grids } else { Vec::new() };
+        let copies = |peers: Vec<String>, every: &[u64]| {
+            grid([axis("operation", &["peer-copy"]), f32(), sizes("size", every), ("peer", peers)])
+        };
+        let others = || (0..8_u32).filter(|&other| other != own).map(|other| other.to_string()).collect::<Vec<_>>();
+        // Software that stands for cards is slow.
+        let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
+        let scaled = |kinds: &[&str], counts: &[&str]| {
+            grid([
+                axis("operation", &["triad", "gemm"]),
+                f32(),
+                sizes("size", &[size]),
+                axis("scaling", kinds),
+                axis("num_gpus", counts),
+            ])
+        };
+        let mut grids = teams(vec![scaled(&["strong"], &["2"])]);
+        grids.push(copies(vec![(own ^ 1).to_string()], &[64 * MIB]));
+        if breadth >= Breadth::Standard {
+            grids.extend(teams(vec![scaled(&["strong", "weak"], &["2", "4", "8"])]));
+            grids.push(copies(others(), &[64 * MIB]));
+        }
+        if breadth == Breadth::Full {
+            grids.extend(teams(vec![scaled(&["strong", "weak"], &["1", "3", "6"])]));
+            grids.push(copies(others(), &[64 << 10, MIB, 16 * MIB, 256 * MIB]));
+        }
+        grids
+    }
+
+    /// What the first card takes; it is also the one that does the whole task alone, for the speed-up.
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        let task = Task::of(params)?;
+        let whole = task.operation(1).footprint_bytes();
+        Ok(if task.kind == Kind::Copy { whole / 2 } else { whole.saturating_mul(2) })
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let task = Task::of(params).map_err(Failure::Skipped)?;
+        if task.kind == Kind::Copy {
+            return Ok(Box::new(PeerCopy::prepare(device, task)?));
+        }
+        let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
+        let share = if task.weak { task.operation(1) } else { task.operation(u64::from(count)) };
+        let gang = Gang::prepare(&devices(device, count)?, &share)?;
+        Ok(Box::new(Scaled { device, task, count, share, gang }))
+    }
+}
+
+/// What is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Triad,
+    Gemm,
+    Copy,
+}
+
+/// One case, without the cards.
+#[derive(Clone, Copy)]
+struct Task {
+    kind: Kind,
+    dtype: Dtype,
+    size: u64,
+    weak: bool,
+    peer: Option<u32>,
+}
+
+impl Task {
+    fn of(params: &Params) -> Result<Self, Reason> {
+        let kind = match params.text("operation") {
+            Some("gemm") => Kind::Gemm,
+            Some("peer-copy") => Kind::Copy,
+            _ => Kind::Triad,
+        };
+        let peer = params.text("peer").and_then(|peer| peer.parse().ok());
+        let weak = params.text("scaling") == Some("weak");
+        let task = Self { kind, dtype: dtype(params)?, size: bytes(params, "size")?, weak, peer };
+        if (kind == Kind::Copy) != peer.is_some() {
+            return Err(Reason::new(
+                "parameters of the case",
+                "peer-copy, and it alone, needs the position of the other card",
+                "choose --axis operation=peer-copy with --axis peer=1, or leave `peer` out",
+            ));
+        }
+        if task.size < 4096 {
+            return Err(Reason::new(
+                format!("{} bytes", task.size),
+                "that is too little to share among cards",
+                "choose at least 4KiB",
+            ));
+        }
+        Ok(task)
+    }
+
+    /// A `parts`-th of it. Triads are cut into stretches, products by rows of the result.
+    fn operation(self, parts: u64) -> Operation {
+        let parts = parts.max(1);
+        let elements = self.size / self.dtype.bytes(1);
+        match self.kind {
+            Kind::Triad => Operation::Stream(StreamOperation {
+                pattern: StreamPattern::Triad,
+                dtype: self.dtype,
+                elements: elements.div_ceil(parts),
+                stores: Stores::Temporal,
+            }),
+            Kind::Gemm => {
+                let side = elements.isqrt();
+                Operation::Gemm(Gemm::new(self.dtype, side.div_ceil(parts), side, side))
+            }
+            Kind::Copy => Operation::Transfer(Transfer {
+                direction: Direction::DeviceToDevice,
+                host_memory: HostMemory::Pinned,
+                bytes: self.size / 4 * 4,
+            }),
+        }
+    }
+}
+
+/// A task on several cards.
+struct Scaled<'d> {
+    device: &'d dyn Device,
+    task: Task,
+    count: u32,
+    share: Operation,
+    gang: Gang<'d>,
+}
+
+impl Scaled<'_> {
+    /// Time of what one card alone is compared with: the whole task, or its share of a growing one.
+    fn alone_ns(&mut self, time_ns: f64) -> Result<f64, Failure> {
+        const SAMPLES: u32 = 7;
+        const SAMPLE_NS: f64 = 2e7;
+        if self.count == 1 {
+            return Ok(time_ns);
+        }
+        let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
+        let mut alone = Gang::prepare(&[self.device], &self.task.operation(1))?;
+        alone.best_of(SAMPLES, iters)
+    }
+}
+
+impl Prepared for Scaled<'_> {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        self.gang.sample(iters)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        check_time(time_ns)?;
+        let parts = f64::from(self.count);
+        let of_one = gigabytes_per_second(self.share.bytes_moved(), time_ns);
+        check_bandwidth(of_one, &self.share, self.device.info(), 1)?;
+        let alone = self.alone_ns(time_ns)?;
+        let speedup = if self.task.weak { parts * alone / time_ns } else { alone / time_ns };
+        let mut fields = Fields::new().with("operation", self.share.name()).with("dtype", self.task.dtype.as_str());
+        fields.set("provider", self.gang.provider());
+        fields.set("size_bytes", self.task.size);
+        fields.set("scaling", if self.task.weak { "weak" } else { "strong" });
+        fields.set("num_gpus", self.count);
+        fields.set("init", reference::distribution(&self.share).as_str());
+        fields.set("accuracy_error", self.gang.accuracy_error);
+        fields.set("time_ms", time_ns / 1e6);
+        match self.task.kind {
+            Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),
+            Kind::Triad | Kind::Copy => fields.set("bandwidth_gb_s", parts * of_one),
+        }
+        fields.set("speedup", speedup);
+        fields.set("efficiency", speedup / parts);
+        Ok(fields)
+    }
+}
+
+/// A copy from one card to another, checked where it arrives.
+struct PeerCopy<'d> {
+    device: &'d dyn Device,
+    operation: Operation,
+    size: u64,
+    peer: u32,
+    kernel: Box<dyn Kernel + 'd>,
+    stream: Box<dyn Stream + 'd>,
+    accuracy_error: f64,
+    _buffers: [Buffer; 2],
+}
+
+impl<'d> PeerCopy<'d> {
+    fn prepare(device: &'d dyn Device, task: Task) -> Result<Self, Failure> {
+        let peer = task.peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
+            Failure::Skipped(Reason::new(
+                format!("a copy from {} to itself", device.info().device.0),
+                "that is no copy between cards",
+                "choose another `peer`; memory-transfer measures copies within a card",
+            ))
+        })?;
+        let operation = task.operation(1);
+        let other = device.peer(peer)?;
+        let buffers = [device.allocate(task.size)?, other.allocate(task.size)?];
+        reference::fill(device, &operation, &buffers, SEED)?;
+        let [from, to] = &buffers;
+        let mut kernel = device.prepare_copy(from, to)?;
+        let mut stream = device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        let accuracy_error = reference::verify(other, &operation, &buffers, SEED)?;
+        Ok(Self { device, operation, size: task.size, peer, kernel, stream, accuracy_error, _buffers: buffers })
+    }
+}
+
+impl Prepared for PeerCopy<'_> {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let start = self.stream.record()?;
+        for _ in 0..iters {
+            self.kernel.launch()?;
+        }
+        let end = self.stream.record()?;
+        self.stream.synchronize()?;
+        let time = self.stream.elapsed_ns(start, end)?;
+        check_time(time)?;
+        Ok(time)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        check_time(time_ns)?;
+        let rate = gigabytes_per_second(self.size as f64, time_ns);
+        check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
+        let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
+        let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
+        let fields = fields.with("init", reference::distribution(&self.operation).as_str());
+        let fields = fields.with("accuracy_error", self.accuracy_error);
+        Ok(fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Fault, Script, ScriptedDevice};
+
+    fn machine(cards: u32) -> ScriptedDevice {
+        let mut script = Script { peers: cards - 1, ..Script::default() };
+        script.info.device.0 = "rocm:0".to_owned();
+        ScriptedDevice::new(script)
+    }
+
+    fn scaled(operation: &str, scaling: &str, count: &str) -> Params {
+        let params = Params::new().with("operation", operation).with("dtype", "f32").with("size", "1MiB");
+        params.with("scaling", scaling).with("num_gpus", count).with("peer", "none")
+    }
+
+    fn fields(device: &ScriptedDevice, params: &Params) -> Fields {
+        let mut prepared = MultiGpu.prepare(params, device).unwrap();
+        let time = prepared.sample(3).unwrap();
+        prepared.fields(time / 3.0).unwrap()
+    }
+
+    #[test]
+    fn cards_that_follow_one_script_scale_perfectly() {
+        let device = machine(4);
+        for (scaling, count) in [("strong", 2), ("strong", 4), ("weak", 2), ("weak", 4)] {
+            let found = fields(&device, &scaled("triad", scaling, &count.to_string()));
+            let (speedup, efficiency) = (found.number("speedup").unwrap(), found.number("efficiency").unwrap());
+            assert!((speedup - f64::from(count)).abs() < 1e-6, "{scaling} {count}: {speedup}");
+            assert!((efficiency - 1.0).abs() < 1e-6);
+            // 10 GB/s each.
+            assert!((found.number("bandwidth_gb_s").unwrap() - 10.0 * f64::from(count)).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_product_is_cut_by_rows_and_every_part_is_verified() {
+        let params = scaled("gemm", "strong", "2").with("size", "16KiB");
+        let found = fields(&machine(2), &params);
+        assert!(found.number("tflops").unwrap() > 0.0 && found.number("accuracy_error").unwrap() < 1e-3);
+        let mut script = Script::with_fault(Fault::WrongResult { launch: 0 });
+        script.peers = 1;
+        let wrong = MultiGpu.prepare(&params, &ScriptedDevice::new(script)).err().unwrap();
+        assert!(matches!(&wrong, Failure::Failed(reason) if reason.to_string().contains("wrong result")), "{wrong}");
+    }
+
+    #[test]
+    fn bytes_that_arrive_at_another_card_are_checked_there() {
+        let device = machine(3);
+        let params = scaled("peer-copy", "strong", "2").with("peer", "2");
+        let found = fields(&device, &params);
+        assert_eq!((found.number("peer"), found.number("accuracy_error")), (Some(2.0), Some(0.0)));
+        assert!((found.number("bandwidth_gb_s").unwrap() - 10.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn one_card_is_skipped_with_the_cure() {
+        let check = |device: &ScriptedDevice, params: &Params, word: &str| match MultiGpu.prepare(params, device).err()
+        {
+            Some(Failure::Skipped(reason)) => {
+                assert!(reason.to_string().contains(word), "{reason}");
+                assert!(!reason.cure.is_empty());
+            }
+            other => panic!("{other:?}"),
+        };
+        check(&machine(1), &scaled("triad", "strong", "2"), "rocm lets one process use 1 device here");
+        check(&machine(2), &scaled("triad", "strong", "4"), "rocm lets one process use 2 devices here");
+        check(&machine(1), &scaled("peer-copy", "strong", "2").with("peer", "1"), "only device");
+        check(&machine(2), &scaled("peer-copy", "strong", "2").with("peer", "5"), "there are the devices 1");
+        check(&machine(2), &scaled("peer-copy", "strong", "2").with("peer", "0"), "itself");
+    }
+
+    #[test]
+    fn a_peer_goes_with_copies_alone() {
+        for (operation, peer) in [("triad", "1"), ("peer-copy", "none")] {
+            let params = scaled(operation, "strong", "2").with("peer", peer);
+            assert!(MultiGpu.footprint_bytes(&params).is_err(), "{operation} {peer}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! How full kernels keep a card, and what that is worth: resident waves beside the time, over the size of a block.
+
+mod calculator;
+
+use rsb_device::operation::{
+    Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, Stream, StreamPattern,
+};
+use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options};
+use rsb_model::unit::{gigabytes_per_second, gigaflops};
+use rsb_model::{BackendId, Params, Reason};
+
+use super::{axis, bytes, dtype, grid, is_cpu, number};
+use crate::axis::{AxisInfo, AxisKind, DTYPE};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::limits::check_bandwidth;
+use crate::timed::{PreparedCase, Timed};
+
+/// Kernels of our own at each size of a block.
+pub(super) struct Occupancy;
+
+/// Those that take blocks of any size, then those that share memory and have a size of their own.
+const OPERATIONS: &[&str] =
+    &["read", "write", "copy", "triad", "add", "relu", "gelu", "sum", "max", "softmax", "layer-norm", "gemm"];
+
+const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
+
+/// Columns of what is normalised along rows.
+const COLUMNS: u64 = 1024;
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value("operation", "the kernel", AxisKind::Choice(OPERATIONS)),
+    DTYPE,
+    AxisInfo::value("block_size", "threads in a block", AxisKind::Count),
+    AxisInfo::named("size", "bytes in each array", "64MiB", AxisKind::Bytes),
+    AxisInfo::named(
+        "arch",
+        "here: measured on the card; another: calculated from what the compiler says, without a card",
+        HERE,
+        AxisKind::ArchitectureOrHere,
+    ),
+];
+
+/// The architecture of the card that is here.
+const HERE: &str = "here";
+
+impl Benchmark for Occupancy {
+    fn name(&self) -> &'static str {
+        "occupancy"
+    }
+
+    fn about(&self) -> &'static str {
+        "Resident waves of a kernel beside its time, over the size of a block; calculated where there is no card"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::CardsAndHost(BackendId::Rocm)
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        if is_cpu(device) {
+            return calculator::grids(breadth);
+        }
+        let f32 = || axis("dtype", &["f32"]);
+        let sweep = |operations| grid([axis("operation", operations), f32(), axis("block_size", BLOCKS)]);
+        let sharing = |types: &[&str]| {
+            let kernels = axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]);
+            grid([kernels, axis("dtype", types), axis("block_size", &["256"])])
+        };
+        match breadth {
+            Breadth::Quick => vec![sweep(&["triad"])],
+            Breadth::Standard => vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])],
+            Breadth::Full => {
+                let any = axis("operation", &["write", "triad", "add", "relu", "gelu"]);
+                let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
+                let all =
+                    grid([any, types, axis("block_size", &[&["32", "96", "192", "384", "768"], BLOCKS].concat())]);
+                vec![sweep(&["read", "copy", "triad", "gelu"]), all, sharing(&["f64", "f32", "f16", "bf16"])]
+            }
+        }
+    }
+
+    /// On a card the buffers; a calculation needs none.
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        let needed = self.operation(params)?.footprint_bytes();
+        Ok(if params.text("arch").is_none_or(|arch| arch == HERE) { needed } else { 0 })
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
+        let elements = size / dtype.bytes(1);
+        let name = params.text("operation").unwrap_or_default();
+        if elements < COLUMNS {
+            return Err(Reason::new(
+                format!("{name} of {size} bytes"),
+                format!("an array has at least {COLUMNS} elements"),
+                "choose a larger size",
+            ));
+        }
+        if let Ok(pattern) = name.parse::<StreamPattern>() {
+            return Ok(Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal }));
+        }
+        if let Ok(op) = name.parse::<ElementwiseOp>() {
+            return Ok(Operation::Elementwise(Elementwise { op, dtype, elements }));
+        }
+        if let Ok(op) = name.parse::<ReduceOp>() {
+            return Ok(Operation::Reduce(Reduce { op, dtype, elements }));
+        }
+        if let Ok(op) = name.parse::<NormalizeOp>() {
+            return Ok(Operation::Normalize(Normalize { op, dtype, rows: elements / COLUMNS, columns: COLUMNS }));
+        }
+        // As much arithmetic as is over in milliseconds, whatever the size asked for.
+        let side = elements.isqrt().min(2048);
+        Ok(Operation::Gemm(Gemm::new(dtype, side, side, side)))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let size = bytes(params, "size").map_err(Failure::Skipped)?;
+        let arch = params.text("arch").unwrap_or(HERE);
+        let block_size = Some(number(params, "block_size").map_err(Failure::Skipped)?);
+        // A library's kernels have no block size to choose; products are asked of our own.
+        let provider = matches!(operation, Operation::Gemm(_)).then(|| "native".to_owned());
+        let options = Options { block_size, provider, ..Options::default() };
+        if arch != HERE {
+            return calculator::prepare((&operation, &options), arch);
+        }
+        let found = device.occupancy(&operation, &options)?;
+        let timed = Timed::prepare(device, operation, options)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, (size, found))))
+    }
+}
+
+fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> Result<rsb_model::Fields, Failure> {
+    let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
+    check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+    if found.percent() > 100.0 {
+        return Err(Failure::Failed(Reason::new(
+            "impossible result",
+            format!("{:.0} % of the threads that a unit can hold are said to be resident", found.percent()),
+            "suspect the driver's calculator of occupancy, and report it",
+        )));
+    }
+    let mut fields = timed.common_fields().with("size_bytes", size).with("time_us", time_ns / 1e3);
+    fields.set("occupancy_percent", found.percent());
+    fields.set("grid_size", found.grid_size);
+    fields.set("block_size", found.block_size);
+    if let Some(registers) = found.registers {
+        fields.set("registers", registers);
+    }
+    if let Some(bytes) = found.shared_bytes {
+        fields.set("shared_bytes", bytes);
+    }
+    match timed.operation {
+        Operation::Gemm(_) => fields.set("gflops", gigaflops(timed.operation.flops(), time_ns)),
+        _ => fields.set("bandwidth_gb_s", rate),
+    }
+    Ok(fields)
+}

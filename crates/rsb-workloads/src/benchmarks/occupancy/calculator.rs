@@ -1,0 +1,102 @@
+//! Occupancy without a card: a kernel is compiled for an architecture, and what its compiler says that it needs is held
+//! against what a compute unit has.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, KernelNeeds, Level};
+use rsb_device::{Operation, Options, child};
+use rsb_model::architecture::{Needs, Residency, residency};
+use rsb_model::{BackendId, DeviceType, Fields, Reason};
+
+use super::super::{axis, grid};
+use crate::benchmark::{Breadth, Failure, Grid, Prepared};
+use crate::limits::check_time;
+
+/// How long the question may take whether the compiler knows an architecture.
+const ASKING: Duration = Duration::from_mins(1);
+
+/// Kernels of cards that are not here.
+pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
+    let f32 = || axis("dtype", &["f32"]);
+    let mut grids =
+        vec![grid([axis("operation", &["triad"]), f32(), axis("block_size", &["256"]), axis("arch", &["gfx90a"])])];
+    if breadth >= Breadth::Standard {
+        let archs = || axis("arch", &["gfx90a", "gfx942", "gfx1030", "gfx1100"]);
+        grids.push(grid([axis("operation", &["triad"]), f32(), axis("block_size", &["64", "256", "1024"]), archs()]));
+        let sharing = axis("operation", &["softmax", "gemm"]);
+        grids.push(grid([sharing, f32(), axis("block_size", &["256"]), archs()]));
+    }
+    grids
+}
+
+/// The kernel of `operation` for `arch`, compiled and read.
+pub(super) fn prepare<'d>(
+    (operation, options): (&Operation, &Options),
+    arch: &str,
+) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    let compiler = compiler::open(BackendId::Rocm).map_err(Failure::Skipped)?;
+    let choice = compiler.choose(operation, options, arch)?;
+    let program = std::env::current_exe().map_err(|error| {
+        let why = format!("the system does not tell which program this is: {error}");
+        Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
+    })?;
+    child::compiles(&program, BackendId::Rocm, arch, ASKING).map_err(Failure::Skipped)?;
+    let job = Job { source: choice.source, arch: arch.to_owned(), level: Level::O3 };
+    let code = compiler.compile(&job).map_err(Failure::Failed)?;
+    let calculation = Calculation { compiler, code, arch: job.arch, symbol: choice.symbol, block: choice.block_size };
+    calculation.calculate()?;
+    Ok(Box::new(calculation))
+}
+
+/// One kernel, compiled.
+struct Calculation {
+    compiler: Box<dyn KernelCompiler>,
+    code: CodeObject,
+    arch: String,
+    symbol: String,
+    block: u32,
+}
+
+impl Calculation {
+    /// What the kernel needs, and what fits.
+    fn calculate(&self) -> Result<(KernelNeeds, Residency), Failure> {
+        let kernels = self.compiler.needs(&self.code);
+        let needs = kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
+            let why = format!("{} notes nothing of it in the code object", self.compiler.name());
+            let cure = "install a compiler that does: those of ROCm 5 and later do";
+            Failure::Skipped(Reason::new(format!("needs of {}", self.symbol), why, cure))
+        })?;
+        let KernelNeeds { registers, shared_bytes, wavefront, .. } = needs;
+        let unit = Needs { registers, shared_bytes, wavefront, block_size: self.block };
+        let found = residency(&self.arch, unit).map_err(Failure::Skipped)?;
+        Ok((needs, found))
+    }
+}
+
+impl Prepared for Calculation {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let started = Instant::now();
+        for _ in 0..iters {
+            black_box(self.calculate()?);
+        }
+        Ok(started.elapsed().as_secs_f64() * 1e9)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        check_time(time_ns)?;
+        let (needs, found) = self.calculate()?;
+        let mut fields = Fields::new().with("operation", self.symbol.clone()).with("provider", "calculator");
+        fields.set("gfx_target", self.arch.clone());
+        fields.set("block_size", self.block);
+        fields.set("occupancy_percent", found.percent());
+        fields.set("registers", needs.registers);
+        fields.set("shared_bytes", needs.shared_bytes);
+        fields.set("time_us", time_ns / 1e3);
+        Ok(fields)
+    }
+
+    fn device_type(&self) -> Option<DeviceType> {
+        Some(self.compiler.device_type())
+    }
+}

@@ -1,0 +1,229 @@
+//! The same work in every data type: how much faster than f32 each is, measured beside it, and how exact.
+
+use rsb_device::operation::{Convolution, Gemm, Normalize, NormalizeOp};
+use rsb_device::random::{Distribution, Values};
+use rsb_device::{Device, DeviceInfo, Operation, convert};
+use rsb_model::shape::format_shape;
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+
+use super::{axis, dtype, grid, is_cpu, number};
+use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::limits::{Compute, check_bandwidth};
+use crate::timed::{PreparedCase, SEED, Timed};
+
+/// Data types side by side.
+pub(super) struct Precision;
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "operation",
+        "matmul, convolution (3x3) or layer-norm",
+        AxisKind::Choice(&["matmul", "convolution", "layer-norm"]),
+    ),
+    DTYPE,
+    AxisInfo::value("size", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
+    THREADS,
+];
+
+/// Rows and columns of an image.
+const IMAGE: u64 = 28;
+
+/// Input values looked at for what a type loses before anything is computed.
+const LOOKED_AT: usize = 1 << 14;
+
+impl Benchmark for Precision {
+    fn name(&self) -> &'static str {
+        "precision"
+    }
+
+    fn about(&self) -> &'static str {
+        "The same work in every data type: speed-up over f32 and accuracy side by side"
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        let types: &[&str] = if is_cpu(device) {
+            &["f64", "f32", "f16", "bf16"]
+        } else {
+            &["f64", "f32", "tf32", "f16", "bf16", "fp8", "i8", "i4"]
+        };
+        let size = if device.device_type == DeviceType::Gpu { "4096" } else { "512" };
+        let of = |operations: &[&str], types: &[&str], size: &str| {
+            grid([axis("operation", operations), axis("dtype", types), axis("size", &[size])])
+        };
+        let mut grids = vec![of(&["matmul"], if is_cpu(device) { &["f16"] } else { &["f16", "bf16"] }, size)];
+        if breadth >= Breadth::Standard {
+            grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
+        }
+        if breadth == Breadth::Full {
+            grids.push(of(&["matmul", "convolution", "layer-norm"], types, "1024"));
+        }
+        grids
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let (dtype, size): (Dtype, u64) = (dtype(params)?, number(params, "size")?);
+        let name = params.text("operation").unwrap_or_default();
+        check_type(name, dtype)?;
+        if size < 8 {
+            return Err(Reason::new(format!("size {size}"), "a convolution has an eighth of it", "choose 8 or more"));
+        }
+        Ok(operation(name, dtype, size))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let operation = self.operation(params).map_err(Failure::Skipped)?;
+        let size: u64 = number(params, "size").map_err(Failure::Skipped)?;
+        let name = params.text("operation").unwrap_or_default().to_owned();
+        let timed = Timed::from_params(device, operation, params)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &name, size)))
+    }
+}
+
+/// What no kernel here does in a way that the reference could check.
+fn check_type(name: &str, dtype: Dtype) -> Result<(), Reason> {
+    let (why, cure) = match dtype {
+        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 | Dtype::I32 => (
+            "no kernel of this program computes in it, so that nothing could be verified",
+            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the card's units have",
+        ),
+        Dtype::I8 if name != "matmul" => (
+            "its sums are whole numbers of 32 bits, which only products of matrices are stored as here",
+            "choose operation=matmul for i8",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
+}
+
+fn operation(name: &str, dtype: Dtype, size: u64) -> Operation {
+    match name {
+        "convolution" => Operation::Convolution(Convolution {
+            dtype,
+            batch: 1,
+            in_channels: size / 8,
+            out_channels: size / 8,
+            height: IMAGE,
+            width: IMAGE,
+            kernel_height: 3,
+            kernel_width: 3,
+            stride: 1,
+            padding: 1,
+            dilation: 1,
+            groups: 1,
+        }),
+        "layer-norm" => {
+            Operation::Normalize(Normalize { op: NormalizeOp::LayerNorm, dtype, rows: size, columns: size })
+        }
+        _ => Operation::Gemm(Gemm::new(dtype, size, size, size)),
+    }
+}
+
+fn fields(timed: &mut Timed<'_>, time_ns: f64, name: &str, size: u64) -> Result<Fields, Failure> {
+    let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
+    let mut fields = timed.common_fields().with("operation", name);
+    let input = match name {
+        "convolution" => format_shape(&[1, size / 8, IMAGE, IMAGE]),
+        _ => format_shape(&[size, size]),
+    };
+    fields.set("input_shape", input);
+    if name == "layer-norm" {
+        let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
+        check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+        fields.set("time_ms", time_ns / 1e6);
+        fields.set("throughput_gb_s", rate);
+    } else {
+        fields.extend(Compute::measure(timed, time_ns)?.fields());
+    }
+    fields.set("input_error", input_error(dtype));
+    fields.set("speedup", in_f32_ns(timed, time_ns, name, size)? / time_ns);
+    Ok(fields)
+}
+
+/// Time of the same work in f32: the best of several samples as long as those of the case.
+fn in_f32_ns(timed: &Timed<'_>, time_ns: f64, name: &str, size: u64) -> Result<f64, Failure> {
+    const SAMPLES: u32 = 7;
+    const SAMPLE_NS: f64 = 2e7;
+    if timed.operation.dtype() == Some(Dtype::F32) {
+        return Ok(time_ns);
+    }
+    let mut beside = Timed::prepare(timed.device, operation(name, Dtype::F32, size), timed.options.clone())?;
+    let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
+    let mut best = f64::INFINITY;
+    for _ in 0..SAMPLES {
+        best = best.min(beside.sample(iters)? / iters as f64);
+    }
+    Ok(best)
+}
+
+/// What the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|.
+fn input_error(dtype: Dtype) -> f64 {
+    let values = Values::new(SEED, 0, Distribution::Signed);
+    let mut exact = vec![0.0; LOOKED_AT];
+    // Inputs are made with 24 bits where they are not f64.
+    convert::rounded_values(if dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, &values, 0, &mut exact);
+    let mut kept = vec![0.0; LOOKED_AT];
+    convert::rounded_values(dtype, &values, 0, &mut kept);
+    // Whole numbers stand for their 127th part.
+    let unit = if dtype == Dtype::I8 { 127.0 } else { 1.0 };
+    let differences = kept.iter().zip(&exact).map(|(kept, exact)| (kept / unit - exact).abs());
+    let largest = exact.iter().fold(0.0_f64, |largest, exact| largest.max(exact.abs()));
+    differences.fold(0.0, f64::max) / largest.max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Clock, Script, ScriptedDevice};
+
+    fn params(operation: &str, dtype: &str) -> Params {
+        Params::new().with("operation", operation).with("dtype", dtype).with("size", "16").with("threads", "1")
+    }
+
+    #[test]
+    fn the_speed_up_is_over_f32_measured_beside() {
+        // Anything in 16 bits takes half of the time.
+        let clock = Clock::Function(Box::new(|_, operation: &Operation| match operation.dtype() {
+            Some(Dtype::F16) => 500_000.0,
+            _ => 1_000_000.0,
+        }));
+        let device = ScriptedDevice::new(Script::with_clock(clock));
+        for operation in ["matmul", "convolution", "layer-norm"] {
+            for (dtype, speedup) in [("f16", 2.0), ("f32", 1.0), ("f64", 1.0)] {
+                let mut prepared = Precision.prepare(&params(operation, dtype), &device).unwrap();
+                let time = prepared.sample(4).unwrap() / 4.0;
+                let fields = prepared.fields(time).unwrap();
+                assert_eq!(fields.number("speedup"), Some(speedup), "{operation} {dtype}");
+                assert_eq!(fields.text("operation"), Some(operation));
+                assert!(fields.number("accuracy_error").is_some_and(|error| error < 0.1));
+            }
+        }
+    }
+
+    #[test]
+    fn narrower_types_lose_more_of_the_inputs() {
+        let lost = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8].map(input_error);
+        assert_eq!(lost[..2], [0.0, 0.0]);
+        assert!(lost[2] > 1e-5 && lost[3] > 4.0 * lost[2], "{lost:?}");
+        assert!((lost[4] - 0.5 / 127.0).abs() < 1e-4, "{lost:?}");
+    }
+
+    #[test]
+    fn types_that_nothing_computes_in_are_skipped_with_the_reason() {
+        for (operation, dtype, word) in [
+            ("matmul", "fp8", "verified"),
+            ("matmul", "tf32", "verified"),
+            ("layer-norm", "i4", "verified"),
+            ("convolution", "i8", "32 bits"),
+        ] {
+            let reason = Precision.operation(&params(operation, dtype)).unwrap_err();
+            assert!(reason.what.contains(dtype) && reason.why.contains(word) && !reason.cure.is_empty(), "{reason}");
+        }
+        assert!(Precision.operation(&params("matmul", "i8")).is_ok());
+    }
+}

@@ -1,0 +1,336 @@
+//! What a card's sensors say over a period, as rocm-smi would show it, with the card idle or at work; and how long one
+//! reading of them takes. It needs no vendor's tool: the driver's files are read.
+
+use std::time::{Duration, Instant};
+
+use rsb_device::operation::{Gemm, Stores, Stream as StreamOperation, StreamPattern};
+use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Options, Stream, reference};
+use rsb_model::telemetry::{GpuSample, GpuTelemetry};
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+use rsb_probe::ProbeOptions;
+use rsb_probe::telemetry::{CardFolder, Sampler, card_at, sample};
+
+use super::{axis, grid, number};
+use crate::axis::{AxisInfo, AxisKind};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::limits::check_time;
+use crate::timed::SEED;
+
+/// Sensors over a period.
+pub(super) struct SmiMetrics;
+
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value(
+        "load",
+        "what the card does meanwhile: idle, memory (triads) or compute (matrix products)",
+        AxisKind::Choice(&["idle", "memory", "compute"]),
+    ),
+    AxisInfo::named("period_ms", "how long the sensors are watched", "1000", AxisKind::Count),
+];
+
+/// Names a folder that stands for `/sys`.
+const SYSFS_ROOT: &str = "RSB_SYSFS_ROOT";
+
+/// Between two readings of the period.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Work handed to the card at a time, so that it never waits for more.
+const AHEAD_NS: f64 = 2e7;
+
+impl Benchmark for SmiMetrics {
+    fn name(&self) -> &'static str {
+        "smi-metrics"
+    }
+
+    fn about(&self) -> &'static str {
+        "A card's sensors over a period: temperature, power, clocks, load, memory, throttling"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Cards
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
+        let loads: &[&str] = if breadth == Breadth::Quick { &["idle"] } else { &["idle", "memory", "compute"] };
+        vec![grid([axis("load", loads)])]
+    }
+
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        Ok(work(params, DeviceType::Gpu).map_or(0, |operation| operation.footprint_bytes()))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
+        prepare_in(&ProbeOptions { sysfs_root: root.map(Into::into) }, params, device)
+    }
+}
+
+fn prepare_in<'d>(
+    options: &ProbeOptions,
+    params: &Params,
+    device: &'d dyn Device,
+) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    let card = card(options, device).map_err(Failure::Skipped)?;
+    let period: u64 = number(params, "period_ms").map_err(Failure::Skipped)?;
+    let load = match work(params, device.info().device_type) {
+        Some(operation) => Some(Load::prepare(device, operation)?),
+        None => None,
+    };
+    let name = params.text("load").unwrap_or_default().to_owned();
+    Ok(Box::new(Case { card, load, name, period: Duration::from_millis(period) }))
+}
+
+/// The card's folder in sysfs, when it answers with at least one figure.
+fn card(options: &ProbeOptions, device: &dyn Device) -> Result<CardFolder, Reason> {
+    let name = &device.info().device.0;
+    let what = || format!("sensors of {name}");
+    let none = |why: String| {
+        Reason::new(
+            what(),
+            why,
+            "load the kernel's driver (amdgpu), and let a container or guest see /sys of the card; cards of other makers \
+             have none there",
+        )
+    };
+    let address = device.pci_address().ok_or_else(|| {
+        let cure = "measure it through a run time that tells, such as --backend rocm; gpu-capability shows idle cards";
+        Reason::new(what(), "it does not tell its address on the bus, so that its sensors cannot be found", cure)
+    })?;
+    let card = card_at(options, &address).ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
+    let first = sample(&card);
+    let figures = GpuSample { absent: Vec::new(), ..first.clone() };
+    if figures == GpuSample::default() {
+        let why = first
+            .absent
+            .first()
+            .map_or_else(|| "none of them answers".to_owned(), |absent| format!("absent: {absent}"));
+        return Err(none(why));
+    }
+    Ok(card)
+}
+
+/// What keeps the card busy: a few milliseconds at a time on any card.
+fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
+    // A device of software would be at it for minutes.
+    let is_real = device_type == DeviceType::Gpu;
+    match params.text("load") {
+        Some("memory") => Some(Operation::Stream(StreamOperation {
+            pattern: StreamPattern::Triad,
+            dtype: Dtype::F32,
+            elements: if is_real { 64 << 20 } else { 1 << 12 },
+            stores: Stores::Temporal,
+        })),
+        Some("compute") => {
+            let side = if is_real { 2048 } else { 64 };
+            Some(Operation::Gemm(Gemm::new(Dtype::F32, side, side, side)))
+        }
+        _ => None,
+    }
+}
+
+/// Work for the card while its sensors are read.
+struct Load<'d> {
+    operation: Operation,
+    kernel: Box<dyn Kernel + 'd>,
+    stream: Box<dyn Stream + 'd>,
+    /// Launches that keep the card busy for about [`AHEAD_NS`].
+    launches: u64,
+    accuracy_error: f64,
+    _buffers: Vec<Buffer>,
+}
+
+impl<'d> Load<'d> {
+    fn prepare(device: &'d dyn Device, operation: Operation) -> Result<Self, Failure> {
+        let specs = operation.buffers();
+        let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+        reference::fill(device, &operation, &buffers, SEED)?;
+        let mut kernel = device.prepare(&operation, &Options::default(), &buffers)?;
+        let mut stream = device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        let accuracy_error = reference::verify(device, &operation, &buffers, SEED)?;
+        let start = stream.record()?;
+        kernel.launch()?;
+        let end = stream.record()?;
+        stream.synchronize()?;
+        let time = stream.elapsed_ns(start, end)?;
+        check_time(time)?;
+        let launches = (AHEAD_NS / time).clamp(1.0, 1000.0) as u64;
+        Ok(Self { operation, kernel, stream, launches, accuracy_error, _buffers: buffers })
+    }
+
+    /// Hands the card its next work, and does not wait for it.
+    fn begin(&mut self) -> Result<(), Failure> {
+        for _ in 0..self.launches {
+            self.kernel.launch()?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
+        Ok(self.stream.synchronize()?)
+    }
+}
+
+struct Case<'d> {
+    card: CardFolder,
+    load: Option<Load<'d>>,
+    name: String,
+    period: Duration,
+}
+
+impl Case<'_> {
+    /// Watches the sensors for the period, with the card at its work all the time.
+    fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
+        let sampler = Sampler::start(self.card.clone(), BETWEEN);
+        let until = Instant::now() + self.period;
+        match &mut self.load {
+            None => std::thread::sleep(self.period),
+            Some(load) => {
+                while Instant::now() < until {
+                    load.begin()?;
+                    load.wait()?;
+                }
+            }
+        }
+        Ok(sampler.stop())
+    }
+}
+
+impl Prepared for Case<'_> {
+    /// The time of `iters` readings by the host's clock; the work between them is not counted.
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let mut total = 0.0;
+        for reading in 0..iters {
+            if let Some(load) = self.load.as_mut().filter(|_| reading % 16 == 0) {
+                load.wait()?;
+                load.begin()?;
+            }
+            let began = Instant::now();
+            std::hint::black_box(sample(&self.card));
+            total += began.elapsed().as_nanos() as f64;
+        }
+        check_time(total)?;
+        Ok(total)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        check_time(time_ns)?;
+        let period = self.watch()?;
+        let mut fields = Fields::new().with("operation", "read sensors").with("provider", "sysfs");
+        fields.set("load", self.name.clone());
+        fields.set("time_us", time_ns / 1e3);
+        fields.set("sensor_readings", period.samples);
+        fields.extend(period.fields());
+        for (name, spread) in [("gpu_clock_mhz", period.sclk_mhz), ("gpu_memory_clock_mhz", period.mclk_mhz)] {
+            if let Some(spread) = spread {
+                fields.set(name, spread.mean);
+            }
+        }
+        if let Some(throttled) = period.throttled {
+            fields.set("gpu_throttled", throttled);
+            fields.set("throttle_reasons", period.throttle_reasons.join(", "));
+        }
+        if let Some(load) = &self.load {
+            fields.set("init", reference::distribution(&load.operation).as_str());
+            fields.set("accuracy_error", load.accuracy_error);
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Fault, Script, ScriptedDevice};
+
+    const CARD: &str = "class/drm/card0/device";
+
+    /// A tree that stands for /sys, with one card.
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, ProbeOptions) {
+        let folder = tempfile::tempdir().unwrap();
+        let uevent = ("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
+        for (name, content) in files.iter().chain(&[uevent]) {
+            let path = folder.path().join(CARD).join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
+        (folder, options)
+    }
+
+    const FILES: &[(&str, &str)] = &[
+        ("gpu_busy_percent", "97\n"),
+        ("mem_info_vram_used", "1000000000\n"),
+        ("mem_info_vram_total", "24000000000\n"),
+        ("hwmon/hwmon8/temp1_input", "53000\n"),
+        ("hwmon/hwmon8/temp1_label", "edge\n"),
+        ("hwmon/hwmon8/power1_average", "290000000\n"),
+        ("pp_dpm_sclk", "0: 500Mhz\n1: 2499Mhz *\n"),
+        ("pp_dpm_mclk", "0: 96Mhz\n1: 1249Mhz *\n"),
+    ];
+
+    fn device(fault: Option<Fault>) -> ScriptedDevice {
+        let pci_address = Some("0000:03:00.0".to_owned());
+        ScriptedDevice::new(Script { pci_address, faults: fault.into_iter().collect(), ..Script::default() })
+    }
+
+    fn params(load: &str) -> Params {
+        Params::new().with("load", load).with("period_ms", "1")
+    }
+
+    #[test]
+    fn a_period_shows_what_the_sensors_say() {
+        let (_folder, options) = tree(FILES);
+        for load in ["idle", "memory", "compute"] {
+            let device = device(None);
+            let mut prepared = prepare_in(&options, &params(load), &device).unwrap();
+            let time = prepared.sample(20).unwrap() / 20.0;
+            let fields = prepared.fields(time).unwrap();
+            for (name, value) in [
+                ("gpu_temperature_c", 53.0),
+                ("gpu_power_w", 290.0),
+                ("gpu_utilization_percent", 97.0),
+                ("gpu_memory_used_mb", 1000.0),
+                ("gpu_memory_total_mb", 24_000.0),
+                ("gpu_clock_mhz", 2499.0),
+                ("gpu_memory_clock_mhz", 1249.0),
+            ] {
+                assert_eq!(fields.number(name), Some(value), "{load}: {name}");
+            }
+            assert!(fields.number("sensor_readings").unwrap() >= 1.0 && fields.number("time_us").unwrap() > 0.0);
+            assert_eq!(fields.text("load"), Some(load));
+            assert_eq!(fields.get("accuracy_error").is_some(), load != "idle", "only work can be wrong");
+            assert_eq!(fields.get("gpu_throttled"), None, "this card does not tell");
+        }
+    }
+
+    #[test]
+    fn sensors_that_are_not_there_are_a_skip_with_the_cure() {
+        let check = |files: &[(&str, &str)], device: &ScriptedDevice, word: &str| {
+            let (_folder, options) = tree(files);
+            match prepare_in(&options, &params("idle"), device).err() {
+                Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        };
+        check(FILES, &ScriptedDevice::new(Script::default()), "does not tell its address");
+        check(&[], &device(None), "nothing in sysfs has sensors at 0000:03:00.0");
+        check(&[("gpu_busy_percent", "65535\n")], &device(None), "none of them answers");
+        check(&[("gpu_busy_percent", "1\n"), ("power/runtime_status", "suspended\n")], &device(None), "sleeps");
+    }
+
+    #[test]
+    fn work_that_is_wrong_is_no_load() {
+        let (_folder, options) = tree(FILES);
+        let broken = device(Some(Fault::WrongResult { launch: 0 }));
+        match prepare_in(&options, &params("memory"), &broken).err() {
+            Some(Failure::Failed(reason)) => assert!(reason.to_string().contains("wrong result"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}

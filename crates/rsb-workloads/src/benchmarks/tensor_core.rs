@@ -1,0 +1,230 @@
+//! What the matrix and vector units of a card can do at most, by type: the peak of the data sheet and what kernels of our
+//! own reach, side by side, with a large matrix product beside them.
+
+use rsb_device::operation::{Gemm, PeakArithmetic};
+use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::architecture::{Architecture, Engine};
+use rsb_model::unit::gigaflops;
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+
+use super::{axis, dtype, grid};
+use crate::axis::{AxisInfo, AxisKind, DTYPE};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::limits::check_core_rate;
+use crate::timed::{PreparedCase, Timed};
+
+/// Peaks of the matrix and vector units.
+pub(super) struct TensorCore;
+
+const AXES: &[AxisInfo] = &[
+    DTYPE,
+    AxisInfo::value(
+        "engine",
+        "matrix: MFMA or WMMA instructions; vector: multiply-adds in vector registers",
+        AxisKind::Choice(&["matrix", "vector"]),
+    ),
+];
+
+/// Operations in a piece of work of any kernel of this kind.
+const PIECE: u64 = 8 * PeakArithmetic::UNIT;
+
+/// Clocks that one launch shall last: about a millisecond.
+const CLOCKS: u64 = 2_000_000;
+
+/// Waves on a compute unit, so that every one of them gets as many pieces as the others.
+const WAVES: u64 = 16;
+
+/// Operations of a unit in a clock where the architecture is not known.
+const USUAL_RATE: u32 = 128;
+
+impl Benchmark for TensorCore {
+    fn name(&self) -> &'static str {
+        "tensor-core"
+    }
+
+    fn about(&self) -> &'static str {
+        "Peak of a card's matrix and vector units by type, by the data sheet and as measured"
+    }
+
+    fn runs_on(&self) -> RunsOn {
+        RunsOn::Cards
+    }
+
+    fn axes(&self) -> &'static [AxisInfo] {
+        AXES
+    }
+
+    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
+        let matrix = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"])]);
+        let vector = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["vector"])]);
+        match breadth {
+            Breadth::Quick => vec![matrix(&["f16", "bf16"]), vector(&["f32"])],
+            _ => {
+                vec![matrix(&["f64", "f32", "tf32", "f16", "bf16", "fp8", "i8", "i4"]), vector(&["f64", "f32", "f16"])]
+            }
+        }
+    }
+
+    fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations: PIECE }))
+    }
+
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let dtype = dtype(params).map_err(Failure::Skipped)?;
+        let engine = engine(params);
+        let operation =
+            Operation::PeakArithmetic(PeakArithmetic { dtype, operations: work(device.info(), dtype, engine) });
+        let options = Options { provider: Some(engine.as_str().to_owned()), ..Options::default() };
+        let timed = Timed::prepare(device, operation, options)?;
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, dtype, engine)))
+    }
+}
+
+fn engine(params: &Params) -> Engine {
+    if params.text("engine") == Some("vector") { Engine::Vector } else { Engine::Matrix }
+}
+
+fn architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
+    Architecture::find(info.arch.as_deref().unwrap_or_default())
+}
+
+/// Operations of one launch: what the card does in so many clocks by the table, in whole pieces for every wave.
+fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
+    let known = architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
+    let of_unit = u64::from(known.unwrap_or(USUAL_RATE)) * CLOCKS;
+    let rounds = (of_unit / (PIECE * WAVES)).max(1);
+    u64::from(info.units.max(1)) * WAVES * rounds * PIECE
+}
+
+fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> Result<Fields, Failure> {
+    let rate = gigaflops(timed.operation.flops(), time_ns);
+    check_core_rate(rate, timed)?;
+    let mut fields = timed.common_fields().with("engine", engine.as_str()).with("time_ms", time_ns / 1e6);
+    fields.set("gflops", rate);
+    fields.set("tflops", rate / 1e3);
+    fields.extend(capability(timed.device.info(), dtype, engine, rate / 1e3));
+    if let Some(tflops) = product_beside(timed.device, dtype, engine)? {
+        fields.set("gemm_tflops", tflops);
+    }
+    Ok(fields)
+}
+
+/// What the table of architectures says of this card, and which share of its peak `tflops` are. An architecture that
+/// the table does not hold says so.
+fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
+    let mut fields = Fields::new().with("compute_units", info.units);
+    if let Some(arch) = &info.arch {
+        fields.set("gfx_target", arch.as_str());
+    }
+    if let Some(clock) = info.max_clock_mhz {
+        fields.set("gpu_max_clock_mhz", clock);
+    }
+    let known = match architecture(info) {
+        Ok(known) => known,
+        Err(reason) => return fields.with("peak_note", reason.to_string()),
+    };
+    let unit = known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
+    fields.set("matrix_unit", unit);
+    let types = known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype.as_str());
+    fields.set("supported_dtypes", types.collect::<Vec<_>>().join(", "));
+    if engine == Engine::Matrix {
+        let tiles = known.tiles(dtype).iter().map(|[m, n, k]| format!("{m}x{n}x{k}"));
+        fields.set("tile_sizes", tiles.collect::<Vec<_>>().join(", "));
+    }
+    match peak(known, info, dtype, engine) {
+        Ok(peak) => fields.with("peak_tflops", peak).with("roofline_percent", 100.0 * tflops / peak),
+        Err(note) => fields.with("peak_note", note),
+    }
+}
+
+/// The data sheet's peak at the highest clock that the driver lists.
+fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -> Result<f64, String> {
+    let clock = info.max_clock_mhz.ok_or("the driver lists no clock of the compute units")?;
+    known.peak_tflops(dtype, engine, info.units, clock).ok_or_else(|| {
+        format!("the table of architectures has no rate of {dtype} on the {} unit of {}", engine.as_str(), known.target)
+    })
+}
+
+/// Rate of a large product of the same type, in TFLOP/s, where products are made by this engine.
+fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<Option<f64>, Failure> {
+    const TRIES: u32 = 5;
+    let by_matrix = architecture(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
+    if by_matrix != (engine == Engine::Matrix) {
+        return Ok(None);
+    }
+    // A device of software would be at it for minutes.
+    let side = if device.info().device_type == DeviceType::Gpu { 4096 } else { 64 };
+    let operation = Operation::Gemm(Gemm::new(dtype, side, side, side));
+    let flops = operation.flops();
+    let mut timed = match Timed::prepare(device, operation, Options::default()) {
+        Ok(timed) => timed,
+        Err(Failure::Skipped(_)) => return Ok(None),
+        Err(failed) => return Err(failed),
+    };
+    let mut best = f64::INFINITY;
+    for _ in 0..TRIES {
+        best = best.min(timed.sample(1)?);
+    }
+    Ok(Some(gigaflops(flops, best) / 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Script, ScriptedDevice};
+
+    fn card(arch: &str) -> Script {
+        let mut script = Script::default();
+        script.info.arch = Some(arch.to_owned());
+        script.info.units = 104;
+        script.info.max_clock_mhz = Some(1700.0);
+        script
+    }
+
+    fn found(script: Script, engine: &str) -> Fields {
+        let device = ScriptedDevice::new(script);
+        let params = Params::new().with("dtype", "f16").with("engine", engine);
+        let mut prepared = TensorCore.prepare(&params, &device).unwrap();
+        let time = prepared.sample(1).unwrap();
+        prepared.fields(time).unwrap()
+    }
+
+    #[test]
+    fn peak_and_measurement_stand_side_by_side() {
+        let fields = found(card("gfx90a:sramecc+:xnack-"), "matrix");
+        let peak = fields.number("peak_tflops").unwrap();
+        assert!((peak - 181.04).abs() < 0.01, "{peak}");
+        assert_eq!(fields.text("matrix_unit"), Some("MFMA 2"));
+        assert_eq!(fields.text("tile_sizes"), Some("32x32x8, 16x16x16"));
+        assert_eq!(fields.text("supported_dtypes"), Some("f64, f32, f16, bf16, i8"));
+        // The scripted device does 10 GFLOP/s at anything.
+        assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
+        assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);
+        assert!(fields.number("gemm_tflops").is_some());
+        let vector = found(card("gfx90a"), "vector");
+        assert_eq!((vector.get("tile_sizes"), vector.get("gemm_tflops")), (None, None));
+    }
+
+    #[test]
+    fn an_unknown_architecture_is_measured_and_says_why_there_is_no_peak() {
+        let fields = found(card("gfx1999"), "matrix");
+        assert!(fields.number("tflops").is_some() && fields.get("peak_tflops").is_none());
+        assert!(fields.text("peak_note").unwrap().contains("gfx1999"));
+        let mut script = card("gfx90a");
+        script.info.max_clock_mhz = None;
+        assert!(found(script, "matrix").text("peak_note").unwrap().contains("clock"));
+        assert!(found(card("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
+    }
+
+    #[test]
+    fn a_launch_lasts_as_many_clocks_on_any_card() {
+        let info = card("gfx90a").info;
+        for (dtype, engine, rate) in [(Dtype::F16, Engine::Matrix, 1024), (Dtype::F64, Engine::Vector, 128)] {
+            let operations = work(&info, dtype, engine);
+            assert!(operations.is_multiple_of(104 * WAVES * PIECE));
+            let clocks = operations / 104 / rate;
+            assert!((CLOCKS / 2..=CLOCKS).contains(&clocks), "{clocks}");
+        }
+        assert!(work(&card("gfx1100").info, Dtype::F64, Engine::Vector) >= 104 * WAVES * PIECE);
+    }
+}

@@ -1,0 +1,117 @@
+//! Several devices that work on one thing, launched in turn and timed as one: from the first mark on any of them to the
+//! last one.
+
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
+use rsb_model::Reason;
+
+use crate::benchmark::Failure;
+use crate::limits;
+use crate::timed::SEED;
+
+/// `count` devices of one backend, `first` the first of them, and those at the next positions after it.
+pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>, Failure> {
+    let peers = first.peers();
+    let there = peers.len() + 1;
+    if count as usize > there {
+        let plural = if there == 1 { "" } else { "s" };
+        return Err(Failure::Skipped(Reason::new(
+            format!("{count} GPUs"),
+            format!(
+                "{} lets one process use {there} device{plural} here",
+                first.info().device.0.split(':').next().unwrap_or_default()
+            ),
+            "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check that none is hidden \
+             (HIP_VISIBLE_DEVICES)",
+        )));
+    }
+    let own = position(first);
+    // Beginning with the next one, and round again: so every device has another team where there are more than needed.
+    let (before, after): (Vec<u32>, Vec<u32>) = peers.into_iter().partition(|&index| index < own);
+    let mut all = vec![first];
+    for index in after.into_iter().chain(before).take(count.saturating_sub(1) as usize) {
+        all.push(first.peer(index)?);
+    }
+    Ok(all)
+}
+
+/// The position in `rocm:3`.
+pub(crate) fn position(device: &dyn Device) -> u32 {
+    device.info().device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default()
+}
+
+/// One device's part.
+struct Member<'d> {
+    kernel: Box<dyn Kernel + 'd>,
+    stream: Box<dyn Stream + 'd>,
+}
+
+/// The same operation on each of several devices, every one verified.
+pub(crate) struct Gang<'d> {
+    members: Vec<Member<'d>>,
+    /// The largest of all.
+    pub(crate) accuracy_error: f64,
+}
+
+impl<'d> Gang<'d> {
+    /// Allocates, fills, compiles, runs once and verifies on every device.
+    pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
+        let mut gang = Self { members: Vec::new(), accuracy_error: 0.0 };
+        for (number, &device) in (0_u64..).zip(devices) {
+            // Each has its own part of the data.
+            let seed = SEED ^ number;
+            let specs = operation.buffers();
+            let buffers: Vec<Buffer> =
+                specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+            reference::fill(device, operation, &buffers, seed)?;
+            let mut kernel = device.prepare(operation, &Options::default(), &buffers)?;
+            let mut stream = device.stream()?;
+            kernel.launch()?;
+            stream.synchronize()?;
+            let error = reference::verify(device, operation, &buffers, seed)?;
+            gang.accuracy_error = gang.accuracy_error.max(error);
+            gang.members.push(Member { kernel, stream });
+        }
+        Ok(gang)
+    }
+
+    /// The library or kernel that does the work.
+    pub(crate) fn provider(&self) -> String {
+        self.members.first().map(|member| member.kernel.provider()).unwrap_or_default()
+    }
+
+    /// Exactly `iters` iterations on each; the nanoseconds of the device that took longest.
+    pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        // All are idle here, so that the marks stand at one and the same moment, but for the time to make them.
+        let mut starts = Vec::with_capacity(self.members.len());
+        for member in &mut self.members {
+            starts.push(member.stream.record()?);
+        }
+        for _ in 0..iters {
+            for member in &mut self.members {
+                member.kernel.launch()?;
+            }
+        }
+        let mut ends = Vec::with_capacity(self.members.len());
+        for member in &mut self.members {
+            ends.push(member.stream.record()?);
+        }
+        let mut longest: f64 = 0.0;
+        for ((member, &start), &end) in self.members.iter_mut().zip(&starts).zip(&ends) {
+            member.stream.synchronize()?;
+            let time = member.stream.elapsed_ns(start, end)?;
+            limits::check_time(time)?;
+            longest = longest.max(time);
+        }
+        limits::check_time(longest)?;
+        Ok(longest)
+    }
+
+    /// Nanoseconds of one iteration: the best of several short samples.
+    pub(crate) fn best_of(&mut self, samples: u32, iters: u64) -> Result<f64, Failure> {
+        let mut best = f64::INFINITY;
+        for _ in 0..samples {
+            best = best.min(self.sample(iters)? / iters as f64);
+        }
+        Ok(best)
+    }
+}

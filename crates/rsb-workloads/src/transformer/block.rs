@@ -1,0 +1,248 @@
+//! How a block is wired: its buffers, its stages, and what it is filled with.
+
+use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange};
+use rsb_device::random::{Distribution, Values};
+use rsb_device::{Buffer, Device, Operation, Options, convert};
+use rsb_model::Dtype;
+
+use super::{Model, Shape, Stage, WIDER};
+use crate::benchmark::Failure;
+use crate::timed::SEED;
+
+/// What a token may not look at gets this added: far below any score, and still a number in f16.
+const MASKED: f64 = -30_000.0;
+
+/// Elements written at once.
+const CHUNK: u64 = 1 << 15;
+
+/// The weights of a block, and its cache. Matrices have a row for each output.
+pub(super) struct Block {
+    pub(super) norms: [[Buffer; 2]; 2],
+    /// Of queries, keys, values, and of what attention gives.
+    pub(super) attention: [Buffer; 4],
+    pub(super) hidden: [Buffer; 2],
+    pub(super) keys: Buffer,
+    pub(super) values: Buffer,
+}
+
+/// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice, so that each stage can
+/// be checked when all are done.
+struct Room {
+    normed: Buffer,
+    /// Queries, keys, values token by token, then the queries head by head.
+    projected: [Buffer; 3],
+    queries: Buffer,
+    scores: Buffer,
+    masked: Option<[Buffer; 2]>,
+    shares: Buffer,
+    /// What attention gives, head by head and token by token.
+    attended: [Buffer; 2],
+    /// After attention's last product, and after the sum.
+    between: [Buffer; 2],
+    normed_again: Buffer,
+    hidden: [Buffer; 2],
+    narrowed: Buffer,
+}
+
+/// A model with all its weights, filled from the seed.
+pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Model<'d>, Failure> {
+    let mut builder = Builder { device, shape, options, stages: Vec::new(), filled: 0, taken: 0 };
+    let rows = shape.tokens() * shape.width();
+    let input = builder.filled(rows, |value| value)?;
+    let room = builder.room()?;
+    let mut states = vec![input.clone()];
+    for _ in 0..shape.layers.min(2) {
+        states.push(builder.empty(rows)?);
+    }
+    let mut blocks = Vec::new();
+    let (mut from, mut output) = (input.clone(), input.clone());
+    for layer in 0..shape.layers {
+        let block = builder.block()?;
+        // The input stays as it is, so that each pass does the same; the others take turns.
+        let next = if layer % 2 == 0 { 1 } else { 2 };
+        output = states.get(next).cloned().unwrap_or_else(|| input.clone());
+        builder.wire(&block, &room, (&from, &output))?;
+        blocks.push(block);
+        from = output.clone();
+    }
+    let Builder { stages, taken, .. } = builder;
+    Ok(Model { device, shape, blocks, stages, stream: device.stream()?, input, output, taken })
+}
+
+struct Builder<'b, 'd> {
+    device: &'d dyn Device,
+    shape: Shape,
+    options: &'b Options,
+    stages: Vec<Stage<'d>>,
+    /// Buffers filled so far: each has numbers of its own.
+    filled: usize,
+    /// Elements allocated.
+    taken: u64,
+}
+
+impl Builder<'_, '_> {
+    fn empty(&mut self, elements: u64) -> Result<Buffer, Failure> {
+        self.taken += elements;
+        Ok(self.device.allocate(self.shape.dtype.bytes(elements))?)
+    }
+
+    /// Random numbers between −1 and 1, changed by `scale`.
+    fn filled(&mut self, elements: u64, scale: impl Fn(f64) -> f64) -> Result<Buffer, Failure> {
+        let values = Values::new(SEED, self.filled, Distribution::Signed);
+        self.filled += 1;
+        // Made in f32 or f64, and rounded only when they are written.
+        let source = if self.shape.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
+        let mut numbers = Vec::new();
+        self.written(elements, |start, count| {
+            numbers.resize(count, 0.0);
+            convert::rounded_values(source, &values, start, &mut numbers);
+            numbers.iter().map(|&value| scale(value)).collect()
+        })
+    }
+
+    fn written(&mut self, elements: u64, mut numbers: impl FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
+        let (buffer, dtype) = (self.empty(elements)?, self.shape.dtype);
+        for start in (0..elements).step_by(CHUNK as usize) {
+            let part = numbers(start, (elements - start).min(CHUNK) as usize);
+            self.device.write(&buffer, dtype.bytes(start), &convert::encode(dtype, &part))?;
+        }
+        Ok(buffer)
+    }
+
+    /// A matrix that keeps the size of what it is applied to: numbers of variance 1 stay so.
+    fn matrix(&mut self, rows: u64, columns: u64) -> Result<Buffer, Failure> {
+        let scale = (3.0 / columns as f64).sqrt();
+        self.filled(rows * columns, |value| value * scale)
+    }
+
+    fn block(&mut self) -> Result<Block, Failure> {
+        let Shape { batch, positions, .. } = self.shape;
+        let width = self.shape.width();
+        let cache = batch * positions * width;
+        Ok(Block {
+            norms: [self.norm(width)?, self.norm(width)?],
+            attention: [
+                self.matrix(width, width)?,
+                self.matrix(width, width)?,
+                self.matrix(width, width)?,
+                self.matrix(width, width)?,
+            ],
+            hidden: [self.matrix(WIDER * width, width)?, self.matrix(width, WIDER * width)?],
+            keys: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
+            values: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
+        })
+    }
+
+    fn norm(&mut self, width: u64) -> Result<[Buffer; 2], Failure> {
+        Ok([self.filled(width, |value| 1.0 + value / 4.0)?, self.filled(width, |value| value / 8.0)?])
+    }
+
+    fn room(&mut self) -> Result<Room, Failure> {
+        let shape = self.shape;
+        let rows = shape.tokens() * shape.width();
+        let scores = shape.batch * shape.heads * shape.queries * shape.positions;
+        let masked = if shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
+        Ok(Room {
+            normed: self.empty(rows)?,
+            projected: [self.empty(rows)?, self.empty(rows)?, self.empty(rows)?],
+            queries: self.empty(rows)?,
+            scores: self.empty(scores)?,
+            masked,
+            shares: self.empty(scores)?,
+            attended: [self.empty(rows)?, self.empty(rows)?],
+            between: [self.empty(rows)?, self.empty(rows)?],
+            normed_again: self.empty(rows)?,
+            hidden: [self.empty(WIDER * rows)?, self.empty(WIDER * rows)?],
+            narrowed: self.empty(rows)?,
+        })
+    }
+
+    /// Zero where a token may look, far below where the position comes after its own.
+    fn mask(&mut self, scores: u64) -> Result<Buffer, Failure> {
+        let Shape { queries, positions, .. } = self.shape;
+        let at = |index: u64| {
+            let (query, position) = (index / positions % queries, index % positions);
+            if position > positions - queries + query { MASKED } else { 0.0 }
+        };
+        self.written(scores, |start, count| (start..start + count as u64).map(at).collect())
+    }
+
+    fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
+        let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
+        let kernel = self.device.prepare(&operation, self.options, &buffers)?;
+        self.stages.push(Stage { operation, buffers, kernel });
+        Ok(())
+    }
+
+    /// y = x · weightsᵀ, a row for each token.
+    fn project(&mut self, (from, to): (u64, u64), weights: &Buffer, (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let product = Gemm::new(self.shape.dtype, self.shape.tokens(), to, from);
+        self.stage(Operation::Gemm(Gemm { transpose_b: true, ..product }), &[x, weights, y])
+    }
+
+    fn normalize(&mut self, [gain, bias]: &[Buffer; 2], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let (dtype, rows, columns) = (self.shape.dtype, self.shape.tokens(), self.shape.width());
+        let operation = Normalize { op: NormalizeOp::LayerNorm, dtype, rows, columns };
+        self.stage(Operation::Normalize(operation), &[x, gain, bias, y])
+    }
+
+    fn add(&mut self, elements: u64, (x, z, y): (&Buffer, &Buffer, &Buffer)) -> Result<(), Failure> {
+        let operation = Elementwise { op: ElementwiseOp::Add, dtype: self.shape.dtype, elements };
+        self.stage(Operation::Elementwise(operation), &[x, z, y])
+    }
+
+    /// Rows of a head, token by token in `x`, head by head in `y`, which has room for `capacity` tokens from `position` on.
+    fn by_head(&mut self, (capacity, position): (u64, u64), (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let Shape { dtype, heads, head_dim, batch, queries, .. } = self.shape;
+        let order = Rearrange { dtype, batch, rows: queries, columns: heads, width: head_dim, capacity, position };
+        self.stage(Operation::Rearrange(order), &[x, y])
+    }
+
+    fn wire(&mut self, block: &Block, room: &Room, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let Shape { queries, positions, .. } = self.shape;
+        let width = self.shape.width();
+        let rows = self.shape.tokens() * width;
+        self.normalize(&block.norms[0], (from, &room.normed))?;
+        for (weights, projected) in block.attention.iter().zip(&room.projected) {
+            self.project((width, width), weights, (&room.normed, projected))?;
+        }
+        let [query, key, value] = &room.projected;
+        self.by_head((queries, 0), (query, &room.queries))?;
+        self.by_head((positions, positions - queries), (key, &block.keys))?;
+        self.by_head((positions, positions - queries), (value, &block.values))?;
+        self.attend(block, room)?;
+        let [attended, summed] = &room.between;
+        self.project((width, width), &block.attention[3], (&room.attended[1], attended))?;
+        self.add(rows, (from, attended, summed))?;
+        self.normalize(&block.norms[1], (summed, &room.normed_again))?;
+        let [hidden, active] = &room.hidden;
+        self.project((width, WIDER * width), &block.hidden[0], (&room.normed_again, hidden))?;
+        let gelu = Elementwise { op: ElementwiseOp::Gelu, dtype: self.shape.dtype, elements: WIDER * rows };
+        self.stage(Operation::Elementwise(gelu), &[hidden, active])?;
+        self.project((WIDER * width, width), &block.hidden[1], (active, &room.narrowed))?;
+        self.add(rows, (summed, &room.narrowed, to))
+    }
+
+    fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
+        let Shape { dtype, heads, head_dim, batch, queries, positions, .. } = self.shape;
+        let each = |product: Gemm| Gemm { batch: batch * heads, ..product };
+        let scores = each(Gemm::new(dtype, queries, positions, head_dim));
+        let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
+        self.stage(Operation::Gemm(scores), &[&room.queries, &block.keys, &room.scores])?;
+        let mut visible = &room.scores;
+        if let Some([mask, masked]) = &room.masked {
+            self.add(batch * heads * queries * positions, (&room.scores, mask, masked))?;
+            visible = masked;
+        }
+        let rows = batch * heads * queries;
+        let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows, columns: positions };
+        self.stage(Operation::Normalize(softmax), &[visible, &room.shares])?;
+        let weighted = each(Gemm::new(dtype, queries, head_dim, positions));
+        let [by_head, by_token] = &room.attended;
+        self.stage(Operation::Gemm(weighted), &[&room.shares, &block.values, by_head])?;
+        // Back again: the two middle sizes have changed places.
+        let order =
+            Rearrange { dtype, batch, rows: heads, columns: queries, width: head_dim, capacity: heads, position: 0 };
+        self.stage(Operation::Rearrange(order), &[by_head, by_token])
+    }
+}

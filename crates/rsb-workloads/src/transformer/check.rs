@@ -1,0 +1,195 @@
+//! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
+//! each computed again in f64 from what the device holds.
+
+use rsb_device::operation::{Elementwise, Gemm, Normalize, NormalizeOp, Rearrange};
+use rsb_device::random::Generator;
+use rsb_device::reference::{elementwise, layer_norm_row, softmax_row, tolerance};
+use rsb_device::{Buffer, Operation, convert};
+use rsb_model::Reason;
+
+use super::block::Block;
+use super::reference::{self, Weights};
+use super::{Model, Stage, WIDER};
+use crate::benchmark::Failure;
+
+/// Samples of a matrix product, beside its corners.
+const SAMPLES: usize = 24;
+
+/// Neighbouring elements looked at together.
+const WINDOW: u64 = 1024;
+
+/// Compares every number of the result, and gives the error.
+pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
+    let shape = model.shape;
+    let rows = shape.tokens() * shape.width();
+    let mut state = numbers(model, &model.input, 0, rows)?;
+    for block in &model.blocks {
+        state = reference::block(shape, &weights(model, block)?, &state);
+    }
+    let mut error = Meter::default();
+    error.all(&numbers(model, &model.output, 0, rows)?, &state);
+    // Each of a dozen roundings adds to those before, and so do the blocks; the longest sum is that of the hidden layer.
+    let terms = (shape.width() * WIDER) as f64;
+    let steps = 2.0 * (8.0 + 2.0 * terms.sqrt()) * shape.layers as f64;
+    error.judge("a small pass from end to end", convert::epsilon(shape.dtype) * steps)
+}
+
+fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
+    let all = |buffer: &Buffer| numbers(model, buffer, 0, buffer.bytes() * 8 / model.shape.dtype.bits());
+    let norm = |[gain, bias]: &[Buffer; 2]| Ok::<_, Failure>([all(gain)?, all(bias)?]);
+    let [query, key, value, out] = &block.attention;
+    Ok(Weights {
+        norms: [norm(&block.norms[0])?, norm(&block.norms[1])?],
+        attention: [all(query)?, all(key)?, all(value)?, all(out)?],
+        hidden: [all(&block.hidden[0])?, all(&block.hidden[1])?],
+        keys: all(&block.keys)?,
+        values: all(&block.values)?,
+    })
+}
+
+/// Checks samples of each stage of the last block, and gives the largest error.
+pub(super) fn stages(model: &Model<'_>) -> Result<f64, Failure> {
+    let mut worst: f64 = 0.0;
+    for stage in model.last_block() {
+        let check = Check { model, stage, error: Meter::default() };
+        let error = match &stage.operation {
+            Operation::Gemm(op) => check.product(op)?,
+            Operation::Normalize(op) => check.rows(op)?,
+            Operation::Elementwise(op) => check.windows(op)?,
+            Operation::Rearrange(op) => check.order(op)?,
+            other => return Err(unexpected(other)),
+        };
+        worst =
+            worst.max(error.judge(&format!("{} within a pass", stage.operation.name()), tolerance(&stage.operation))?);
+    }
+    Ok(worst)
+}
+
+/// Elements `start..` of a buffer.
+fn numbers(model: &Model<'_>, buffer: &Buffer, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
+    let dtype = model.shape.dtype;
+    let mut bytes = vec![0; dtype.bytes(count) as usize];
+    model.device.read(buffer, dtype.bytes(start), &mut bytes)?;
+    Ok(convert::decode(dtype, &bytes))
+}
+
+/// max|x − ref| and max|ref|.
+#[derive(Default)]
+struct Meter {
+    difference: f64,
+    scale: f64,
+    not_finite: bool,
+}
+
+impl Meter {
+    fn all(&mut self, found: &[f64], expected: &[f64]) {
+        self.not_finite |= found.len() != expected.len();
+        for (found, expected) in found.iter().zip(expected) {
+            self.not_finite |= !found.is_finite();
+            self.difference = self.difference.max((found - expected).abs());
+            self.scale = self.scale.max(expected.abs());
+        }
+    }
+
+    fn judge(&self, what: &str, limit: f64) -> Result<f64, Failure> {
+        let error = if self.difference == 0.0 { 0.0 } else { self.difference / self.scale };
+        if !self.not_finite && error <= limit {
+            return Ok(error);
+        }
+        let why = if self.not_finite {
+            "it holds NaN or infinity".to_owned()
+        } else {
+            format!("its error is {error:.1e} of the largest value, above the {limit:.1e} allowed")
+        };
+        Err(Failure::Failed(Reason::new(
+            format!("wrong result of {what}"),
+            why,
+            "measure gemm and tensor-ops to see which operation is wrong; suspect its library or the driver",
+        )))
+    }
+}
+
+/// One stage under examination.
+struct Check<'m, 'd> {
+    model: &'m Model<'d>,
+    stage: &'m Stage<'d>,
+    error: Meter,
+}
+
+impl Check<'_, '_> {
+    fn read(&self, buffer: usize, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
+        let buffer = self.stage.buffers.get(buffer).ok_or_else(|| unexpected(&self.stage.operation))?;
+        numbers(self.model, buffer, start, count)
+    }
+
+    fn product(mut self, op: &Gemm) -> Result<Meter, Failure> {
+        let mut random = Generator::new(op.m ^ op.n << 20 ^ op.k << 40);
+        let mut places = vec![(0, 0, 0), (op.batch - 1, op.m - 1, op.n - 1), (0, op.m - 1, 0), (0, 0, op.n - 1)];
+        places.extend((0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.m), random.below(op.n))));
+        for (batch, row, column) in places {
+            let a = self.read(0, (batch * op.m + row) * op.k, op.k)?;
+            let b = if op.transpose_b {
+                self.read(1, (batch * op.n + column) * op.k, op.k)?
+            } else {
+                // Columns lie apart: the whole matrix is read, which is one head's values.
+                let whole = self.read(1, batch * op.k * op.n, op.k * op.n)?;
+                whole.into_iter().skip(column as usize).step_by(op.n as usize).collect()
+            };
+            let found = self.read(2, (batch * op.m + row) * op.n + column, 1)?;
+            let sum: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            self.error.all(&found, &[op.alpha * sum]);
+        }
+        Ok(self.error)
+    }
+
+    fn rows(mut self, op: &Normalize) -> Result<Meter, Failure> {
+        let affine = op.op == NormalizeOp::LayerNorm;
+        let (gain, bias) = if affine {
+            (self.read(1, 0, op.columns)?, self.read(2, 0, op.columns)?)
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        for row in [0, op.rows / 2, op.rows - 1] {
+            let x = self.read(0, row * op.columns, op.columns)?;
+            let found = self.read(if affine { 3 } else { 1 }, row * op.columns, op.columns)?;
+            let expected = if affine { layer_norm_row(&x, &gain, &bias) } else { softmax_row(&x) };
+            self.error.all(&found, &expected);
+        }
+        Ok(self.error)
+    }
+
+    fn windows(mut self, op: &Elementwise) -> Result<Meter, Failure> {
+        let count = op.elements.min(WINDOW);
+        for start in [0, (op.elements - count) / 2, op.elements - count] {
+            let x = self.read(0, start, count)?;
+            let z = if op.op.inputs() == 2 { self.read(1, start, count)? } else { x.clone() };
+            let found = self.read(op.op.inputs(), start, count)?;
+            let expected: Vec<f64> = x.iter().zip(&z).map(|(&x, &z)| elementwise(op.op, x, z)).collect();
+            self.error.all(&found, &expected);
+        }
+        Ok(self.error)
+    }
+
+    fn order(mut self, op: &Rearrange) -> Result<Meter, Failure> {
+        let mut random = Generator::new(op.elements());
+        let places = (0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.rows), random.below(op.columns)));
+        let mut places: Vec<_> = places.collect();
+        places.extend([(0, 0, 0), (op.batch - 1, op.rows - 1, op.columns - 1)]);
+        for (batch, row, column) in places {
+            let from = (batch * op.rows + row) * op.columns + column;
+            let to = (batch * op.columns + column) * op.capacity + op.position + row;
+            let expected = self.read(0, from * op.width, op.width)?;
+            let found = self.read(1, to * op.width, op.width)?;
+            self.error.all(&found, &expected);
+        }
+        Ok(self.error)
+    }
+}
+
+fn unexpected(operation: &Operation) -> Failure {
+    Failure::Failed(Reason::new(
+        format!("{} within a pass", operation.name()),
+        "no pass is made of it, or a buffer of it is missing",
+        "this is a defect of this program: please report it with the case's id",
+    ))
+}

@@ -1,0 +1,100 @@
+//! The same pass in f64, as plainly as it can be written: token by token, head by head, on the numbers that the device
+//! holds.
+
+use rsb_device::operation::ElementwiseOp;
+use rsb_device::reference::{elementwise, layer_norm_row, softmax_row};
+
+use super::{Shape, WIDER};
+
+/// The weights of a block as numbers.
+pub(super) struct Weights {
+    pub(super) norms: [[Vec<f64>; 2]; 2],
+    pub(super) attention: [Vec<f64>; 4],
+    pub(super) hidden: [Vec<f64>; 2],
+    /// Keys and values of the positions before this pass, head by head: batch, head, position, number.
+    pub(super) keys: Vec<f64>,
+    pub(super) values: Vec<f64>,
+}
+
+/// What the block makes of `x`, which has a row for each token.
+pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
+    let width = shape.width() as usize;
+    let attended = attention(shape, weights, x);
+    let summed: Vec<f64> = x.iter().zip(&attended).map(|(x, attended)| x + attended).collect();
+    let [gain, bias] = &weights.norms[1];
+    let mut result = summed.clone();
+    for (row, to) in summed.chunks_exact(width).zip(result.chunks_exact_mut(width)) {
+        let hidden = times(&layer_norm_row(row, gain, bias), &weights.hidden[0]);
+        let active: Vec<f64> = hidden.iter().map(|&value| elementwise(ElementwiseOp::Gelu, value, 0.0)).collect();
+        debug_assert_eq!(active.len(), width * WIDER as usize);
+        to.iter_mut().zip(times(&active, &weights.hidden[1])).for_each(|(to, value)| *to += value);
+    }
+    result
+}
+
+fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
+    let width = shape.width() as usize;
+    let [gain, bias] = &weights.norms[0];
+    let normed: Vec<Vec<f64>> = x.chunks_exact(width).map(|row| layer_norm_row(row, gain, bias)).collect();
+    let [query, key, value, out] = &weights.attention;
+    let projected = |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
+    let (queries, keys, values) = (projected(query), projected(key), projected(value));
+    let mut attended = Vec::with_capacity(x.len());
+    for (token, query) in queries.iter().enumerate() {
+        let sequence = token as u64 / shape.queries;
+        let place = shape.positions - shape.queries + token as u64 % shape.queries;
+        let mut row = Vec::with_capacity(width);
+        for head in 0..shape.heads {
+            let look = Look { shape, sequence, head };
+            let query = look.own(query);
+            let seen = |position: u64| look.at(position, &keys, &weights.keys);
+            let scores: Vec<f64> =
+                (0..=place).map(|position| dot(query, seen(position)) / (shape.head_dim as f64).sqrt()).collect();
+            let shares = softmax_row(&scores);
+            for number in 0..shape.head_dim as usize {
+                let of = |position: u64| look.at(position, &values, &weights.values).get(number).copied();
+                let weighted =
+                    (0..=place).zip(&shares).map(|(position, share)| share * of(position).unwrap_or(f64::NAN));
+                row.push(weighted.sum::<f64>());
+            }
+        }
+        attended.extend(times(&row, out));
+    }
+    attended
+}
+
+/// One head of one sequence.
+struct Look {
+    shape: Shape,
+    sequence: u64,
+    head: u64,
+}
+
+impl Look {
+    /// This head's part of a token's row.
+    fn own<'r>(&self, row: &'r [f64]) -> &'r [f64] {
+        part(row, self.head * self.shape.head_dim, self.shape.head_dim)
+    }
+
+    /// Its numbers at `position`: of this pass, or from the cache.
+    fn at<'r>(&self, position: u64, fresh: &'r [Vec<f64>], cache: &'r [f64]) -> &'r [f64] {
+        let Shape { heads, head_dim, queries, positions, .. } = self.shape;
+        match position.checked_sub(positions - queries) {
+            Some(token) => fresh.get((self.sequence * queries + token) as usize).map_or(&[][..], |row| self.own(row)),
+            None => part(cache, ((self.sequence * heads + self.head) * positions + position) * head_dim, head_dim),
+        }
+    }
+}
+
+fn part(row: &[f64], first: u64, count: u64) -> &[f64] {
+    row.get(first as usize..(first + count) as usize).unwrap_or_default()
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+/// `row` times a matrix that has a row for each number of the result.
+fn times(row: &[f64], matrix: &[f64]) -> Vec<f64> {
+    matrix.chunks_exact(row.len().max(1)).map(|weights| dot(row, weights)).collect()
+}

@@ -1,0 +1,140 @@
+//! How the card was while a case was measured on it: temperature, power, clocks, load, memory, and what held it back.
+//!
+//! Rule: nothing is dropped. A replicate during which the card was held back is named in the record, and a note says by
+//! what; whoever compares may then measure again.
+
+use std::time::Duration;
+
+use rsb_model::Fields;
+use rsb_model::telemetry::GpuTelemetry;
+use rsb_probe::ProbeOptions;
+use rsb_probe::telemetry::{Sampler, card_at};
+use serde_json::{Map, Value, json};
+
+/// The variable that names a folder which stands for `/sys`.
+const SYSFS_ROOT: &str = "RSB_SYSFS_ROOT";
+
+/// Between two readings. Drivers refresh their figures about as often.
+const PERIOD: Duration = Duration::from_millis(100);
+
+const TELEMETRY: &str = "telemetry";
+const THROTTLED: &str = "throttled_replicates";
+
+/// A card being watched.
+pub(super) struct Watch(Sampler);
+
+impl Watch {
+    /// Watches the card at this address on the bus; nothing when it has no sensors here.
+    pub(super) fn begin(pci_address: &str) -> Option<Self> {
+        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
+        Self::begin_in(&ProbeOptions { sysfs_root: root.map(Into::into) }, pci_address)
+    }
+
+    fn begin_in(options: &ProbeOptions, pci_address: &str) -> Option<Self> {
+        Some(Self(Sampler::start(card_at(options, pci_address)?, PERIOD)))
+    }
+
+    /// How the card was since then.
+    pub(super) fn end(self) -> GpuTelemetry {
+        self.0.stop()
+    }
+}
+
+/// Adds what the sensors said to the fields, where the case does not say it itself.
+pub(super) fn add_fields(fields: &mut Fields, telemetry: &GpuTelemetry) {
+    let mut all = telemetry.fields();
+    all.extend(std::mem::take(fields));
+    *fields = all;
+}
+
+/// Writes what is known of each replicate into the record, and which were held back. Unknown is null.
+pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<GpuTelemetry>]) {
+    if replicates.iter().all(Option::is_none) {
+        return;
+    }
+    metadata.insert(TELEMETRY.into(), json!(replicates));
+    let is_throttled = |known: &Option<GpuTelemetry>| known.as_ref().is_some_and(|known| known.throttled == Some(true));
+    let throttled: Vec<usize> =
+        replicates.iter().enumerate().filter(|(_, known)| is_throttled(known)).map(|(index, _)| index).collect();
+    if throttled.is_empty() {
+        metadata.remove(THROTTLED);
+    } else {
+        metadata.insert(THROTTLED.into(), json!(throttled));
+    }
+}
+
+/// A sentence on what held the card back, for the notes of a case.
+pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
+    (telemetry.throttled == Some(true))
+        .then(|| format!("the card was held back while it was measured: {}", telemetry.throttle_reasons.join(", ")))
+}
+
+/// What `metadata` knows of its `replicates`.
+pub(super) fn recorded(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
+    let kept = metadata.get(TELEMETRY).cloned().and_then(|kept| serde_json::from_value(kept).ok());
+    let mut known: Vec<Option<GpuTelemetry>> = kept.unwrap_or_default();
+    known.resize(replicates, None);
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::telemetry::Spread;
+
+    const CARD: &str = "class/drm/card0/device";
+
+    /// A tree that stands for /sys, with one card.
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, ProbeOptions) {
+        let folder = tempfile::tempdir().unwrap();
+        let uevent = ("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
+        for (name, content) in files.iter().chain(&[uevent]) {
+            let path = folder.path().join(CARD).join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
+        (folder, options)
+    }
+
+    fn throttled(reasons: &[&str]) -> GpuTelemetry {
+        let throttle_reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+        GpuTelemetry { samples: 3, throttled: Some(!reasons.is_empty()), throttle_reasons, ..GpuTelemetry::default() }
+    }
+
+    #[test]
+    fn a_card_is_watched_by_its_address() {
+        let (_folder, options) = tree(&[("gpu_busy_percent", "97\n"), ("hwmon/hwmon3/power1_average", "290000000\n")]);
+        let known = Watch::begin_in(&options, "0000:03:00.0").unwrap().end();
+        assert!(known.samples >= 1);
+        assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
+        assert!(Watch::begin_in(&options, "0000:99:00.0").is_none(), "another card has no sensors here");
+    }
+
+    #[test]
+    fn what_the_case_says_itself_stays() {
+        let (_folder, options) = tree(&[("gpu_busy_percent", "97\n"), ("mem_info_vram_used", "1000000\n")]);
+        let known = Watch::begin_in(&options, "0000:03:00.0").unwrap().end();
+        let mut fields = Fields::new().with("operation", "triad").with("gpu_utilization_percent", 3.0);
+        add_fields(&mut fields, &known);
+        assert_eq!(fields.number("gpu_utilization_percent"), Some(3.0));
+        assert_eq!((fields.number("gpu_memory_used_mb"), fields.number("gpu_power_w")), (Some(1.0), None));
+        assert_eq!(fields.text("operation"), Some("triad"));
+    }
+
+    #[test]
+    fn replicates_that_were_held_back_are_named_and_come_back() {
+        let all = [None, Some(throttled(&[])), Some(throttled(&["power limit", "heat"]))];
+        let mut metadata = Map::new();
+        record(&mut metadata, &all);
+        assert_eq!(metadata["throttled_replicates"], json!([2]));
+        assert_eq!(recorded(&metadata, 3), all);
+        assert_eq!(recorded(&metadata, 4).len(), 4, "a replicate without telemetry is unknown");
+        let note = note(all[2].as_ref().unwrap()).unwrap();
+        assert!(note.ends_with("power limit, heat"), "{note}");
+        assert_eq!(super::note(&throttled(&[])), None);
+        let mut nothing = Map::new();
+        record(&mut nothing, &[None, None]);
+        assert!(nothing.is_empty());
+    }
+}

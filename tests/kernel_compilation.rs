@@ -1,0 +1,82 @@
+//! The real program measures the real compiler of ROCm, where it is installed; no card is needed.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Bench, SMALL};
+use serde_json::Value;
+
+/// Whether ROCm's compiler is here, as `list` says it; with a message where it is not.
+fn is_here() -> bool {
+    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let rows = document["benchmarks"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["benchmark"] == "kernel-compilation" && row["backend"] == "cpu").unwrap();
+    if row["runnable"] == false {
+        eprintln!("skipped: {} ({})", row["why"], row["cure"]);
+        assert!(["what", "why", "cure"].iter().all(|field| !row[*field].as_str().unwrap().is_empty()));
+    }
+    row["runnable"] == true
+}
+
+fn cases(arguments: &[&str], code: i32) -> Vec<Value> {
+    let arguments = [&["kernel-compilation", "--json"], arguments, &SMALL].concat();
+    Bench::new().run(&arguments).expect(code).json()["benchmarks"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_compiler_is_measured_for_every_architecture_that_it_knows() {
+    if !is_here() {
+        for case in cases(&[], 5) {
+            assert_eq!(case["outcome"], "skipped", "{case}");
+            assert!(!case["cure"].as_str().unwrap().is_empty());
+        }
+        return;
+    }
+    let found = cases(&["--axis", "arch=gfx90a,gfx1030", "--axis", "opt=O1"], 0);
+    assert_eq!(found.len(), 2);
+    for case in found {
+        let result = &case["results"][0];
+        assert_eq!(case["outcome"], "measured", "{case}");
+        assert_eq!(case["device_type"], "cpu", "{case}");
+        assert!(case["benchmark_id"].as_str().unwrap().contains(result["gfx_target"].as_str().unwrap()));
+        assert!(
+            result["compile_time_ms"].as_f64().unwrap() > 1.0,
+            "a compiler that takes no time is a cache: {result}"
+        );
+        assert!(result["code_object_bytes"].as_f64().unwrap() > 1000.0);
+        assert_eq!(result["optimisation"], "O1");
+    }
+}
+
+#[test]
+fn occupancy_is_calculated_from_what_the_compiler_says_without_a_card() {
+    if !is_here() {
+        return;
+    }
+    let axes = ["occupancy", "--axis", "operation=triad,gemm", "--axis", "block_size=256", "--axis", "arch=gfx90a"];
+    let arguments = [&axes[..], &["--axis", "dtype=f32", "--backend", "cpu", "--json"], &SMALL].concat();
+    let document = Bench::new().run(&arguments).expect(0).json();
+    let found = document["benchmarks"].as_array().unwrap();
+    assert_eq!(found.len(), 2);
+    for case in found {
+        let result = &case["results"][0];
+        assert_eq!((&case["outcome"], &result["provider"]), (&"measured".into(), &"calculator".into()), "{case}");
+        let percent = result["occupancy_percent"].as_f64().unwrap();
+        assert!((10.0..=100.0).contains(&percent), "{result}");
+        assert!((1.0..=512.0).contains(&result["registers"].as_f64().unwrap()), "{result}");
+        let shares = case["benchmark_id"].as_str().unwrap().contains("/gemm/");
+        assert_eq!(result["shared_bytes"].as_f64().unwrap() > 0.0, shares, "only the tiled product shares memory");
+    }
+}
+
+/// The compilers of ROCm 5 and 6 end their process over what they do not know: the case is skipped, the run stands.
+#[test]
+fn an_architecture_that_the_compiler_does_not_know_is_skipped_with_the_cure() {
+    if !is_here() {
+        return;
+    }
+    let [case] = &cases(&["--axis", "arch=gfxfff"], 5)[..] else { panic!("one case") };
+    assert_eq!(case["outcome"], "skipped", "{case}");
+    assert!(case["what"].as_str().unwrap().contains("gfxfff"), "{case}");
+    assert!(case["cure"].as_str().unwrap().contains("architecture"), "{case}");
+}

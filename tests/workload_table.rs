@@ -1,0 +1,118 @@
+//! The README's table of workloads, what `list` shows, the verbs and the bench of cards agree; so do the targets for
+//! cards and the page of references.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use common::Bench;
+use rsb_model::{BackendId, Reason};
+use rsb_workloads::RunsOn;
+use rusty_stack_bench::measure::Profile;
+use rusty_stack_bench::measure::bench;
+use rusty_stack_bench::plan::Machine;
+use rusty_stack_bench::suites::Suite;
+
+fn text(file: &str) -> String {
+    std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
+/// The README's rows: the name, and what it runs on.
+fn rows() -> Vec<(String, String)> {
+    let readme = text("README.md");
+    let (_, rest) = readme.split_once("<!-- benchmarks: generated -->").unwrap();
+    let (table, _) = rest.split_once("<!-- benchmarks: end -->").unwrap();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let rows = table.lines().filter(|line| line.starts_with("| `")).map(cells);
+    rows.map(|cells| (cells[1].clone(), cells[3].clone())).collect()
+}
+
+fn names(rows: impl IntoIterator<Item = impl Into<String>>) -> BTreeSet<String> {
+    rows.into_iter().map(Into::into).collect()
+}
+
+#[test]
+fn the_readme_list_and_the_verbs_name_the_same_workloads() {
+    let readme = names(rows().into_iter().map(|(name, _)| name));
+    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let listed = document["benchmarks"].as_array().unwrap().iter().map(|row| row["benchmark"].as_str().unwrap());
+    let is_native =
+        |name: &&str| rusty_stack_bench::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL;
+    let native = names(listed.filter(is_native));
+    assert_eq!(readme, native);
+    let command = rusty_stack_bench::cli::command();
+    for name in &readme {
+        assert!(command.find_subcommand(name).is_some(), "{name} is no verb");
+    }
+}
+
+#[test]
+fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
+    let on_cards = names(rows().into_iter().filter(|(_, on)| on.contains("cards")).map(|(name, _)| name));
+    let reason = Reason::new("devices of ROCm", "there is no card", "put one in");
+    let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];
+    let machine = Machine { devices: Vec::new(), missing, readiness: |_| Ok(()) };
+    let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
+    assert!(plan.cases.is_empty());
+    let skipped =
+        |device: &str| names(plan.skipped.iter().filter(|one| one.0.device == device).map(|one| &one.0.benchmark));
+    assert_eq!(skipped("cuda"), names(["all"]), "what this build lacks is named once");
+    if cfg!(feature = "rocm") {
+        assert_eq!(skipped("rocm"), on_cards, "each benchmark says what it lacks");
+    }
+    assert!(
+        text("benches/gpu_performance.rs").contains("bench::suite(rusty_stack_bench::suites::Suite::GpuPerformance)")
+    );
+    assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
+    for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
+        assert!(on_cards.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn suites_hold_what_their_machines_can_run() {
+    let hosts: Vec<&str> = rsb_workloads::all()
+        .iter()
+        .filter(|benchmark| matches!(benchmark.runs_on(), RunsOn::Host(_)))
+        .map(|benchmark| benchmark.name())
+        .collect();
+    assert!(hosts.contains(&"kernel-compilation"));
+    let all = names(rsb_workloads::all().iter().map(|benchmark| benchmark.name()));
+    for (suite, holds) in [
+        (Suite::PreInstallation, true),
+        (Suite::Full, true),
+        (Suite::GpuPerformance, false),
+        (Suite::CpuPerformance, false),
+        (Suite::Quick, false),
+    ] {
+        let found = suite.benchmarks();
+        assert!(hosts.iter().all(|name| found.contains(name) == holds), "{}", suite.as_str());
+        assert_eq!(names(found) == all, holds, "{}", suite.as_str());
+    }
+    let cards = |suite: Suite| suite.benchmarks().contains(&"launch-latency");
+    assert!(cards(Suite::GpuPerformance) && cards(Suite::Quick) && !cards(Suite::CpuPerformance));
+}
+
+#[test]
+fn targets_for_cards_stand_beside_what_was_achieved_elsewhere() {
+    let policy: rsb_stats::PolicyFile = toml::from_str(&text("baselines/policy.toml")).unwrap();
+    let references = text("docs/references.md");
+    let for_cards: Vec<_> = policy.target.iter().filter(|target| target.id.starts_with("gpu_performance/")).collect();
+    for (benchmark, metric, above) in [
+        ("tensor-core", "roofline_percent", 80.0),
+        ("memory-transfer", "link_percent", 90.0),
+        ("multi-gpu", "efficiency", 0.8),
+    ] {
+        let of_benchmark = for_cards.iter().filter(|target| target.id.contains(benchmark));
+        let asked: Vec<_> = of_benchmark.filter(|target| target.metric == metric).collect();
+        assert!(!asked.is_empty() && asked.iter().all(|target| target.above == Some(above)), "{benchmark}");
+    }
+    for reference in for_cards.iter().filter_map(|target| target.reference.as_deref()) {
+        let shares = reference.split([' ', ',']).zip(reference.split([' ', ',']).skip(1));
+        for (figure, _) in shares.filter(|(_, unit)| *unit == "%") {
+            assert!(references.contains(&format!("| {figure} % |")), "{figure} % of `{reference}` is not on the page");
+        }
+    }
+}
