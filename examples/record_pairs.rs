@@ -75,7 +75,7 @@ fn machine() -> Result<Machine> {
             devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }
     }
-    Ok(Machine { devices, missing: Vec::new() })
+    Ok(Machine { devices, missing: Vec::new(), readiness: rusty_stack_bench::frameworks::readiness })
 }
 
 /// Arithmetic and copies in turn, some milliseconds each, for ever.

@@ -3,6 +3,7 @@
 
 mod baseline;
 mod bisect;
+mod python;
 
 use std::path::PathBuf;
 
@@ -12,11 +13,13 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use rsb_report::GateFormat;
 
 use crate::exit;
+use crate::frameworks;
 use crate::measure::Profile;
 use crate::suites::Suite;
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
+pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 
 /// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
 /// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
@@ -74,6 +77,11 @@ pub enum Verb {
     Import(ImportArgs),
     /// Write a report of a run, with charts
     Report(ReportArgs),
+    /// Show how each framework component stands: its last results, its targets, and what is missing with its cure
+    Components(ComponentsArgs),
+    /// Show, examine and make the Python environment that frameworks are measured in
+    #[command(subcommand)]
+    Python(PythonVerb),
     /// Print the JSON Schemas of the documents
     Schema(SchemaArgs),
     /// Print completions for a shell
@@ -375,15 +383,18 @@ pub const ALL: &str = "all";
 pub fn command() -> Command {
     let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name)).about(about.to_owned());
     let benchmarks = rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
+    let components = frameworks::all().iter().map(|component| verb(component.name, component.about));
     Cli::command()
         .subcommands(benchmarks)
+        .subcommands(components)
         .subcommand(verb(ALL, "Run every benchmark, with its points of the quick profile"))
 }
 
 /// The command line of this process. Wrong words end it with exit code 2 and what would be right.
 pub fn parse() -> Cli {
     let matches = command().get_matches();
-    let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some();
+    let is_benchmark =
+        |name: &str| name == ALL || rsb_workloads::find(name).is_some() || frameworks::find(name).is_some();
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
             color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),

@@ -133,7 +133,7 @@ impl Config {
             return Err("a time limit must be at least 1 second".to_owned());
         }
         for (name, percent) in &self.thresholds {
-            if rsb_workloads::find(name).is_none() {
+            if rsb_workloads::find(name).is_none() && crate::frameworks::find(name).is_none() {
                 let near =
                     crate::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
                 return Err(format!("`thresholds.{name}` names no benchmark{near}"));
@@ -162,6 +162,8 @@ impl Config {
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
+    } else if let Some((name, cure)) = crate::suites::RUN_TIMES_TO_COME.iter().find(|(name, _)| *name == text) {
+        Err(format!("`{name}` is not yet available ({cure}); choose another backend"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
     }

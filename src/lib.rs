@@ -4,6 +4,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod exit;
+pub mod frameworks;
 pub mod measure;
 mod memory_profile;
 pub mod plan;

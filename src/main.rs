@@ -28,6 +28,8 @@ fn main() -> ExitCode {
         Verb::Export(args) => commands::export::run(&args),
         Verb::Import(args) => commands::import::run(&args),
         Verb::Report(args) => commands::report::run(&args, style),
+        Verb::Components(args) => commands::components::run(&args),
+        Verb::Python(verb) => commands::python::run(&verb),
         Verb::Schema(args) => commands::schema::run(&args),
         Verb::Completions { shell } => commands::completions::run(shell),
         Verb::Man => commands::man::run(),

@@ -116,7 +116,8 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
             assert!(!case[field].as_str().unwrap().is_empty());
         }
     }
-    bench.run(&["run", "--suite", "component"]).expect(5);
+    let without_python = bench.set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python");
+    without_python.run(&["run", "--suite", "component"]).expect(5);
 }
 
 #[test]

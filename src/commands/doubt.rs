@@ -26,7 +26,7 @@ pub(super) fn resolve(
     let mut longest = Duration::ZERO;
     loop {
         let left = budget.saturating_sub(began.elapsed());
-        let mut plan = Plan { cases: doubtful(judge, baseline, &run), skipped: Vec::new() };
+        let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
         plan.cases.retain(|case| !settled.contains(&case.id));
         // A step that would not end in time is not begun.
         if plan.cases.is_empty() || left <= longest || interrupt::asked() {

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::Trouble;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 16] = [
+pub const KNOWN: [(&str, &str); 19] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -21,6 +21,9 @@ pub const KNOWN: [(&str, &str); 16] = [
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "the file of the HIP run time, in place of the usual search"),
     ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),
+    ("RSB_OPENCL_LIBRARY", "the file of OpenCL's loader, in place of the usual search"),
+    ("RSB_VULKAN_LIBRARY", "the file of Vulkan's loader, in place of the usual search"),
+    ("RSB_SYSFS_ROOT", "a folder that stands for /sys where cards' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
 ];
 

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use rsb_model::BackendId;
 use rsb_report::{CaseRow, Style};
-use rsb_workloads::{Benchmark, Breadth};
+use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 use crate::cli::ListArgs;
 use crate::exit::{Ended, Exit};
 use crate::plan::{self, Machine};
-use crate::{show, suites};
+use crate::{frameworks, measure, show, suites};
 
 /// The verb `list`.
 ///
@@ -33,23 +33,37 @@ fn rows(machine: &Machine) -> Vec<CaseRow> {
     let native = rsb_workloads::all()
         .iter()
         .flat_map(|benchmark| BackendId::ALL.map(|backend| row(*benchmark, backend, machine)));
-    let components = suites::COMPONENTS.iter().map(|component| {
-        let (_, reason) = plan::missing_component(component);
-        CaseRow {
-            benchmark: (*component).to_owned(),
-            about: "a component".to_owned(),
-            backend: "any".to_owned(),
-            cases: 0,
-            missing: Some(reason),
-        }
+    let components = frameworks::all().iter().map(|component| CaseRow {
+        benchmark: component.name.to_owned(),
+        about: component.about.to_owned(),
+        backend: "any".to_owned(),
+        cases: frameworks::count(component),
+        missing: (machine.readiness)(component.name).err(),
     });
-    native.chain(components).collect()
+    let to_come = suites::RUN_TIMES_TO_COME.iter().map(|(name, cure)| CaseRow {
+        benchmark: "all".to_owned(),
+        about: "every native benchmark".to_owned(),
+        backend: (*name).to_owned(),
+        cases: 0,
+        missing: Some(suites::to_come(name, cure)),
+    });
+    native.chain(components).chain(to_come).collect()
 }
 
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
     let prefix = format!("{backend}:");
     let devices = machine.devices.iter().filter(|device| device.device.0.starts_with(&prefix));
     let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
+    let fits = match benchmark.runs_on() {
+        RunsOn::Any | RunsOn::CardsAndHost(_) => true,
+        RunsOn::Cards => backend != BackendId::Cpu,
+        RunsOn::Host(_) => backend == BackendId::Cpu,
+    };
+    let missing = match benchmark.runs_on().tools() {
+        _ if !fits => Some(plan::unfit(benchmark, backend)),
+        Some(tools) if backend == BackendId::Cpu => measure::has_compiler(tools).err(),
+        _ => missing,
+    };
     CaseRow {
         benchmark: benchmark.name().to_owned(),
         about: benchmark.about().to_owned(),

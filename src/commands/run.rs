@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use rsb_device::DeviceInfo;
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::{BenchmarkResult, Case, Environment};
+use rsb_model::run::Counts;
+use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Outcome, Reason};
 use rsb_report::Style;
 use rsb_store::Store;
 
@@ -47,7 +49,7 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
     tempfile::tempdir().context("cannot make a scratch folder; set TMPDIR to one with room").map_err(Trouble::usage)?;
     let store = open_store(&folders)?;
     let environment = environment_here();
-    let mut kept = Kept::begin(&store, &selection, settings.profile.as_str(), environment, &plan)?;
+    let mut kept = Kept::begin(&store, &suite_name(&selection), settings.profile.as_str(), environment, &plan)?;
     let claim = alone::claim();
     if matches!(claim, alone::Claim::Shared) {
         eprintln!("warning: {}", alone::NOTE);
@@ -87,7 +89,7 @@ fn show_plan(plan: &Plan, json: bool) -> Ended {
 }
 
 /// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was skipped.
-fn exit_of(counts: rsb_model::run::Counts) -> Exit {
+fn exit_of(counts: Counts) -> Exit {
     match counts {
         counts if counts.failed > 0 => Exit::Failure,
         counts if counts.measured + counts.simulated > 0 => Exit::Pass,
@@ -97,16 +99,33 @@ fn exit_of(counts: rsb_model::run::Counts) -> Exit {
 
 /// The devices here, and why the other backends have none.
 pub(super) fn machine() -> Machine {
-    let mut machine = Machine { devices: Vec::new(), missing: Vec::new() };
-    for backend in rsb_device::backends() {
-        match measure::devices_of(&*backend) {
+    let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), readiness: crate::frameworks::readiness };
+    for (backend, answer) in every_backend() {
+        match answer {
             Ok(devices) => machine.devices.extend(devices),
-            Err(reason) => machine.missing.push((backend.id(), reason)),
+            Err(reason) => machine.missing.push((backend, reason)),
         }
     }
     let absent = crate::suites::absent_backends();
     machine.missing.extend(absent.into_iter().filter(|(id, _)| !rsb_device::has_backend(*id)));
     machine
+}
+
+/// What each backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
+fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Reason>)> {
+    let known: Vec<BackendId> = rsb_device::backends().iter().map(|backend| backend.id()).collect();
+    let ask = |id: BackendId| {
+        let found = rsb_device::backends().into_iter().find(|backend| backend.id() == id);
+        found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
+    };
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
+        let answer = |(id, thread): (BackendId, std::thread::ScopedJoinHandle<'_, _>)| {
+            let died = || Reason::new(format!("devices of {id}"), "asking for them failed", "report this as a bug");
+            (id, thread.join().unwrap_or_else(|_| Err(died())))
+        };
+        asked.into_iter().map(answer).collect()
+    })
 }
 
 pub(super) fn environment_here() -> Environment {
@@ -138,14 +157,14 @@ struct Kept {
 impl Kept {
     fn begin(
         store: &Store,
-        selection: &Selection,
+        suite: &str,
         profile: &str,
         environment: Environment,
         plan: &Plan,
     ) -> Result<Self, Trouble> {
-        let suite = suite_name(selection);
         let planned = plan.cases.len() + plan.skipped.len();
-        let recorder = Recorder::begin(store, &suite, profile, environment, planned).map_err(Trouble::usage)?;
+        let mut recorder = Recorder::begin(store, suite, profile, environment, planned).map_err(Trouble::usage)?;
+        recorder.run.notes.extend(plan.notes.iter().cloned());
         Ok(Self { recorder, progress: None })
     }
 }
@@ -202,8 +221,8 @@ fn measure_all(plan: &Plan, settings: &Settings, kept: &mut Kept) -> anyhow::Res
 }
 
 /// A bench target: the same plan and store, under Criterion's own command line.
-pub fn under_criterion(selection: impl Fn(Profile) -> Selection) -> ExitCode {
-    match criterion_run(&selection) {
+pub fn under_criterion(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
+    match criterion_run(&selections) {
         Ok(exit) => exit.into(),
         Err(Trouble { exit, error }) => {
             eprintln!("error: {}", show::chain(&error));
@@ -212,7 +231,7 @@ pub fn under_criterion(selection: impl Fn(Profile) -> Selection) -> ExitCode {
     }
 }
 
-fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Ended {
+fn criterion_run(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> Ended {
     super::environment::check()?;
     let folder = |name: &str| std::env::var_os(name).map(Into::into);
     let places = Places { results_dir: folder("RSB_RESULTS_DIR"), config: folder("RSB_CONFIG"), ..Places::default() };
@@ -220,37 +239,57 @@ fn criterion_run(selection: &impl Fn(Profile) -> Selection) -> Ended {
     let profile = std::env::var("RSB_PROFILE").ok().map(|name| clap::ValueEnum::from_str(&name, true));
     let profile =
         profile.transpose().map_err(|message: String| Trouble::usage(anyhow::anyhow!("RSB_PROFILE: {message}")))?;
-    let selection = selection(profile.unwrap_or(Profile::Quick));
-    let plan = plan::plan(&selection, &machine()).map_err(Trouble::usage)?;
+    let machine = machine();
+    let selections = selections(profile.unwrap_or(Profile::Quick), &machine);
+    let plan = measure::bench::planned(&selections, &machine).map_err(Trouble::usage)?;
     let environment = environment_here();
-    let mut results =
-        Lazily { folders: &folders, selection: &selection, plan: &plan, environment: &environment, kept: None };
+    let suite = selections.first().map(suite_name).unwrap_or_default();
+    let mut results = Lazily {
+        folders: &folders,
+        suite: &suite,
+        plan: &plan,
+        environment: &environment,
+        counts: Counts::default(),
+        kept: None,
+    };
     measure::bench::run(&plan, &environment, &mut results).context("cannot start workers")?;
+    let counts = results.counts;
     if let Some(mut kept) = results.kept {
         let path = kept.recorder.finish()?;
         eprintln!("stored in {}", path.display());
-        if kept.recorder.run.counts().failed > 0 {
-            return Ok(Exit::Failure);
-        }
+        eprintln!("{}", in_words(counts));
     }
-    Ok(Exit::Pass)
+    Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
+}
+
+/// `28 measured, 6 skipped, 0 failed`; what was simulated is said where there is any.
+fn in_words(counts: Counts) -> String {
+    let Counts { measured, skipped, failed, simulated } = counts;
+    let simulated = if simulated > 0 { format!("{simulated} simulated, ") } else { String::new() };
+    format!("{measured} measured, {simulated}{skipped} skipped, {failed} failed")
 }
 
 /// Opens the store with the first result, so that `--list` and `--test` leave nothing behind.
 struct Lazily<'a> {
     folders: &'a Folders,
-    selection: &'a Selection,
+    suite: &'a str,
     plan: &'a Plan,
     environment: &'a Environment,
+    counts: Counts,
     kept: Option<Kept>,
 }
 
 impl measure::bench::Keeper for Lazily<'_> {
     fn keep(&mut self, result: &BenchmarkResult) {
+        match result.outcome {
+            Outcome::Measured => self.counts.measured += 1,
+            Outcome::Skipped => self.counts.skipped += 1,
+            Outcome::Failed => self.counts.failed += 1,
+            Outcome::Simulated => self.counts.simulated += 1,
+        }
         if self.kept.is_none() {
-            let begun = open_store(self.folders).and_then(|store| {
-                Kept::begin(&store, self.selection, "criterion", self.environment.clone(), self.plan)
-            });
+            let begun = open_store(self.folders)
+                .and_then(|store| Kept::begin(&store, self.suite, "criterion", self.environment.clone(), self.plan));
             match begun {
                 Ok(kept) => self.kept = Some(kept),
                 Err(trouble) => eprintln!("warning: results are not kept: {}", show::chain(&trouble.error)),
@@ -265,7 +304,6 @@ impl measure::bench::Keeper for Lazily<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_model::run::Counts;
 
     #[test]
     fn the_exit_code_of_a_run_follows_its_outcomes() {

@@ -73,6 +73,17 @@ pub fn environment(options: &ProbeOptions) -> Environment {
     environment_of(&Arc::new(Host::of(options)), HANG_LIMIT)
 }
 
+/// The interpreter that framework workloads start: by variable, active environment, the environment that this project
+/// made, or `PATH`.
+pub fn python_program() -> Option<std::path::PathBuf> {
+    python::program(&Host::here())
+}
+
+/// Where the environment lies that this project makes for its user; nothing where there is no home.
+pub fn own_python_environment() -> Option<std::path::PathBuf> {
+    python::own_environment(&Host::here())
+}
+
 fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
     let deadline = Instant::now() + limit;
     let gpus = gpu::start(host, deadline);

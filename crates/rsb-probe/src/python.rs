@@ -1,6 +1,7 @@
 //! The version of Python and of the ML frameworks that it would import, from files: nothing is imported.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rsb_model::rocm::RocmInstallation;
@@ -26,6 +27,18 @@ pub(crate) struct Python {
     pub(crate) frameworks: BTreeMap<String, String>,
     /// Installations of ROCm that came as packages.
     pub(crate) rocm: Vec<RocmInstallation>,
+}
+
+/// The interpreter that framework workloads start, as it is called.
+pub(crate) fn program(host: &Host) -> Option<PathBuf> {
+    find::interpreter(host).map(|found| match found {
+        Found::Program(program) | Found::Launcher(program) => program,
+    })
+}
+
+/// Where the environment lies that this project makes for its user.
+pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
+    find::own_environment(host)
 }
 
 /// Reads the files around the interpreter.

@@ -2,6 +2,7 @@
 
 mod gate_study;
 mod history_study;
+mod shaders;
 mod speed;
 mod steps;
 mod tidy;
@@ -15,7 +16,8 @@ Usage: cargo xtask <CHORE>
   lint     format, clippy, shell scripts, workflows
   tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes
   test     every test, and that generated files are up to date
-  codegen  rewrite what is generated: schemas/, docs/glossary.md, tables of the README
+  codegen  rewrite what is generated: schemas/, docs/glossary.md, tables of the README, the Vulkan shaders
+  shaders  rewrite the Vulkan shaders alone
   speed    the figures of docs/speed.md, measured here
   gate-study  the error rates of docs/gate-study.md: record pairs of processes here, judge them as the gate would";
 
@@ -26,7 +28,8 @@ fn main() -> ExitCode {
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
         Some("test") => steps::test(),
-        Some("codegen") => steps::codegen(),
+        Some("codegen") => shaders::write().and_then(|()| steps::codegen()),
+        Some("shaders") => shaders::write(),
         Some("speed") => speed::run(),
         Some("gate-study") => gate_study::run(&arguments[1..]),
         _ => {

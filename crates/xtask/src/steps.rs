@@ -14,8 +14,10 @@ pub(crate) fn root() -> PathBuf {
 /// Format, clippy, shell scripts, workflows. A linter that is not installed is named, not passed over silently.
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
-    for features in ["", "memory-profiling,fault-injection"] {
-        run("cargo", &["clippy", "--workspace", "--all-targets", "--features", features, "--", "--deny", "warnings"])?;
+    let (crates, with_python) = python();
+    for features in [String::new(), format!("memory-profiling,fault-injection{with_python}")] {
+        let check = [&["clippy"][..], crates, &["--all-targets", "--features", &features, "--", "--deny", "warnings"]];
+        run("cargo", &check.concat())?;
     }
     let scripts = tracked(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
@@ -30,13 +32,25 @@ pub(crate) fn lint() -> Result<()> {
 
 /// Every test. `cargo nextest` when it is there, because it is faster and isolates each test.
 pub(crate) fn test() -> Result<()> {
-    let features = ["--workspace", "--features", "fault-injection"];
-    if available("cargo-nextest") {
-        run("cargo", &[&["nextest", "run"], features.as_slice()].concat())?;
-    } else {
-        run("cargo", &[&["test"], features.as_slice()].concat())?;
-    }
+    let (crates, with_python) = python();
+    let features = format!("fault-injection{with_python}");
+    let runner: &[&str] = if available("cargo-nextest") { &["nextest", "run"] } else { &["test"] };
+    run("cargo", &[runner, crates, &["--features", &features]].concat())?;
     run("cargo", &["test", "--lib", "--features", "memory-profiling", "memory_profile"])
+}
+
+/// Which crates to build, and what to add to their features: those with Python in them where its headers are here.
+fn python() -> (&'static [&'static str], &'static str) {
+    const HEADERS: &str =
+        "import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
+    let asked = Command::new(std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into()))
+        .args(["-c", HEADERS])
+        .status();
+    if asked.is_ok_and(|status| status.success()) {
+        return (&["--workspace"], ",frameworks");
+    }
+    eprintln!("skipped: the crates with Python in them; install python3-dev");
+    (&["--workspace", "--exclude", "rsb-python"], "")
 }
 
 /// Rewrites generated files: the test that finds drift also mends it.

@@ -12,9 +12,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-stats", &[]),
     ("rsb-probe", &[]),
     ("rsb-device", &[]),
-    ("rsb-workloads", &["rsb-device"]),
+    ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
+    ("rsb-lookalike", &[]),
+    ("rsb-python", &[]),
     ("hip-runtime-sys", &[]),
     ("rocblas-sys", &[]),
     ("xtask", &["rsb-model", "rsb-stats"]),
@@ -31,6 +33,10 @@ const UNSAFE: &[&str] = &[
     "crates/rocblas-sys/src",
     "crates/rsb-device/src/cpu",
     "crates/rsb-device/src/hip",
+    "crates/rsb-lookalike",
+    "crates/rsb-python/src/interpreter.rs",
+    "crates/rsb-device/src/opencl",
+    "crates/rsb-device/src/vulkan",
     "src/memory_profile.rs",
 ];
 const UNSAFE_MARKS: &[&str] = &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];

@@ -188,6 +188,10 @@ impl Again {
     }
 }
 
+fn is_known(benchmark: &str) -> bool {
+    rsb_workloads::find(benchmark).is_some() || crate::frameworks::find(benchmark).is_some()
+}
+
 /// The cases of `runs` to measure again, those that were skipped with the reason of then, and the ids of those that
 /// this program cannot measure any more.
 fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
@@ -201,7 +205,7 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
             (Some(case), Some(reason)) if result.outcome == Outcome::Skipped => {
                 plan.skipped.push((case, reason.clone()));
             }
-            (Some(case), _) if rsb_workloads::find(&case.benchmark).is_some() => plan.cases.push(case),
+            (Some(case), _) if is_known(&case.benchmark) => plan.cases.push(case),
             _ if result.outcome == Outcome::Skipped => {}
             _ => gone.push(result.benchmark_id.clone()),
         }

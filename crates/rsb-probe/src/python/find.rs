@@ -1,6 +1,7 @@
 //! Which Python counts: the one that the framework workloads would start.
 //!
-//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda, and `PATH`. The shims
+//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda, `UV_PYTHON` where it
+//! is a path, the environment that `python setup` made, and `PATH`. The shims
 //! of pyenv are shell scripts that take a tenth of a second: what they would start is looked up in their files.
 
 use std::ffi::OsStr;
@@ -29,7 +30,19 @@ pub(crate) fn interpreter(host: &Host) -> Option<Found> {
         let bin = Path::new(host.variable(name)?).join("bin");
         NAMES.iter().find_map(|name| resolve(host, &bin.join(name), OsStr::new(name)))
     });
-    active.or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+    let of_uv = || {
+        let path = Path::new(host.variable("UV_PYTHON")?);
+        (path.components().count() > 1).then(|| resolve(host, path, path.as_os_str())).flatten()
+    };
+    let own = || resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"));
+    active.or_else(of_uv).or_else(own).or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+}
+
+/// Where the environment lies that `python setup` makes.
+pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
+    let folder = |name: &str| host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")));
+    Some(data?.join("rusty-stack-bench/python"))
 }
 
 const NAMES: [&str; 2] = ["python3", "python"];

@@ -1,0 +1,52 @@
+//! Python, started in this process as the program of an environment would start it.
+#![allow(unsafe_code)] // Its configuration is only reachable through its C interface.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// Starts Python as `program` (`venv/bin/python`) is, with its packages, and `sources` in front of its search path.
+///
+/// # Errors
+/// What Python says of a configuration that it cannot start with.
+pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
+    let program = CString::new(program.as_os_str().as_bytes()).map_err(|_| "its path holds a zero byte".to_owned())?;
+    let mut config = std::mem::MaybeUninit::<ffi::PyConfig>::zeroed();
+    // SAFETY: Python is not running in this process, and this is its only thread that knows of it. The configuration is
+    // initialised by the first call, before anything reads it, and cleared once, after its last use. The strings are
+    // alive and end with a zero. The GIL that the initialisation leaves with this thread stays with it.
+    let status = unsafe {
+        let config = config.as_mut_ptr();
+        ffi::PyConfig_InitPythonConfig(config);
+        (*config).parse_argv = 0;
+        (*config).install_signal_handlers = 0; // Ctrl-C is for the measuring process.
+        (*config).buffered_stdio = 0; // What a framework said before it died must have left.
+        let mut status = ffi::PyConfig_SetBytesString(config, &raw mut (*config).executable, program.as_ptr());
+        if ffi::PyStatus_Exception(status) == 0 {
+            status = ffi::Py_InitializeFromConfig(config);
+        }
+        ffi::PyConfig_Clear(config);
+        status
+    };
+    // SAFETY: `status` is what Python just returned.
+    if unsafe { ffi::PyStatus_Exception(status) } != 0 {
+        return Err(said(&status));
+    }
+    let inserted = Python::attach(|py| {
+        let path = py.import("sys")?.getattr("path")?;
+        path.call_method1("insert", (0, sources.to_string_lossy().into_owned()))?;
+        Ok::<_, PyErr>(())
+    });
+    inserted.map_err(|error| error.to_string())
+}
+
+fn said(status: &ffi::PyStatus) -> String {
+    if status.err_msg.is_null() {
+        return "it did not say why".to_owned();
+    }
+    // SAFETY: Python's messages are constants that end with a zero.
+    unsafe { std::ffi::CStr::from_ptr(status.err_msg) }.to_string_lossy().into_owned()
+}

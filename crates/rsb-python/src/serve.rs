@@ -1,0 +1,93 @@
+//! The conversation: a line in, the same line to Python, its answer out.
+
+use std::io::{BufRead, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pyo3::prelude::*;
+use rsb_model::Reason;
+use rsb_model::protocol::Response;
+
+use crate::{interpreter, sources};
+
+/// Serves one case on standard input and output, in the Python that the first argument names.
+pub fn serve() -> ExitCode {
+    // Where the system cannot do it, this process still ends when its input does.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
+    let Some(program) = std::env::args_os().nth(1) else {
+        eprintln!("usage: rsb-python-worker PYTHON; it is started by rusty-stack-bench");
+        return ExitCode::from(2);
+    };
+    if let Err(reason) = start(Path::new(&program)) {
+        // Nobody may be listening any more: then there is nobody to tell.
+        let _ = say(&mut answers, &Response::Failed { reason });
+        return ExitCode::FAILURE;
+    }
+    match Python::attach(|py| converse(py, &mut answers)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(program: &Path) -> Result<(), Reason> {
+    let what = format!("Python at {}", program.display());
+    let sources = sources::folder().map_err(|error| {
+        let why = format!("the workloads cannot be written for it: {error}");
+        Reason::new(&what, why, "set XDG_CACHE_HOME to a folder with room")
+    })?;
+    interpreter::start(program, &sources).map_err(|said| {
+        let cure = "make the environment anew, or choose another with MLSTACK_BENCHMARK_PYTHON";
+        Reason::new(&what, format!("it cannot be started: {said}"), cure)
+    })
+}
+
+fn converse(py: Python<'_>, answers: &mut impl Write) -> PyResult<()> {
+    let worker = py.import("rsb_workloads.worker")?.getattr("Worker")?.call0()?;
+    loop {
+        let mut line = String::new();
+        // A framework's own threads go on while this one waits.
+        if py.detach(|| std::io::stdin().lock().read_line(&mut line))? == 0 {
+            return Ok(());
+        }
+        let answer: String = worker.call_method1("answer", (line.trim_end(),))?.extract()?;
+        say(answers, &understood(&answer))?;
+    }
+}
+
+/// What a workload answered, or that it is none of the words of the protocol.
+fn understood(answer: &str) -> Response {
+    serde_json::from_str(answer).unwrap_or_else(|error| {
+        let why = format!("it answered `{answer}`: {error}");
+        Response::Failed { reason: Reason::new("workload in Python", why, "report this as a bug") }
+    })
+}
+
+fn say(answers: &mut impl Write, response: &Response) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(response)?;
+    line.push('\n');
+    answers.write_all(line.as_bytes())
+}
+
+/// Standard output for answers alone: what a framework prints goes to standard error instead.
+fn private_stdout() -> std::io::Result<std::fs::File> {
+    let own = std::io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(std::io::stderr())?;
+    Ok(own.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_none_is_a_failure_that_quotes_it() {
+        assert_eq!(understood(r#"{"answer":"sampled","time_ns":1.5}"#), Response::Sampled { time_ns: 1.5 });
+        let Response::Failed { reason } = understood("hello") else { panic!() };
+        assert!(reason.why.contains("hello"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The Python sources that this program carries, and the folder where Python finds them.
+//!
+//! They must be files: compilers such as that of Triton read the source of the functions that they are given.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+
+macro_rules! sources {
+    ($($name:literal),*) => {
+        const SOURCES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../python/rsb_workloads/", $name)))),*];
+    };
+}
+
+sources![
+    "__init__.py",
+    "core.py",
+    "deepspeed.py",
+    "flash_attention.py",
+    "memory.py",
+    "migraphx.py",
+    "onnxruntime.py",
+    "python_faults.py",
+    "pytorch.py",
+    "triton.py",
+    "triton_kernels.py",
+    "vllm.py",
+    "worker.py"
+];
+
+/// The folder to put in front of Python's search path. It is written once for each version of the sources.
+///
+/// # Errors
+/// When no folder can be written.
+pub(crate) fn folder() -> io::Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    SOURCES.hash(&mut hasher);
+    let kept = cache().join(format!("{:016x}", hasher.finish()));
+    if is_whole(&kept) {
+        return Ok(kept);
+    }
+    // Several workers may do this at once: each writes a folder of its own, and the first to rename it wins.
+    let own = cache().join(format!("{}.part", std::process::id()));
+    write(&own)?;
+    let renamed = std::fs::rename(&own, &kept);
+    if renamed.is_err() {
+        // Somebody else was first, or what is there is not whole and may be replaced.
+        write(&kept)?;
+        let _ = std::fs::remove_dir_all(&own); // Left behind, it is only a few kilobytes.
+    }
+    Ok(kept)
+}
+
+fn is_whole(folder: &Path) -> bool {
+    SOURCES.iter().all(|(name, text)| {
+        std::fs::read(folder.join("rsb_workloads").join(name)).is_ok_and(|found| found == text.as_bytes())
+    })
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    let package = folder.join("rsb_workloads");
+    std::fs::create_dir_all(&package)?;
+    SOURCES.iter().try_for_each(|(name, text)| std::fs::write(package.join(name), text))
+}
+
+fn cache() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("rusty-stack-bench").join("python")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_python_file_is_carried() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rsb_workloads");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+        files.retain(|name| name != "__pycache__");
+        files.sort();
+        let carried: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(carried, files);
+    }
+
+    #[test]
+    fn what_is_written_is_whole() {
+        let folder = std::env::temp_dir().join(format!("rsb-python-sources-{}", std::process::id()));
+        assert!(!is_whole(&folder));
+        write(&folder).unwrap();
+        assert!(is_whole(&folder));
+        std::fs::write(folder.join("rsb_workloads/core.py"), "x").unwrap();
+        assert!(!is_whole(&folder));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,197 @@
+"""What every workload uses: a case, reasons, the clock, the device, and the comparison with a reference."""
+
+import importlib
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+
+class Trouble(Exception):
+    """Why a case has no figures: what, why, cure."""
+
+    def __init__(self, what: str, why: str, cure: str):
+        super().__init__(f"{what}: {why}; {cure}")
+        self.what, self.why, self.cure = what, why, cure
+
+
+class Skip(Trouble):
+    """It cannot run here; nothing is wrong with it."""
+
+
+class Failure(Trouble):
+    """It ran and broke, or gave what cannot be."""
+
+
+@dataclass
+class Case:
+    """One point of one workload of a component on a device."""
+
+    component: str
+    workload: str
+    device: str
+    params: dict
+
+    def text(self, name: str) -> str:
+        """The value of a parameter, as it is written."""
+        return self.params[name]
+
+    def count(self, name: str) -> int:
+        """The value of a parameter that is a whole number."""
+        return int(self.params[name])
+
+    def sizes(self, name: str) -> list:
+        """The value of a parameter that is sizes with an `x` between them."""
+        return [int(size) for size in self.params[name].split("x")]
+
+    def size_bytes(self, name: str) -> int:
+        """The value of a parameter that is a size in bytes, such as 64MiB."""
+        text = self.params[name]
+        for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 10**9), ("MB", 10**6), ("kB", 1000), ("B", 1)):
+            if text.endswith(unit):
+                return int(float(text[: -len(unit)]) * factor)
+        return int(text)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the processor runs it."""
+        return self.device.startswith("cpu:")
+
+
+@dataclass
+class Work:
+    """A case that is verified and ready to be timed."""
+
+    # One iteration. On a card it may return before the work is done: the clock waits.
+    run: Callable[[], Any]
+    # The fields, given the nanoseconds of one iteration.
+    fields: Callable[[float], dict]
+    # What must be done before each iteration and is not timed.
+    before: Optional[Callable[[], Any]] = None
+    # The card that runs it, where it is one that PyTorch drives.
+    card: Any = None
+
+    def sample(self, iters: int) -> float:
+        """Exactly `iters` iterations; nanoseconds by the device's clock."""
+        if self.card is not None:
+            return self._sample_on_card(iters)
+        clock, run = time.perf_counter_ns, self.run
+        if self.before is None:
+            begin = clock()
+            for _ in range(iters):
+                run()
+            return float(clock() - begin)
+        total = 0
+        for _ in range(iters):
+            self.before()
+            begin = clock()
+            run()
+            total += clock() - begin
+        return float(total)
+
+    def _sample_on_card(self, iters: int) -> float:
+        import torch
+
+        total = 0.0
+        with torch.cuda.device(self.card):
+            for group in [iters] if self.before is None else [1] * iters:
+                if self.before is not None:
+                    self.before()
+                torch.cuda.synchronize()
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                for _ in range(group):
+                    self.run()
+                end.record()
+                end.synchronize()
+                total += begin.elapsed_time(end) * 1e6
+        return total
+
+
+def fastest(work: Work, times: int) -> float:
+    """Nanoseconds of the fastest of some iterations: what disturbs a machine only ever adds time."""
+    return min(work.sample(1) for _ in range(times))
+
+
+def package(name: str, install: Optional[str] = None):
+    """The module called `name`, or a skip that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == name.split(".")[0]
+        why = "this Python has no such package" if missing else f"it cannot be imported: {error}"
+        cure = f"install it with `pip install {install or name}` in the environment that `python doctor` shows"
+        raise Skip(f"package {name}", why, cure) from error
+
+
+def torch_device(case: Case):
+    """PyTorch and the device of the case, which must be one that this PyTorch was made for."""
+    torch = package("torch")
+    if case.on_cpu:
+        return torch, torch.device("cpu")
+    backend, index = case.device.split(":")
+    built = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
+    if backend != built:
+        raise Skip(
+            f"PyTorch on {case.device}",
+            f"PyTorch {torch.__version__} was made for {built}, not for {backend}",
+            f"install the wheel of PyTorch for {backend}",
+        )
+    if not torch.cuda.is_available() or int(index) >= torch.cuda.device_count():
+        raise Skip(
+            f"PyTorch on {case.device}",
+            f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} cards",
+            "look at `doctor`: the driver, the permissions of /dev/kfd and /dev/dri, or the version of ROCm",
+        )
+    return torch, torch.device("cuda", int(index))
+
+
+DTYPES = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
+
+# How far a result may be from the reference, over the largest of the reference: some roundings of each type.
+TOLERANCES = {"f64": 1e-12, "f32": 2e-5, "tf32": 5e-3, "f16": 5e-3, "bf16": 3e-2}
+
+
+def torch_dtype(case: Case, torch):
+    """The type of the case's elements."""
+    name = case.text("dtype")
+    if name not in DTYPES or (name == "tf32" and case.on_cpu):
+        cure = "choose f32, f16 or bf16"
+        raise Skip(f"type {name}", f"{case.workload} has none of it on {case.device}", cure)
+    if not case.on_cpu:
+        torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+        torch.backends.cudnn.allow_tf32 = name == "tf32"
+    return getattr(torch, DTYPES[name])
+
+
+def random(torch, device, dtype, *sizes):
+    """Uniform in [-1, 1) from the fixed seed that was set before."""
+    return (torch.rand(*sizes, dtype=torch.float32) * 2 - 1).to(dtype).to(device)
+
+
+def verified(case: Case, result, reference) -> float:
+    """max|x - ref| / max|ref|, when it is within what the type allows; tensors of PyTorch."""
+    return within(case, *differences(result, reference))
+
+
+def differences(result, reference):
+    """The largest difference and the largest of the reference, both in double precision on the processor."""
+    result, reference = result.detach().double().cpu(), reference.detach().double().cpu()
+    return (result - reference).abs().max().item(), reference.abs().max().item()
+
+
+def within(case: Case, difference: float, largest: float, tolerance: Optional[float] = None) -> float:
+    """The relative error, or a failure that says how wrong it is. What is no number is wrong."""
+    allowed = TOLERANCES[case.params.get("dtype", "f32")] if tolerance is None else tolerance
+    error = difference / largest if largest else difference
+    if not error <= allowed:
+        raise Failure(
+            f"result of {case.component} {case.workload}",
+            f"it is off by {error:.3g} of the largest value, where {allowed:.3g} is allowed",
+            "the framework computes wrongly here: try another version of it, or report it there",
+        )
+    return error
+
+
+def milliseconds(time_ns: float) -> float:
+    """For fields."""
+    return time_ns / 1e6

@@ -1,0 +1,80 @@
+"""What a case holds of memory while it is sampled: the process's on a processor, the allocator's on a card."""
+
+import os
+
+
+class HostMemory:
+    """The resident set of this process, above what it was before the case."""
+
+    def __init__(self):
+        self._before = _status("VmRSS") or 0.0
+        self._seen = []
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        try:
+            # Kept open and read without decoding: what is done between two samples must take microseconds.
+            self._file = os.open("/proc/self/statm", os.O_RDONLY)
+        except OSError:
+            self._file = None
+
+    def begin(self):
+        """From here on the peak counts."""
+        try:
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+                file.write("5")  # Sets the peak back to what is resident now.
+        except OSError:
+            pass  # Then the peak holds the preparation too.
+
+    def look(self):
+        """Between two samples."""
+        if self._file is not None:
+            self._seen.append(int(os.pread(self._file, 128, 0).split()[1]) * self._page)
+
+    def fields(self) -> dict:
+        """Peak and mean; nothing where the system does not tell."""
+        peak = _status("VmHWM")
+        if peak is None or not self._seen:
+            return {}
+        mean = sum(self._seen) / len(self._seen)
+        return {
+            "memory_used_mb": max(peak - self._before, 0.0) / 1e6,
+            "memory_average_mb": max(mean - self._before, 0.0) / 1e6,
+        }
+
+
+class CardMemory:
+    """What PyTorch's allocator holds of a card."""
+
+    def __init__(self, torch, card):
+        self._torch, self._card, self._seen = torch, card, []
+
+    def begin(self):
+        """From here on the peak counts."""
+        self._torch.cuda.reset_peak_memory_stats(self._card)
+
+    def look(self):
+        """Between two samples."""
+        self._seen.append(self._torch.cuda.memory_allocated(self._card))
+
+    def fields(self) -> dict:
+        """Peak, mean, and the share of what is reserved that nobody uses."""
+        cuda = self._torch.cuda
+        reserved, allocated = cuda.memory_reserved(self._card), cuda.memory_allocated(self._card)
+        peak = cuda.max_memory_allocated(self._card)
+        fields = {"memory_used_mb": peak / 1e6, "gpu_memory_peak_mb": peak / 1e6}
+        if self._seen:
+            fields["memory_average_mb"] = sum(self._seen) / len(self._seen) / 1e6
+        if reserved:
+            fields["memory_fragmentation_percent"] = 100.0 * (reserved - allocated) / reserved
+        return fields
+
+
+def _status(name: str):
+    """A line of /proc/self/status in bytes."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith(name + ":"):
+                    return float(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None

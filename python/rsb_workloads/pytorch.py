@@ -1,0 +1,352 @@
+"""PyTorch: products, convolutions, transfers, gradients, compilation, normalisation and attention."""
+
+import contextlib
+import tempfile
+
+from .core import Case, Failure, Skip, Work, fastest, milliseconds, package, random, torch_device, torch_dtype, verified, within
+
+SEED = 20_231
+
+
+def check(case: Case):
+    """Whether PyTorch is here and drives the device."""
+    torch, _ = torch_device(case)
+    torch.manual_seed(SEED)
+
+
+def version() -> str:
+    """PyTorch's."""
+    return package("torch").__version__
+
+
+def _work(case: Case, run, fields, before=None) -> Work:
+    """A piece of work whose fields also say what all of this component say."""
+    torch, device = torch_device(case)
+    own = {"init": "uniform in [-1, 1)", "provider": "torch"}
+    if case.on_cpu:
+        own["threads"] = torch.get_num_threads()
+    if "dtype" in case.params:
+        own["dtype"] = case.text("dtype")
+    card = None if case.on_cpu else device
+    return Work(run, lambda time_ns: own | fields(time_ns), before, card)
+
+
+def _shown(sizes) -> str:
+    return "x".join(str(size) for size in sizes)
+
+
+def matmul(case: Case) -> Work:
+    """A product of two matrices. Large ones are compared in 16 rows."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    m, n, k = case.sizes("shape")
+    first, second = case.text("transpose")
+    a = random(torch, device, dtype, *((m, k) if first == "n" else (k, m)))
+    b = random(torch, device, dtype, *((k, n) if second == "n" else (n, k)))
+    left, right = (a if first == "n" else a.t()), (b if second == "n" else b.t())
+    out = torch.empty(m, n, dtype=dtype, device=device)
+
+    def run():
+        torch.matmul(left, right, out=out)
+
+    with torch.no_grad():
+        run()
+        rows = torch.linspace(0, m - 1, min(m, m if m * n * k <= 2**24 else 16), device=device).long()
+        reference = left[rows].double().cpu() @ right.double().cpu()
+        error = verified(case, out[rows], reference)
+    size = a.element_size()
+
+    def fields(time_ns):
+        return {
+            "m": m,
+            "n": n,
+            "k": k,
+            "transpose": case.text("transpose"),
+            "tflops": 2 * m * n * k / time_ns / 1e3,
+            "memory_read_gb": (m * k + k * n) * size / 1e9,
+            "memory_write_gb": m * n * size / 1e9,
+            "arithmetic_intensity": 2 * m * n * k / ((m * k + k * n + m * n) * size),
+            "accuracy_error": error,
+        } | _utilization(case, torch, 2 * m * n * k / time_ns / 1e3)
+
+    return _work(case, run, fields)
+
+
+def _utilization(case: Case, torch, tflops: float) -> dict:
+    """The share of a large product's rate, measured beside the case; on a processor in f32 for the 16-bit types too."""
+    if not case.on_cpu:
+        return {"peak_note": "the framework does not tell the card's peak: `gpu-capability` does"}
+    dtype = torch.float64 if case.text("dtype") == "f64" else torch.float32
+    a, b = (torch.rand(1024, 1024, dtype=dtype) for _ in range(2))
+    out = torch.empty(1024, 1024, dtype=dtype)
+    beside = Work(lambda: torch.matmul(a, b, out=out), lambda _: {})
+    best = max(2 * 1024**3 / fastest(beside, 3) / 1e3, tflops)
+    return {"gemm_tflops": best, "utilization_percent": 100.0 * tflops / best}
+
+
+def convolution(case: Case) -> Work:
+    """A convolution in two dimensions."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    sizes, weights = case.sizes("input"), case.sizes("weight")
+    groups = case.count("groups")
+    if sizes[1] != weights[1] * groups or weights[0] % groups:
+        why = f"{sizes[1]} channels of input are not {groups} groups of {weights[1]}, or {weights[0]} of output cannot be shared by them"
+        raise Skip(f"convolution of {case.text('input')} with {case.text('weight')}", why, "choose sizes that fit")
+    x, w = random(torch, device, dtype, *sizes), random(torch, device, dtype, *weights)
+    settings = {name: case.count(name) for name in ("stride", "padding", "dilation", "groups")}
+    reach = [settings["dilation"] * (size - 1) + 1 for size in weights[2:]]
+    if any(size + 2 * settings["padding"] < one for size, one in zip(sizes[2:], reach)):
+        raise Skip(f"convolution of {case.text('input')}", "its taps reach beyond the padded input", "choose a larger input")
+
+    def run():
+        return torch.nn.functional.conv2d(x, w, **settings)
+
+    with torch.no_grad():
+        result = run()
+        reference = torch.nn.functional.conv2d(x[:1].double().cpu(), w.double().cpu(), **settings)
+        error = verified(case, result[:1], reference)
+        operations = 2 * result.numel() * weights[1] * weights[2] * weights[3]
+
+    def fields(time_ns):
+        return settings | {
+            "input_shape": case.text("input"),
+            "weight_shape": case.text("weight"),
+            "output_shape": _shown(result.shape),
+            "tflops": operations / time_ns / 1e3,
+            "throughput_samples_per_second": sizes[0] * 1e9 / time_ns,
+            "accuracy_error": error,
+        }
+
+    return _work(case, _without_gradients(torch, run), fields)
+
+
+def _without_gradients(torch, run):
+    """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
+
+    def plain():
+        with torch.no_grad():
+            return run()
+
+    return plain
+
+
+def memory_transfer(case: Case) -> Work:
+    """A copy between the host and a card, or within the card."""
+    if case.on_cpu:
+        raise Skip("memory transfer", "a processor has no memory apart from the host's", "run it on a card: --backend rocm or cuda")
+    torch, card = torch_device(case)
+    size, direction = case.size_bytes("size"), case.text("direction")
+    pinned = case.text("host_memory") == "pinned"
+    on_host = torch.randint(0, 256, (size,), dtype=torch.uint8)
+    on_host = on_host.pin_memory() if pinned else on_host
+    on_card = on_host.to(card)
+    sink_host = torch.empty_like(on_host, pin_memory=pinned)
+    sink_card = torch.empty_like(on_card)
+    source, sink = {
+        "cpu_to_gpu": (on_host, sink_card),
+        "gpu_to_cpu": (on_card, sink_host),
+        "gpu_to_gpu": (on_card, sink_card),
+    }[direction]
+
+    def run():
+        sink.copy_(source, non_blocking=pinned)
+
+    run()
+    torch.cuda.synchronize(card)
+    if not torch.equal(sink.cpu(), on_host):
+        raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the card's memory and the link")
+
+    def fields(time_ns):
+        return {
+            "operation": direction,
+            "size_bytes": size,
+            "host_memory": case.text("host_memory"),
+            "bandwidth_gb_s": (2 if direction == "gpu_to_gpu" else 1) * size / time_ns,
+            "accuracy_error": 0.0,
+        }
+
+    return _work(case, run, fields)
+
+
+def autograd(case: Case) -> Work:
+    """Forward or backward through some linear layers; gradients are compared with those in double precision."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    batch, width, layers = (case.count(name) for name in ("batch_size", "width", "num_layers"))
+    parts = [part for _ in range(layers) for part in (torch.nn.Linear(width, width), torch.nn.Tanh())]
+    model = torch.nn.Sequential(*parts).to(device, dtype)
+    x = random(torch, device, dtype, batch, width)
+    exact = torch.nn.Sequential(*parts_in_double(torch, model))
+
+    def forward():
+        return model(x).float().square().mean()
+
+    exact_loss = exact(x.double().cpu()).square().mean()
+    exact_loss.backward()
+    loss = forward()
+    loss.backward()
+    gradient = next(model.parameters()).grad
+    tolerance = None if case.text("dtype") != "f32" else 1e-4  # Errors of the layers add up.
+    difference = (gradient.double().cpu() - next(exact.parameters()).grad).abs().max().item()
+    error = within(case, difference, next(exact.parameters()).grad.abs().max().item(), tolerance)
+    norm = sum(one.grad.double().square().sum().item() for one in model.parameters()) ** 0.5
+    held = sum(one.numel() * one.element_size() * 2 for one in model.parameters())
+    state = {}
+
+    def before():
+        model.zero_grad(set_to_none=True)
+        state["loss"] = forward()
+
+    backward = case.text("operation") == "backward"
+
+    def fields(time_ns):
+        # Each multiply-add of forward is two of backward: for the input and for the weights.
+        operations = 2 * batch * width * width * layers * (2 if backward else 1)
+        return {
+            "operation": case.text("operation"),
+            "batch_size": batch,
+            "num_layers": layers,
+            "input_shape": _shown(x.shape),
+            "tflops": operations / time_ns / 1e3,
+            "memory_allocated_mb": held / 1e6 if case.on_cpu else torch.cuda.memory_allocated(device) / 1e6,
+            "gradient_norm": norm,
+            "accuracy_error": error,
+        }
+
+    if backward:
+        return _work(case, lambda: state["loss"].backward(), fields, before)
+    return _work(case, forward, fields)
+
+
+def parts_in_double(torch, model):
+    """The layers of `model` again, on the processor and in double precision."""
+    import copy
+
+    return [copy.deepcopy(part).cpu().double() for part in model]
+
+
+def layer_norm(case: Case) -> Work:
+    """Normalisation of each row."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    rows, width = case.sizes("rows")
+    x = random(torch, device, dtype, rows, width)
+    scale, shift = random(torch, device, dtype, width), random(torch, device, dtype, width)
+
+    def run():
+        return torch.nn.functional.layer_norm(x, (width,), scale, shift)
+
+    exact = torch.nn.functional.layer_norm(x.double().cpu(), (width,), scale.double().cpu(), shift.double().cpu())
+    error = verified(case, run(), exact)
+
+    def fields(time_ns):
+        moved = 2 * rows * width * x.element_size()
+        return {"input_shape": _shown(x.shape), "throughput_gb_s": moved / time_ns, "accuracy_error": error}
+
+    return _work(case, run, fields)
+
+
+def attention(case: Case) -> Work:
+    """Scaled dot-product attention, by whichever kernel PyTorch chooses."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    shape = [case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim")]
+    causal = case.text("causal") == "yes"
+    q, k, v = (random(torch, device, dtype, *shape) for _ in range(3))
+
+    def run():
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    with torch.no_grad():
+        error = verified(case, run(), exact_attention(torch, q, k, v, causal))
+
+    def fields(time_ns):
+        return attention_fields(case, time_ns) | {"accuracy_error": error}
+
+    return _work(case, _without_gradients(torch, run), fields)
+
+
+def exact_attention(torch, q, k, v, causal: bool):
+    """Attention written out, in double precision on the processor."""
+    q, k, v = (one.detach().double().cpu() for one in (q, k, v))
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if causal:
+        unseen = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(unseen, float("-inf"))
+    return scores.softmax(-1) @ v
+
+
+def attention_fields(case: Case, time_ns: float, backward: bool = False) -> dict:
+    """What any attention says of itself."""
+    batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
+    causal = case.text("causal") == "yes"
+    # Two products forward, five backward; a causal mask leaves half of each.
+    operations = 4 * batch * heads * length * length * head * (2.5 if backward else 1) * (0.5 if causal else 1)
+    return {
+        "batch_size": batch,
+        "num_heads": heads,
+        "sequence_length": length,
+        "head_dim": head,
+        "causal": causal,
+        "tflops": operations / time_ns / 1e3,
+        "tokens_per_second": batch * length * 1e9 / time_ns,
+    }
+
+
+def torch_compile(case: Case) -> Work:
+    """torch.compile of some element-wise steps: cold is compilation from nothing, warm is what it made of them."""
+    torch, device = torch_device(case)
+    dtype = torch_dtype(case, torch)
+    rows, width = case.sizes("rows")
+    x = random(torch, device, dtype, rows, width)
+
+    def steps(x):
+        return (torch.nn.functional.gelu(x * 1.5 + 0.25) * torch.sigmoid(x)).sum(-1)
+
+    def compiled():
+        return torch.compile(steps, dynamic=False)
+
+    with torch.no_grad():
+        try:
+            made = compiled()
+            result = made(x)
+        except Exception as error:
+            if "compiler" in str(error).lower() and case.on_cpu:
+                raise Skip("torch.compile", "it finds no C++ compiler", "install g++") from error
+            raise
+        error = verified(case, result, steps(x.double().cpu()))
+    warm = case.text("compilation") == "warm"
+
+    def fields(time_ns):
+        common = {"compilation": case.text("compilation"), "input_shape": _shown(x.shape), "accuracy_error": error}
+        if not warm:
+            return common | {"compile_time_ms": milliseconds(time_ns)}
+        eager = Work(_without_gradients(torch, lambda: steps(x)), lambda _: {}, None, None if case.on_cpu else device)
+        return common | {"speedup": fastest(eager, 10) / time_ns}
+
+    if warm:
+        return _work(case, _without_gradients(torch, lambda: made(x)), fields)
+    return _cold(case, torch, compiled, x, fields)
+
+
+def _cold(case: Case, torch, compiled, x, fields) -> Work:
+    """Each iteration compiles with empty caches, in memory and on disk."""
+    held = contextlib.ExitStack()
+
+    def before():
+        import os
+
+        held.close()
+        folder = held.enter_context(tempfile.TemporaryDirectory(prefix="rsb-compile-", ignore_cleanup_errors=True))
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
+        torch.compiler.reset()
+        torch._inductor.codecache.PyCodeCache.cache_clear()
+
+    def finished(time_ns):
+        held.close()
+        return fields(time_ns)
+
+    torch._inductor.config.force_disable_caches = True
+    return _work(case, _without_gradients(torch, lambda: compiled()(x)), finished, before)

@@ -1,0 +1,86 @@
+"""The far end of the conversation: a line that asks, a line that answers. Nothing that a framework raises gets past it."""
+
+import faulthandler
+import importlib
+import json
+import sys
+import traceback
+
+from .core import Case, Failure, Skip, Trouble
+from .memory import CardMemory, HostMemory
+
+
+class Worker:
+    """One case, from its preparation to its fields."""
+
+    def __init__(self):
+        faulthandler.enable()  # The last lines of a crash then say where it was.
+        self._work = self._memory = self._case = self._module = None
+
+    def answer(self, line: str) -> str:
+        """Answers a request of `rsb_model::protocol`."""
+        try:
+            return json.dumps(self._answer(json.loads(line)), allow_nan=False)
+        except BaseException as error:  # A framework may well call sys.exit.
+            return json.dumps(self._explained(error))
+
+    def _answer(self, request: dict) -> dict:
+        if request["ask"] == "prepare":
+            return self._prepare(request["case"])
+        if request["ask"] == "sample":
+            time_ns = self._work.sample(request["iters"])
+            self._memory.look()
+            return {"answer": "sampled", "time_ns": time_ns}
+        fields = self._work.fields(request["time_ns"])
+        if "memory_used_mb" not in fields:  # Else the workload knows better.
+            fields |= self._memory.fields()
+        self._refuse_what_is_no_number(fields)
+        return {"answer": "finished", "fields": self._described(fields, request["time_ns"])}
+
+    def _prepare(self, case: dict) -> dict:
+        params = dict(case["params"])
+        self._case = Case(case["benchmark"], params["workload"], case["device"], params)
+        self._module = importlib.import_module("." + self._case.component.replace("-", "_"), __package__)
+        self._module.check(self._case)
+        self._memory = HostMemory()
+        workload = getattr(self._module, self._case.workload.replace("-", "_"))
+        self._work = workload(self._case)
+        address = None
+        if self._work.card is not None:
+            import torch
+
+            self._memory = CardMemory(torch, self._work.card)
+            properties = torch.cuda.get_device_properties(self._work.card)
+            if all(hasattr(properties, name) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")):
+                address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+        self._memory.begin()
+        ready = {"answer": "ready", "device_type": "cpu" if self._work.card is None else "gpu"}
+        return ready if address is None else ready | {"pci_address": address}
+
+    def _described(self, fields: dict, time_ns: float) -> dict:
+        first = {"workload": self._case.workload, "time_ms": time_ns / 1e6}
+        return first | fields | {"component_version": self._module.version()}
+
+    def _refuse_what_is_no_number(self, fields: dict):
+        for name, value in fields.items():
+            if isinstance(value, float) and not abs(value) < float("inf"):
+                raise Failure(
+                    f"{name} of {self._case.component} {self._case.workload}",
+                    f"it is {value}",
+                    "the framework computes wrongly here: try another version of it, or report it there",
+                )
+
+    def _explained(self, error: BaseException) -> dict:
+        if isinstance(error, Trouble):
+            kind = "skipped" if isinstance(error, Skip) else "failed"
+            return {"answer": kind, "reason": {"what": error.what, "why": error.why, "cure": error.cure}}
+        traceback.print_exception(error, file=sys.stderr)
+        said = f"{type(error).__name__}: {error}".strip().splitlines()[0][:500]
+        if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "can't allocate memory" in str(error):
+            why, cure = f"memory ran out ({said})", "choose a smaller size, or free memory"
+        elif isinstance(error, SystemExit):
+            why, cure = f"the framework ended the program ({said})", "run it alone with RSB_LOG=debug to see what it said"
+        else:
+            why, cure = said, "run it alone with --replicates 1 and RSB_LOG=debug to see where"
+        what = "worker in Python" if self._case is None else f"{self._case.component} {self._case.workload}"
+        return {"answer": "failed", "reason": {"what": what, "why": why, "cure": cure}}

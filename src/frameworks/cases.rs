@@ -1,0 +1,165 @@
+//! From the points of a component to cases with ids. Pure.
+
+use rsb_model::{BenchmarkType, Case, CaseId, Params};
+use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
+
+use super::catalogue::{Component, Workload};
+
+/// The axis that every component has: which of its workloads.
+const WORKLOAD: &str = "workload";
+
+/// What is wanted of a component.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// How many cases.
+    pub breadth: Breadth,
+    /// Values that replace those of an axis.
+    pub axes: &'a [(String, Vec<String>)],
+}
+
+/// Whether any workload of `component` has the axis `name`.
+pub fn has_axis(component: &Component, name: &str) -> bool {
+    name == WORKLOAD || component.workloads.iter().any(|workload| axis(workload, name).is_some())
+}
+
+/// The names of the axes of `component`.
+pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
+    let own = component.workloads.iter().flat_map(|workload| workload.axes).map(|axis| axis.name);
+    std::iter::once(WORKLOAD).chain(own)
+}
+
+/// Every case of `component` on `device`. An axis replaces its values in the workloads that have it.
+///
+/// # Errors
+/// For text that is no value of its axis.
+pub fn cases(component: &Component, device: &str, wish: Wish<'_>) -> Result<Vec<Case>, UsageError> {
+    let chosen = wish.axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
+    let chosen: Vec<&str> = chosen.map(String::as_str).collect();
+    if let Some(unknown) = chosen.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
+        return Err(invalid(WORKLOAD, unknown, &format!("one of {}", names(component))));
+    }
+    let mut found: Vec<Case> = Vec::new();
+    for workload in component.workloads {
+        if !chosen.is_empty() && !chosen.contains(&workload.name) {
+            continue;
+        }
+        // Who asks for a workload by name wants it, also when it is none for a glance.
+        let few = workload.quick.is_empty() && !chosen.is_empty();
+        let breadth = if few { Breadth::Standard } else { wish.breadth };
+        for grid in workload.grids(breadth) {
+            for params in points(workload, grid, wish.axes)? {
+                let case = case(component, workload, device, params);
+                if found.iter().all(|known| known.id != case.id) {
+                    found.push(case);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn names(component: &Component) -> String {
+    component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ")
+}
+
+fn axis<'w>(workload: &'w Workload, name: &str) -> Option<&'w AxisInfo> {
+    workload.axes.iter().find(|axis| axis.name == name)
+}
+
+fn invalid(axis: &str, value: &str, form: &str) -> UsageError {
+    UsageError::InvalidValue { axis: axis.to_owned(), value: value.to_owned(), form: form.to_owned() }
+}
+
+/// Every combination of the values of `grid`, or of those asked for; the last axis changes fastest.
+fn points(workload: &Workload, grid: &str, asked: &[(String, Vec<String>)]) -> Result<Vec<Params>, UsageError> {
+    let given = |name: &str| {
+        let pair = grid.split(' ').filter_map(|part| part.split_once('=')).find(|(known, _)| *known == name);
+        pair.map(|(_, values)| values.split(',').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let mut points = vec![Params::new().with(WORKLOAD, workload.name)];
+    for axis in workload.axes {
+        let wished: Vec<String> =
+            asked.iter().filter(|(name, _)| name == axis.name).flat_map(|(_, values)| values.clone()).collect();
+        let default = || axis.default.iter().map(|&value| value.to_owned()).collect();
+        let values = if wished.is_empty() { given(axis.name).unwrap_or_else(default) } else { wished };
+        let canonical =
+            |value: &String| axis.canonical(value).ok_or_else(|| invalid(axis.name, value, &axis.form_of_values()));
+        let values = values.iter().map(canonical).collect::<Result<Vec<_>, _>>()?;
+        points = points
+            .into_iter()
+            .flat_map(|point| values.iter().map(move |value| point.clone().with(axis.name, value)))
+            .collect();
+    }
+    Ok(points)
+}
+
+fn case(component: &Component, workload: &Workload, device: &str, params: Params) -> Case {
+    let benchmark_type = BenchmarkType::ComponentSpecific;
+    let first = [benchmark_type.as_str(), component.name, device, workload.name];
+    let mut segments: Vec<String> = first.iter().map(|&text| text.to_owned()).collect();
+    for axis in workload.axes {
+        let Some(value) = params.text(axis.name) else { continue };
+        match axis.form {
+            IdForm::Value => segments.push(value.to_owned()),
+            IdForm::Named if axis.default != Some(value) => segments.push(format!("{}={value}", axis.name)),
+            IdForm::Named => {}
+        }
+    }
+    Case {
+        id: CaseId::from_segments(&segments),
+        benchmark: component.name.to_owned(),
+        benchmark_type,
+        device: device.to_owned(),
+        params,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frameworks::{all, find};
+
+    fn ids(component: &str, breadth: Breadth, axes: &[(&str, &str)]) -> Result<Vec<String>, UsageError> {
+        let axes: Vec<(String, Vec<String>)> =
+            axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
+        let cases = cases(find(component).unwrap(), "cpu:0", Wish { breadth, axes: &axes })?;
+        Ok(cases.into_iter().map(|case| case.id.to_string()).collect())
+    }
+
+    #[test]
+    fn every_point_of_every_component_is_a_case_of_its_own() {
+        for component in all() {
+            for workload in component.workloads {
+                for grid in workload.grids(Breadth::Full) {
+                    let points = points(workload, grid, &[]).unwrap();
+                    assert!(!points.is_empty(), "{} {}: {grid}", component.name, workload.name);
+                    for (name, _) in grid.split(' ').filter_map(|part| part.split_once('=')) {
+                        assert!(axis(workload, name).is_some(), "{} {}: {name}", component.name, workload.name);
+                    }
+                    for params in points {
+                        assert_eq!(params.iter().count(), workload.axes.len() + 1, "every axis has a value");
+                    }
+                }
+            }
+            assert!(!ids(component.name, Breadth::Quick, &[]).unwrap().is_empty(), "{}", component.name);
+        }
+    }
+
+    #[test]
+    fn ids_name_the_workload_and_what_is_unusual() {
+        let matmul = ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("shape", "64x64x64")]).unwrap();
+        assert!(matmul.contains(&"component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()), "{matmul:?}");
+        let transposed = ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("transpose", "tn")]).unwrap();
+        assert!(transposed.iter().all(|id| id.ends_with("transpose=tn")), "{transposed:?}");
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_named() {
+        for (axis, value, word) in
+            [("workload", "matmull", "matmul"), ("dtype", "f33", "f32"), ("shape", "1x2", "3 sizes")]
+        {
+            let error = ids("pytorch", Breadth::Quick, &[(axis, value)]).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

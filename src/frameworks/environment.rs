@@ -1,0 +1,154 @@
+//! The Python environment that frameworks run in: which it is, and what it says of itself.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rsb_model::Reason;
+use serde::Deserialize;
+
+/// How long an interpreter may take to answer.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What the interpreter is asked; it imports no framework.
+const QUESTION: &str = "
+import importlib.metadata, json, re, sys, sysconfig
+known = {}
+for package in importlib.metadata.distributions():
+    name = package.metadata['Name']
+    if name:
+        known.setdefault(re.sub('[-_.]+', '-', name).lower(), package.version)
+print('rsb-answer:' + json.dumps({
+    'program': sys.executable,
+    'version': '.'.join(str(part) for part in sys.version_info[:3]),
+    'prefix': sys.prefix,
+    'library_folder': sysconfig.get_config_var('LIBDIR') or '',
+    'library': sysconfig.get_config_var('INSTSONAME') or sysconfig.get_config_var('LDLIBRARY') or '',
+    'packages': sorted(known.items()),
+}))
+";
+
+/// A Python that answered.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Environment {
+    /// The interpreter, as it calls itself.
+    pub program: PathBuf,
+    /// Such as `3.11.7`.
+    pub version: String,
+    /// The folder of the environment.
+    pub prefix: PathBuf,
+    /// Where the library of Python is.
+    pub library_folder: PathBuf,
+    /// Its name.
+    pub library: String,
+    /// Every package with its version, by normalised name.
+    pub packages: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// Such as `3.11`.
+    pub fn major_minor(&self) -> &str {
+        let second = self.version.match_indices('.').nth(1).map(|(at, _)| at);
+        &self.version[..second.unwrap_or(self.version.len())]
+    }
+
+    /// Whether it has its library where it says.
+    pub(super) fn has_library(&self) -> bool {
+        !self.library.is_empty() && self.library_folder.join(&self.library).is_file()
+    }
+}
+
+/// The packages of `environment`.
+pub fn packages_of(environment: &Environment) -> BTreeMap<&str, &str> {
+    environment.packages.iter().map(|(name, version)| (name.as_str(), version.as_str())).collect()
+}
+
+/// The environment that frameworks are measured in. It is asked once.
+///
+/// # Errors
+/// When there is none, or it does not answer.
+pub fn chosen() -> Result<Environment, Reason> {
+    static CHOSEN: OnceLock<Result<Environment, Reason>> = OnceLock::new();
+    let found = || match rsb_probe::python_program() {
+        Some(program) => ask(&program),
+        None => Err(Reason::new(
+            "Python",
+            "there is none: neither a variable, an active environment, nor PATH names one",
+            "`python setup pytorch` makes an environment, or name one with MLSTACK_BENCHMARK_PYTHON",
+        )),
+    };
+    CHOSEN.get_or_init(found).clone()
+}
+
+/// What the interpreter `program` says of itself.
+///
+/// # Errors
+/// When it cannot be started, breaks, takes too long, or says something else.
+pub fn ask(program: &Path) -> Result<Environment, Reason> {
+    let broken = |why: String| {
+        let cure = "make the environment anew with `python setup`, or name another with MLSTACK_BENCHMARK_PYTHON";
+        Reason::new(format!("Python at {}", program.display()), why, cure)
+    };
+    let child = Command::new(program)
+        .args(["-c", QUESTION])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| broken(format!("it cannot be started: {error}")))?;
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let output = match receiver.recv_timeout(LIMIT) {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => return Err(broken(format!("it cannot be asked: {error}"))),
+        Err(_) => {
+            // It may have ended in between: then there is nothing to kill.
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+            return Err(broken(format!("it did not answer within {} s", LIMIT.as_secs())));
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let answer = said.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
+    let answer = answer.and_then(|line| serde_json::from_str(line).ok());
+    answer.ok_or_else(|| {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let last = errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        broken(format!("it does not work ({}): {last}", output.status))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn script(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("python3");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn an_environment_says_what_it_is() {
+        let answer = r#"{"program": "/opt/bin/python", "version": "3.11.7", "prefix": "/opt", "library_folder": "", "library": "", "packages": [["torch", "2.9"]]}"#;
+        let (_folder, path) = script(&format!("echo noise\necho 'rsb-answer:{answer}'"));
+        let found = ask(&path).unwrap();
+        assert_eq!((found.major_minor(), packages_of(&found)["torch"]), ("3.11", "2.9"));
+        assert!(!found.has_library());
+    }
+
+    #[test]
+    fn a_broken_environment_is_named_with_what_it_said() {
+        let (_folder, path) = script("echo 'ModuleNotFoundError: encodings' >&2; exit 1");
+        let reason = ask(&path).unwrap_err();
+        assert!(reason.why.contains("encodings") && reason.cure.contains("python setup"), "{reason}");
+        let missing = ask(Path::new("/nonexistent/python")).unwrap_err();
+        assert!(missing.why.contains("cannot be started") && missing.what.contains("/nonexistent/python"));
+    }
+}

@@ -1,0 +1,60 @@
+//! ML frameworks: what is measured of them, and the Python environment that they run in.
+//!
+//! The work itself is in `python/rsb_workloads`, run by the worker `rsb-python-worker`. This program only plans the
+//! cases and finds the worker and the environment; it never links Python.
+
+mod cases;
+mod catalogue;
+mod components;
+mod environment;
+mod status;
+mod worker;
+
+pub use cases::{Wish, axes, cases, has_axis};
+pub use catalogue::{Component, Workload, all, find};
+pub use environment::{Environment, ask, chosen, packages_of};
+pub use status::record;
+pub use worker::{WORKER_PROGRAM, command};
+
+use rsb_model::{Case, Reason};
+use rsb_workloads::Breadth;
+
+/// How many points a component has on a device, for `list`.
+pub fn count(component: &Component) -> usize {
+    cases(component, "cpu:0", Wish { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
+}
+
+/// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start: fewer samples and
+/// processes must do.
+pub fn is_long(case: &Case) -> bool {
+    find(&case.benchmark).is_some()
+}
+
+/// What stands in the way of the component called `name` here, as far as files tell.
+///
+/// # Errors
+/// What is missing, why, and its cure.
+pub fn readiness(name: &str) -> Result<(), Reason> {
+    worker::beside(&this_program()?)?; // Without a worker nobody need be asked.
+    readiness_in(name, &chosen()?)
+}
+
+/// As [`readiness`], in an environment of one's choice.
+///
+/// # Errors
+/// What is missing, why, and its cure.
+pub fn readiness_in(name: &str, environment: &Environment) -> Result<(), Reason> {
+    worker::fits(&this_program()?, environment)?;
+    let Some(component) = find(name) else { return Ok(()) };
+    let installed = packages_of(environment);
+    let has =
+        component.packages.is_empty() || component.packages.iter().any(|package| installed.contains_key(*package));
+    if has { Ok(()) } else { Err(component.missing(environment)) }
+}
+
+fn this_program() -> Result<std::path::PathBuf, Reason> {
+    std::env::current_exe().map_err(|error| {
+        let why = format!("the system does not tell which program this is: {error}");
+        Reason::new("framework benchmarks", why, "mount /proc")
+    })
+}

@@ -1,0 +1,58 @@
+//! A suite of native kernels on one backend, as a user runs it: what the tests of each backend share.
+
+use serde_json::Value;
+
+use super::common::{Bench, SMALL};
+
+/// Whether `list` says that `backend` runs here; else why not, on standard error.
+pub fn is_here(backend: &str) -> bool {
+    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let rows = document["benchmarks"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
+    let runs = row["runnable"] == true;
+    if !runs {
+        eprintln!("skipped: {}: {}; {}", row["what"], row["why"], row["cure"]);
+        assert!(["what", "why", "cure"].iter().all(|field| row[field].as_str().is_some_and(|text| !text.is_empty())));
+    }
+    runs
+}
+
+/// The whole suite gpu-performance, small; every result verified, every skip with its reason.
+pub fn measured_suite(bench: &Bench, backend: &str) -> Vec<Value> {
+    let suite = ["run", "--suite", "gpu-performance", "--profile", "quick", "--backend", backend, "--json"];
+    // Large arrays would take drivers for processors minutes, and say nothing more. (Where `size` is the side of a matrix,
+    // that one fits nowhere, which is a skip.)
+    let arguments = [suite.as_slice(), &["--axis", "size=1048576"], SMALL.as_slice()].concat();
+    let document = bench.run(&arguments).expect(0).json();
+    let results = document["benchmarks"].as_array().unwrap().clone();
+    for result in &results {
+        let id = result["benchmark_id"].as_str().unwrap();
+        match result["outcome"].as_str().unwrap() {
+            "measured" => {
+                let error = result["results"][0]["accuracy_error"].as_f64();
+                let works_on_data = !["launch-latency", "memory-allocation"].iter().any(|name| id.contains(name));
+                assert!(error.is_some_and(|error| error >= 0.0) || !works_on_data, "{id} was not verified");
+            }
+            "skipped" => {
+                for field in ["what", "why", "cure"] {
+                    assert!(result[field].as_str().is_some_and(|text| !text.is_empty()), "{id}: {field}");
+                }
+            }
+            other => panic!("{id}: {other}: {result}"),
+        }
+    }
+    results
+}
+
+/// Those of `results` that were measured.
+pub fn measured(results: &[Value]) -> Vec<&Value> {
+    results.iter().filter(|result| result["outcome"] == "measured").collect()
+}
+
+/// The benchmarks that must have been measured at least once.
+pub fn covers(results: &[Value], benchmarks: &[&str]) {
+    let ids: Vec<&str> = measured(results).iter().map(|result| result["benchmark_id"].as_str().unwrap()).collect();
+    for benchmark in benchmarks {
+        assert!(ids.iter().any(|id| id.contains(&format!("/{benchmark}/"))), "{benchmark} is missing: {ids:?}");
+    }
+}

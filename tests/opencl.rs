@@ -1,0 +1,115 @@
+//! OpenCL for real, on whatever platform is installed: PoCL runs on any processor.
+#![cfg(feature = "opencl")]
+
+#[path = "common/backend.rs"]
+mod backend;
+mod common;
+
+use backend::{covers, is_here, measured, measured_suite};
+use common::Bench;
+
+#[test]
+fn the_suite_completes_and_every_result_is_verified() {
+    if !is_here("opencl") {
+        return;
+    }
+    let results = measured_suite(&Bench::new(), "opencl");
+    covers(
+        &results,
+        &["memory-bandwidth", "memory-latency", "compute-peak", "gemm", "tensor-ops", "convolution", "launch-latency"],
+    );
+    for result in measured(&results) {
+        let name = result["benchmark_id"].as_str().unwrap();
+        let device_type = result["device_type"].as_str().unwrap();
+        assert!(["cpu", "gpu"].contains(&device_type), "{name}: {device_type}");
+    }
+}
+
+/// PoCL's device is the processor, and is never taken for a card.
+#[test]
+fn a_platform_on_the_processor_is_a_processor() {
+    let document = Bench::new().run(&["run", "compute-peak", "--backend", "opencl", "--dry-run", "--json"]).json();
+    if document["cases"].as_array().unwrap().is_empty() || std::path::Path::new("/dev/dri").exists() {
+        eprintln!("skipped: no OpenCL here, or cards may be");
+        return;
+    }
+    let small = ["run", "compute-peak", "--backend", "opencl", "--replicates", "1", "--runs", "10", "--json"];
+    let document = Bench::new().run(&small).expect(0).json();
+    assert_eq!(document["benchmarks"][0]["device_type"], "cpu");
+}
+
+/// On Intel's platform alone, which `.ci/run` installs beside the system's drivers.
+#[test]
+fn oneapi_runs_on_intels_platform() {
+    let Ok(vendors) = std::env::var("INTEL_OCL_ICD_VENDORS") else {
+        eprintln!("skipped: INTEL_OCL_ICD_VENDORS names no folder with Intel's driver; .ci/run installs it");
+        return;
+    };
+    if !std::path::Path::new(&vendors).join("intel.icd").exists() {
+        eprintln!("skipped: {vendors} has no intel.icd");
+        return;
+    }
+    let bench = Bench::new().set("OCL_ICD_VENDORS", &vendors);
+    let names = ["run", "memory-bandwidth", "gemm", "compute-peak", "--backend", "oneapi", "--json"];
+    let sizes = ["--axis", "size=1MiB", "--axis", "shape=256x256x256"];
+    let document = bench.run(&[names.as_slice(), &sizes, common::SMALL.as_slice()].concat()).expect(0).json();
+    let results = document["benchmarks"].as_array().unwrap();
+    covers(results, &["memory-bandwidth", "gemm", "compute-peak"]);
+    assert!(measured(results).iter().all(|result| result["benchmark_id"].as_str().unwrap().contains("oneapi:0")));
+}
+
+#[test]
+fn without_intels_platform_oneapi_says_how_to_get_it() {
+    if is_here("oneapi") {
+        return;
+    }
+    let ended = Bench::new().run(&["run", "gemm", "--backend", "oneapi", "--json"]).expect(5);
+    let result = &ended.json()["benchmarks"][0];
+    assert_eq!(result["outcome"], "skipped");
+    assert!(result["cure"].as_str().unwrap().contains("intel"), "{result}");
+}
+
+#[test]
+fn a_library_that_is_missing_or_is_another_is_a_reason() {
+    let missing = Bench::new().set("RSB_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1");
+    let result = missing.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    assert!(result["benchmarks"][0]["why"].as_str().unwrap().contains("RSB_OPENCL_LIBRARY"), "{result}");
+    let other = Bench::new().set("RSB_OPENCL_LIBRARY", "libc.so.6");
+    let result = other.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    assert!(result["benchmarks"][0]["what"].as_str().unwrap().contains("clGetPlatformIDs"), "{result}");
+}
+
+#[test]
+fn an_installation_without_any_driver_is_a_reason() {
+    if !is_here("opencl") {
+        return;
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("vendors")).unwrap();
+    let vendors = format!("{}/", bench.path("vendors").display());
+    let bench = bench.set("OCL_ICD_VENDORS", &vendors).set("OCL_ICD_FILENAMES", "");
+    let result = bench.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    assert!(result["benchmarks"][0]["cure"].as_str().unwrap().contains("pocl-opencl-icd"), "{result}");
+}
+
+#[test]
+fn auto_leaves_the_processor_to_itself() {
+    let plan = Bench::new().run(&["run", "compute-peak", "--dry-run", "--json"]).expect(0).json();
+    let devices: Vec<&str> =
+        plan["cases"].as_array().unwrap().iter().map(|case| case["device"].as_str().unwrap()).collect();
+    assert!(devices.contains(&"cpu:0"));
+    if !std::path::Path::new("/dev/dri").exists() && !std::path::Path::new("/dev/nvidiactl").exists() {
+        assert!(devices.iter().all(|device| *device == "cpu:0"), "{devices:?}");
+    }
+}
+
+#[test]
+fn run_times_to_come_are_listed_with_what_to_do_today() {
+    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    for name in ["mps", "openvino", "qnn"] {
+        let row = document["benchmarks"].as_array().unwrap().iter().find(|row| row["backend"] == name).unwrap();
+        assert!(row["runnable"] == false && row["why"].as_str().unwrap().contains("not yet"), "{row}");
+        let ended = Bench::new().run(&["run", "gemm", "--backend", name]).expect(2);
+        assert!(ended.stderr.contains("not yet available"), "{}", ended.stderr);
+    }
+}

@@ -1,0 +1,78 @@
+//! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any processor.
+#![cfg(feature = "vulkan")]
+
+#[path = "common/backend.rs"]
+mod backend;
+mod common;
+
+use backend::{covers, is_here, measured, measured_suite};
+use common::Bench;
+
+#[test]
+fn the_suite_completes_and_every_result_is_verified() {
+    if !is_here("vulkan") {
+        return;
+    }
+    let results = measured_suite(&Bench::new(), "vulkan");
+    covers(&results, &["memory-bandwidth", "memory-latency", "compute-peak", "gemm", "tensor-ops", "launch-latency"]);
+    for result in measured(&results) {
+        let name = result["benchmark_id"].as_str().unwrap();
+        let device_type = result["device_type"].as_str().unwrap();
+        assert!(["cpu", "gpu"].contains(&device_type), "{name}: {device_type}");
+    }
+}
+
+/// Lavapipe's device is the processor, and is never taken for a card. What would take it seconds is skipped.
+#[test]
+fn lavapipe_is_a_processor_and_is_spared_large_products() {
+    let drivers = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
+    if !std::path::Path::new(drivers).exists() {
+        eprintln!("skipped: {drivers} is missing; install mesa-vulkan-drivers");
+        return;
+    }
+    let bench = Bench::new().set("VK_ICD_FILENAMES", drivers).set("VK_DRIVER_FILES", drivers);
+    let arguments = [
+        "run",
+        "gemm",
+        "--backend",
+        "vulkan",
+        "--axis",
+        "shape=128x128x128,1024x1024x1024",
+        "--axis",
+        "dtype=f32",
+        "--replicates",
+        "1",
+        "--runs",
+        "10",
+        "--json",
+    ];
+    let document = bench.run(&arguments).expect(0).json();
+    let of = |size: &str| {
+        let results = document["benchmarks"].as_array().unwrap();
+        results.iter().find(|result| result["benchmark_id"].as_str().unwrap().contains(size)).unwrap()
+    };
+    assert_eq!(of("128x128x128")["outcome"], "measured");
+    assert_eq!(of("128x128x128")["device_type"], "cpu");
+    assert_eq!(of("1024x1024x1024")["outcome"], "skipped");
+    assert!(of("1024x1024x1024")["why"].as_str().unwrap().contains("llvmpipe"), "the driver is named");
+    let small = ["--axis", "shape=1x8x12x12", "--axis", "kernel=8x3x3", "--axis", "dtype=f32"];
+    let run = ["run", "convolution", "--backend", "vulkan", "--replicates", "1", "--runs", "10", "--json"];
+    let document = bench.run(&[run.as_slice(), small.as_slice()].concat()).expect(0).json();
+    covers(document["benchmarks"].as_array().unwrap(), &["convolution"]);
+}
+
+#[test]
+fn a_loader_that_is_missing_or_finds_no_driver_is_a_reason() {
+    let missing = Bench::new().set("RSB_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1");
+    let result = missing.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+    assert!(result["benchmarks"][0]["why"].as_str().unwrap().contains("RSB_VULKAN_LIBRARY"), "{result}");
+    let other = Bench::new().set("RSB_VULKAN_LIBRARY", "libc.so.6");
+    let result = other.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+    assert!(!result["benchmarks"][0]["cure"].as_str().unwrap().is_empty(), "{result}");
+    if is_here("vulkan") {
+        let none =
+            Bench::new().set("VK_ICD_FILENAMES", "/nonexistent.json").set("VK_DRIVER_FILES", "/nonexistent.json");
+        let result = none.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+        assert!(result["benchmarks"][0]["cure"].as_str().unwrap().contains("mesa-vulkan-drivers"), "{result}");
+    }
+}
