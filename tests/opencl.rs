@@ -1,5 +1,6 @@
 //! OpenCL for real, on whatever platform is installed: PoCL runs on any processor.
 #![cfg(feature = "opencl")]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "common/backend.rs"]
 mod backend;

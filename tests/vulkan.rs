@@ -1,5 +1,6 @@
 //! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any processor.
 #![cfg(feature = "vulkan")]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "common/backend.rs"]
 mod backend;

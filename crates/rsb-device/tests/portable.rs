@@ -1,6 +1,7 @@
 //! Every operation on every device that OpenCL and Vulkan have here: Debian's PoCL and lavapipe are enough. Each result is
 //! compared with the reference; what a device cannot do is a reason, and is only allowed where it is expected.
 #![cfg(any(feature = "opencl", feature = "vulkan"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use rsb_device::operation::{
     Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,

@@ -215,9 +215,12 @@ mod tests {
             .shader_arrays_per_engine_count(2)
             .compute_units_per_shader_array(10);
         let nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default().shader_sm_count(132);
-        let nothing = (vk::PhysicalDeviceShaderCorePropertiesAMD::default(), Default::default());
-        assert_eq!(units(&amd, &nothing.1), Some(80));
-        assert_eq!(units(&nothing.0, &nvidia), Some(132));
-        assert_eq!(units(&nothing.0, &nothing.1), None);
+        let (no_amd, no_nvidia) = (
+            vk::PhysicalDeviceShaderCorePropertiesAMD::default(),
+            vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default(),
+        );
+        assert_eq!(units(&amd, &no_nvidia), Some(80));
+        assert_eq!(units(&no_amd, &nvidia), Some(132));
+        assert_eq!(units(&no_amd, &no_nvidia), None);
     }
 }
