@@ -252,6 +252,30 @@ fn a_provider_that_is_not_there_is_a_skip_and_never_the_processor() {
 }
 
 #[test]
+fn a_provider_that_falls_back_silently_is_refused() {
+    let listed = Bench::new().run(&["python", "list", "--json"]).expect(0).json();
+    if listed["packages"]["onnxruntime"].is_null() {
+        eprintln!("skipped: onnxruntime is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]);
+        return;
+    }
+    // A build for processors that says it has CUDA's provider: the session is made, on the processor.
+    let script = "
+import onnxruntime
+from rsb_workloads import core, onnxruntime as workload
+onnxruntime.get_available_providers = lambda: ['CUDAExecutionProvider', 'CPUExecutionProvider']
+params = {'batch_size': '2', 'width': '16', 'num_layers': '1'}
+try:
+    workload.inference(core.Case('onnxruntime', 'inference', 'cuda:0', params))
+except core.Failure as failure:
+    print(failure.why)
+";
+    let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("python");
+    let output = Command::new(python()).args(["-c", script]).env("PYTHONPATH", sources).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("fell back to CPUExecutionProvider"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn flash_attention_proves_its_kernel() {
     let Some((_, results)) = with("torch", &["flash-attention", "--backend", "cpu"]) else { return };
     check(&results, 2);

@@ -294,6 +294,13 @@ def attention_fields(case: Case, time_ns: float, backward: bool = False) -> dict
     }
 
 
+def transformer(case: Case) -> Work:
+    """A model of the package `transformers`: prefill or decode."""
+    from . import transformer as models
+
+    return models.prefill(case) if case.text("operation") == "prefill" else models.decode(case)
+
+
 def torch_compile(case: Case) -> Work:
     """torch.compile of some element-wise steps: cold is compilation from nothing, warm is what it made of them."""
     torch, device = torch_device(case)

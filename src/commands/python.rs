@@ -97,13 +97,17 @@ fn doctor(args: &PythonArgs) -> Ended {
 }
 
 fn setup(args: &SetupArgs) -> Ended {
-    let mut packages = Vec::new();
+    let mut packages: Vec<String> = Vec::new();
     for name in &args.components {
         let component = frameworks::find(name).ok_or_else(|| {
             let known = frameworks::all().iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
             Trouble::usage(anyhow!("there is no component `{name}`; there are {known}"))
         })?;
-        packages.extend(component.install.iter().map(|&package| package.to_owned()));
+        for package in component.install.iter().map(|&package| package.to_owned()) {
+            if !packages.contains(&package) {
+                packages.push(package);
+            }
+        }
     }
     let folder = args.dir.clone().or_else(rsb_probe::own_python_environment);
     let folder = folder.ok_or_else(|| Trouble::usage(anyhow!("there is no home folder; name a folder with --dir")))?;
@@ -113,7 +117,9 @@ fn setup(args: &SetupArgs) -> Ended {
             format!("{} is there and is no Python environment; name another folder with --dir", folder.display());
         return Err(Trouble::usage(anyhow!(message)));
     }
-    let rocm = rsb_probe::environment(&rsb_probe::ProbeOptions::default()).rocm;
+    let machine = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
+    // A library of ROCm without a card of AMD is no machine of ROCm.
+    let rocm = machine.rocm.filter(|_| machine.gpus.iter().any(|gpu| gpu.gfx_target.is_some()));
     for step in steps(&folder, is_there, args.python.as_deref(), &packages, rocm.as_deref()) {
         eprintln!("$ {}", step.join(" "));
         if !args.dry_run {

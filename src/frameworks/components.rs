@@ -96,6 +96,24 @@ const PYTORCH: &[Workload] = &[
         more: &["dtype=f32,bf16 rows=512x1024,2048x4096"],
     },
     Workload {
+        name: "transformer",
+        axes: &[
+            DTYPE,
+            value(
+                "operation",
+                "prefill: one pass over the prompt; decode: tokens one after another",
+                AxisKind::Choice(&["prefill", "decode"]),
+            ),
+            named("use_cache", "whether keys and values are kept", "yes", AxisKind::Choice(&["yes", "no"])),
+            BATCH,
+            named("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
+            named("output_length", "tokens generated", "16", AxisKind::Count),
+            named("num_layers", "layers", "4", AxisKind::Count),
+        ],
+        quick: &[],
+        more: &["dtype=f32 operation=prefill batch_size=1,4", "dtype=f32 operation=decode use_cache=yes,no"],
+    },
+    Workload {
         name: "attention",
         axes: &[DTYPE, LENGTH, CAUSAL, BATCH, HEADS, HEAD_DIM],
         quick: &["dtype=f32 sequence_length=256"],
@@ -212,7 +230,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "pytorch",
         about: "PyTorch: products, convolutions, transfers, gradients, compilation, attention",
         packages: &["torch"],
-        install: &["torch", "numpy"],
+        install: &["torch", "numpy", "transformers"],
         workloads: PYTORCH,
     },
     Component {

@@ -7,7 +7,7 @@ use rsb_model::{BackendId, Case, DeviceType, Outcome, Samples};
 
 use super::assemble::{self, Progress};
 use super::client::{Finished, Trouble, Worker, WorkerCommand};
-use super::session::{Cost, Replicate, drive};
+use super::session::{Ask, Cost, Replicate, drive};
 use super::settings::{self, LEAST_SAMPLES, Profile, Settings};
 use super::tape::{DeviceTime, Shown, Tape};
 use crate::plan::{Machine, Plan, PlanError, Selection};
@@ -73,12 +73,13 @@ fn measure(
     let limit = Settings::of(Profile::Standard).case_limit(case.benchmark_type);
     let mut worker = None;
     tape.clear();
-    // The worker starts with the first call, so that a case that the filter leaves out costs nothing.
-    let driven = drive(criterion, (case, few_samples_of(case)), |iters| {
+    // The worker starts when it is first asked for, so that a case that the filter leaves out costs nothing.
+    let driven = drive(criterion, (case, few_samples_of(case)), |ask| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
             none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,
         };
+        let Ask::Sample(iters) = ask else { return Ok(0.0) };
         let time_ns = worker.sample(iters)?;
         tape.push(iters, time_ns);
         Ok(time_ns)

@@ -194,7 +194,8 @@ impl<'a> Session<'a> {
         let _quiet = Quiet::begin();
         self.tape.clear();
         let tape = self.tape.clone();
-        drive(&mut self.criterion, (case, Some(runs)), |iters| {
+        drive(&mut self.criterion, (case, Some(runs)), |ask| {
+            let Ask::Sample(iters) = ask else { return Ok(0.0) }; // Its worker has started long ago.
             let time_ns = sample(iters)?;
             tape.push(iters, time_ns);
             Ok(time_ns)
@@ -261,6 +262,16 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
     }
 }
 
+/// What Criterion's closure asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Whatever must happen once, such as starting a worker. Criterion does not see the time that it takes, and plans
+    /// by that of samples alone.
+    Begin,
+    /// So many iterations.
+    Sample(u64),
+}
+
 /// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. Trouble in a
 /// sample leaves through Criterion as an unwind that no panic hook sees.
 ///
@@ -269,7 +280,7 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
     (case, runs): (&Case, Option<usize>),
-    mut sample: impl FnMut(u64) -> Result<f64, Trouble>,
+    mut sample: impl FnMut(Ask) -> Result<f64, Trouble>,
 ) -> Result<(), Trouble> {
     let (group_name, parameter) = split(case.id.as_str());
     let run = || {
@@ -279,7 +290,10 @@ pub(super) fn drive(
             group.sample_size(runs);
         }
         group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
-            bencher.iter_custom(|iters| match sample(iters) {
+            if let Err(trouble) = sample(Ask::Begin) {
+                resume_unwind(Box::new(trouble));
+            }
+            bencher.iter_custom(|iters| match sample(Ask::Sample(iters)) {
                 Ok(time_ns) => Duration::from_nanos((time_ns as u64).max(1)),
                 Err(trouble) => resume_unwind(Box::new(trouble)),
             });

@@ -78,7 +78,7 @@ impl Suite {
     pub const fn profile(self) -> Profile {
         match self {
             // Every point thoroughly would take a day.
-            Self::Quick | Self::PreInstallation | Self::Full => Profile::Quick,
+            Self::Quick | Self::PreInstallation | Self::Component | Self::Full => Profile::Quick,
             _ => Profile::Standard,
         }
     }

@@ -70,6 +70,20 @@ mod unix {
     }
 
     #[test]
+    fn uv_and_the_environment_of_setup_go_before_the_path() {
+        let tree = Tree::new(&[]);
+        installation(&tree, "usr", "3.11.7", &[]);
+        installation(&tree, "data/rusty-stack-bench/python", "3.12.1", &[]);
+        installation(&tree, "uv", "3.13.0", &[]);
+        let (bin, data, uv) = (tree.path("usr/bin"), tree.path("data"), tree.path("uv/bin/python3"));
+        let tree = tree.variable("PATH", bin).variable("XDG_DATA_HOME", data);
+        expect(&tree, Some("3.12.1"), &[]);
+        let tree = tree.variable("UV_PYTHON", uv);
+        expect(&tree, Some("3.13.0"), &[]);
+        expect(&tree.variable("UV_PYTHON", "3.9"), Some("3.12.1"), &[]);
+    }
+
+    #[test]
     fn conda_is_known_by_its_records() {
         let tree = Tree::new(&[("conda/conda-meta/python-3.10.13-h955ad1f_0.json", "{}")]);
         installation(&tree, "conda", "3.10.13", &["onnxruntime-1.20.0"]);

@@ -1,0 +1,93 @@
+"""A transformer of the package `transformers`, with random weights: one pass over a prompt, or tokens one after another."""
+
+from .core import Case, Failure, Work, fastest, milliseconds, package, torch_device, torch_dtype, within
+
+SEED = 20_231
+VOCABULARY = 1000
+SIZES = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_key_value_heads": 4}
+# Errors of many layers add up.
+TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
+
+
+def _model(case: Case):
+    torch, device = torch_device(case)
+    transformers = package("transformers")
+    torch.manual_seed(SEED)
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **SIZES
+    )
+    exact = transformers.LlamaForCausalLM(config).eval().double()
+    model = transformers.LlamaForCausalLM(config).eval()
+    model.load_state_dict(exact.state_dict())
+    model = model.to(device, torch_dtype(case, torch))
+    tokens = torch.randint(0, VOCABULARY, (case.count("batch_size"), case.count("prompt_length")))
+    with torch.no_grad():
+        wanted = exact(tokens, use_cache=False).logits
+        found = model(tokens.to(device), use_cache=False).logits.double().cpu()
+    difference, largest = (found - wanted).abs().max().item(), wanted.abs().max().item()
+    error = within(case, difference, largest, TOLERANCES[case.text("dtype")])
+    return torch, device, model, tokens.to(device), error
+
+
+def prefill(case: Case):
+    """One pass over the prompt; its work and fields."""
+    torch, device, model, tokens, error = _model(case)
+
+    def run():
+        with torch.no_grad():
+            return model(tokens, use_cache=False).logits
+
+    def fields(time_ns):
+        return _common(case, error) | {
+            "forward_time_ms": milliseconds(time_ns),
+            "output_shape": "x".join(str(size) for size in (*tokens.shape, VOCABULARY)),
+            "tokens_per_second": tokens.numel() * 1e9 / time_ns,
+        }
+
+    return Work(run, fields, None, None if case.on_cpu else device)
+
+
+def decode(case: Case):
+    """Tokens one after another, each the likeliest; with and without the cache they must be the same."""
+    torch, device, model, tokens, error = _model(case)
+    count, use_cache = case.count("output_length"), case.text("use_cache") == "yes"
+
+    def generate(count, cached):
+        mask = torch.ones_like(tokens)
+        return model.generate(
+            tokens, attention_mask=mask, max_new_tokens=count, min_new_tokens=count, do_sample=False, use_cache=cached, pad_token_id=0
+        )
+
+    made = generate(count, use_cache)
+    if made.shape[1] != tokens.shape[1] + count:
+        raise Failure("transformer", f"it made {made.shape[1] - tokens.shape[1]} tokens, not {count}", "report it to transformers")
+    # In 16 bits two tokens may be equally likely.
+    if case.text("dtype") in ("f32", "f64") and not torch.equal(made, generate(count, not use_cache)):
+        raise Failure("transformer", "with the cache it makes other tokens than without", "report it to transformers")
+    card = None if case.on_cpu else device
+
+    def fields(time_ns):
+        first_ns = fastest(Work(lambda: generate(1, use_cache), lambda _: {}, None, card), 5)
+        return _common(case, error) | {
+            "use_cache": use_cache,
+            "output_length": count,
+            "output_shape": f"{made.shape[0]}x{made.shape[1]}",
+            "total_time_ms": milliseconds(time_ns),
+            "ttft_ms": milliseconds(first_ns),
+            "tpot_ms": milliseconds((time_ns - first_ns) / max(count - 1, 1)),
+            "tokens_per_second": made.shape[0] * count * 1e9 / time_ns,
+        }
+
+    return Work(lambda: generate(count, use_cache), fields, None, card)
+
+
+def _common(case: Case, error: float) -> dict:
+    return {
+        "provider": f"transformers {package('transformers').__version__}",
+        "dtype": case.text("dtype"),
+        "batch_size": case.count("batch_size"),
+        "prompt_length": case.count("prompt_length"),
+        "num_layers": case.count("num_layers"),
+        "input_shape": f"{case.text('batch_size')}x{case.text('prompt_length')}",
+        "accuracy_error": error,
+    }
