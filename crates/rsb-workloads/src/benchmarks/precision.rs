@@ -23,7 +23,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["matmul", "convolution", "layer-norm"]),
     ),
     DTYPE,
-    AxisInfo::value("size", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
+    AxisInfo::value("n", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
     THREADS,
 ];
 
@@ -54,7 +54,7 @@ impl Benchmark for Precision {
         };
         let size = if device.device_type == DeviceType::Gpu { "4096" } else { "512" };
         let of = |operations: &[&str], types: &[&str], size: &str| {
-            grid([axis("operation", operations), axis("dtype", types), axis("size", &[size])])
+            grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
         };
         let mut grids = vec![of(&["matmul"], if is_cpu(device) { &["f16"] } else { &["f16", "bf16"] }, size)];
         if breadth >= Breadth::Standard {
@@ -67,7 +67,7 @@ impl Benchmark for Precision {
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
-        let (dtype, size): (Dtype, u64) = (dtype(params)?, number(params, "size")?);
+        let (dtype, size): (Dtype, u64) = (dtype(params)?, number(params, "n")?);
         let name = params.text("operation").unwrap_or_default();
         check_type(name, dtype)?;
         if size < 8 {
@@ -78,7 +78,7 @@ impl Benchmark for Precision {
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
-        let size: u64 = number(params, "size").map_err(Failure::Skipped)?;
+        let size: u64 = number(params, "n").map_err(Failure::Skipped)?;
         let name = params.text("operation").unwrap_or_default().to_owned();
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &name, size)))
@@ -182,7 +182,7 @@ mod tests {
     use rsb_device::scripted::{Clock, Script, ScriptedDevice};
 
     fn params(operation: &str, dtype: &str) -> Params {
-        Params::new().with("operation", operation).with("dtype", dtype).with("size", "16").with("threads", "1")
+        Params::new().with("operation", operation).with("dtype", dtype).with("n", "16").with("threads", "1")
     }
 
     #[test]
