@@ -18,7 +18,7 @@ cd "$here/tests/small-crate"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/small-crate"
 export CRITERION_HOME="$work/criterion"
 bench() { # NAME OF THE SAVED RUN, then variables
-    env "${@:2}" cargo bench --quiet --bench all -- --save-baseline "$1" --noplot \
+    env "${@:2}" cargo bench --quiet --bench all -- --save-baseline "$1" --noplot --quiet \
         --warm-up-time 0.5 --measurement-time "$seconds" >/dev/null
 }
 for run in 1 2 3; do

@@ -12,7 +12,7 @@ pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
         }
         "memory-allocation" => &[("size", "1MiB")],
         "occupancy" | "multi-gpu" | "all-reduce" => &[("size", "16KiB")],
-        "precision" => &[("size", "16")],
+        "precision" => &[("n", "16")],
         "inference" => &[("heads", "2x8"), ("sequence_length", "6")],
         "gemm" => &[("shape", "16x24x32")],
         "tensor-ops" => &[("shape", "8x64")],
