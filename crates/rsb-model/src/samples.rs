@@ -83,6 +83,29 @@ impl Samples {
         };
         self.iters.iter().zip(&self.times_ns).enumerate().map(each).collect()
     }
+
+    /// Nanoseconds of one iteration in the least disturbed sample: the least of up to 100, and of more the one that
+    /// [`FLOOR_SHARE`] of them lie below, so that it means the same at every number of samples.
+    ///
+    /// # Errors
+    /// As [`Samples::per_iteration`].
+    pub fn floor(&self) -> Result<f64, SamplesError> {
+        let mut times = self.per_iteration()?;
+        times.sort_by(f64::total_cmp);
+        share_of_sorted(&times, FLOOR_SHARE).ok_or(SamplesError::Empty)
+    }
+}
+
+/// The share of samples that lie below [`Samples::floor`].
+pub const FLOOR_SHARE: f64 = 1.0 / 200.0;
+
+/// The value that `share` of the `sorted` values lie below, where each stands for the middle of its own part (type 5 of
+/// Hyndman and Fan); `None` of nothing.
+pub fn share_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let position = (share * sorted.len() as f64 - 0.5).clamp(0.0, last as f64);
+    let (low, high) = (*sorted.get(position.floor() as usize)?, *sorted.get(position.ceil() as usize)?);
+    Some(low + (high - low) * position.fract())
 }
 
 #[cfg(test)]
@@ -96,6 +119,17 @@ mod tests {
     #[test]
     fn time_is_divided_by_iterations() {
         assert_eq!(samples(&[1, 10], &[5.0, 60.0]).per_iteration(), Ok(vec![5.0, 6.0]));
+    }
+
+    #[test]
+    fn the_floor_is_the_least_sample_unless_there_are_very_many() {
+        let of = |count: u32| {
+            let times: Vec<f64> = (0..count).rev().map(|at| f64::from(at + 1)).collect();
+            samples(&vec![1; times.len()], &times).floor().unwrap()
+        };
+        assert!([1, 2, 30, 100].iter().all(|&count| (of(count) - 1.0).abs() < 1e-12));
+        assert!((of(1000) - 5.5).abs() < 1e-12, "{}", of(1000)); // Five of a thousand lie below.
+        assert_eq!(samples(&[], &[]).floor(), Err(SamplesError::Empty));
     }
 
     #[test]

@@ -46,6 +46,26 @@ pub fn t_exceeded_with(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(held(p)))
 }
 
+/// Chance that the least of one side exceeds that of the other by `x` times its scale, which is known with `freedom`
+/// degrees: half of what Fisher's F(2, freedom) leaves above `x` ([`crate::least`]). 1 where either is not a number.
+pub fn least_above(x: f64, freedom: f64) -> f64 {
+    if x.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+        return 1.0;
+    }
+    let beyond = (-freedom / 2.0 * (2.0 * x.abs() / freedom).ln_1p()).exp() / 2.0;
+    if x < 0.0 { 1.0 - beyond } else { beyond }
+}
+
+/// The inverse of [`least_above`]: what is exceeded with chance `p`; infinite without a degree of freedom.
+pub fn least_exceeded_with(p: f64, freedom: f64) -> f64 {
+    if freedom.is_nan() || freedom <= 0.0 {
+        return f64::INFINITY;
+    }
+    let p = held(p);
+    let beyond = |p: f64| freedom / 2.0 * (-2.0 / freedom * (2.0 * p).ln()).exp_m1();
+    if p > 0.5 { -beyond(1.0 - p) } else { beyond(p) }
+}
+
 /// The value that the ratio of two variances with `above` and `below` degrees of freedom stays under with chance `p`.
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(held(p)))
@@ -59,7 +79,7 @@ fn held(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// SciPy 1.17.1: `scipy.stats.t.isf`, `t.sf`, `norm.isf`, `norm.sf`, `f.ppf`.
+    /// SciPy 1.17.1: `scipy.stats.t.isf`, `t.sf`, `norm.isf`, `norm.sf`, `f.ppf`, half of `f.sf`, `f.isf` of twice.
     #[test]
     fn figures_agree_with_scipy() {
         for (ours, theirs) in [
@@ -75,6 +95,12 @@ mod tests {
             (f_quantile(0.5, 4.0, 8.0), 0.914_645_355_977_071_9),
             (f_quantile(0.99, 2.0, 16.0), 6.226_235_280_311_38),
             (f_quantile(0.25, 4.0, 1.0), 0.553_279_490_598_582_7),
+            (least_above(0.5, 4.0), 0.32),
+            (least_above(29.0, 4.0), 0.002_081_165_452_653_485_7),
+            (least_above(9.0, 12.0), 0.002_048_000_000_000_000_8),
+            (least_exceeded_with(0.025, 4.0), 6.944_271_909_999_155),
+            (least_exceeded_with(0.025 / 30.0, 20.0), 8.958_986_836_690_421),
+            (least_above(-1.0, 6.0), 0.789_062_5),
         ] {
             assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} {theirs}");
         }
@@ -88,6 +114,10 @@ mod tests {
             (t_above(f64::INFINITY, 4.0), "0"),
             (t_exceeded_with(0.025, 0.0), "inf"),
             (normal_above(f64::NAN), "1"),
+            (least_above(f64::NAN, 4.0), "1"),
+            (least_above(2.0, 0.0), "1"),
+            (least_above(f64::NEG_INFINITY, 4.0), "1"),
+            (least_exceeded_with(0.01, 0.0), "inf"),
         ] {
             assert_eq!(ours.to_string(), expected);
         }

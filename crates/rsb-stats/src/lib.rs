@@ -14,6 +14,7 @@ pub mod glob;
 pub mod history;
 pub mod hypothesis;
 pub mod interval;
+pub mod least;
 pub mod multiple;
 pub mod policy;
 pub mod policy_file;

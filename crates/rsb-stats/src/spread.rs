@@ -1,8 +1,11 @@
 //! How far one fresh process lies from another: the spread that every verdict rests on.
 //!
 //! Two to five replicates tell little about a case's own spread, so each case borrows from all others (empirical
-//! Bayes, after Smyth, 2004): its variance is moderated towards the one that is typical here, as far as the cases
+//! Bayes, after Smyth, 2004): its scale is moderated towards the one that is typical here, as far as the cases
 //! agree about it. Without replicates the spread comes from the ratios of all cases together.
+//!
+//! The scale is the variance of normal figures, or the mean excess over the least of a side ([`crate::least`]). Either
+//! estimate varies about the truth as χ² over its degrees of freedom, so what is borrowed is found in one way.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +21,7 @@ const FLOOR: f64 = 0.001;
 /// Degrees of freedom that the cases together may lend to one. More would presume that all cases are alike.
 const PRIOR_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
 
-/// A case whose own variance the common one would exceed this rarely keeps its own: it is noisier than the others.
+/// A case whose own scale the common one would exceed this rarely keeps its own: it is noisier than the others.
 const SURPRISE: f64 = 0.99;
 
 /// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so the tails are heavy.
@@ -30,11 +33,22 @@ const REACH: f64 = 2.5;
 /// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) / (2Φ(c) − 1)).
 const WITHIN_REACH: f64 = 0.954_6;
 
-/// Standard deviation of the logarithm of a case's value from process to process, and how well it is known.
+/// How a case's values vary from process to process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// As normal figures about their mean; the scale is their variance.
+    Normal,
+    /// Upwards from a least; the scale is the mean excess over it.
+    Least,
+}
+
+/// How far the logarithms of a case's values vary from process to process, and how well that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The standard deviation; 0.01 is 1 %.
-    pub sigma: f64,
+    /// What the scale is of.
+    pub law: Law,
+    /// The scale.
+    pub scale: f64,
     /// Degrees of freedom.
     pub freedom: f64,
 }
@@ -42,9 +56,11 @@ pub struct Spread {
 /// What one pair of sides tells about the spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
-    /// Squared deviations of the logarithms from the centre of their side, so scaled that over `freedom` they are the
-    /// variance that one value would need for the centre to vary as it does.
-    pub sum_of_squares: f64,
+    /// What its scale is of.
+    pub law: Law,
+    /// Its own scale times `freedom`. Of normal figures: squared deviations of the logarithms from their centre, so scaled
+    /// that over `freedom` they are the variance that one value would need for the centre to vary as it does.
+    pub sum: f64,
     /// Degrees of freedom: 0 when each side has one value.
     pub freedom: f64,
     /// Difference of the centres.
@@ -52,73 +68,80 @@ pub struct Residual {
 }
 
 impl Residual {
-    fn variance(&self) -> Option<f64> {
-        (self.freedom > 0.0).then(|| (self.sum_of_squares / self.freedom).max(FLOOR * FLOOR))
+    fn scale(&self) -> Option<f64> {
+        (self.freedom > 0.0).then(|| (self.sum / self.freedom).max(self.law.smallest()))
+    }
+}
+
+impl Law {
+    /// The smallest scale that is believed.
+    fn smallest(self) -> f64 {
+        match self {
+            Self::Normal => FLOOR * FLOOR,
+            Self::Least => FLOOR,
+        }
     }
 }
 
 /// The spread of each case; `None` where nothing tells.
 pub fn spreads(residuals: &[Residual]) -> Vec<Option<Spread>> {
-    let prior = Prior::of(residuals);
+    let mut priors = [Law::Normal, Law::Least].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
-    let mut limits = BTreeMap::new();
-    residuals
-        .iter()
-        .map(|residual| match (residual.variance(), &prior) {
-            (Some(own), None) => Some(Spread { sigma: own.sqrt(), freedom: residual.freedom }),
-            (Some(own), Some(prior)) => {
-                let limit = *limits.entry(residual.freedom.to_bits()).or_insert_with(|| prior.limit(residual.freedom));
-                Some(prior.moderate(own, residual.freedom, limit))
-            }
-            (None, Some(prior)) => Some(Spread { sigma: prior.variance.sqrt(), freedom: prior.freedom }),
+    let of_case = |residual: &Residual| {
+        let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
+        let Residual { law, freedom, .. } = *residual;
+        match (residual.scale(), prior) {
+            (Some(own), None) => Some(Spread { law, scale: own, freedom }),
+            (Some(own), Some(prior)) => Some(prior.moderate(own, freedom)),
+            (None, Some(prior)) => Some(Spread { law, scale: prior.scale, freedom: prior.freedom }),
             (None, None) => unreplicated,
-        })
-        .collect()
+        }
+    };
+    residuals.iter().map(of_case).collect()
 }
 
-/// What the cases together say about a variance: as if `freedom` figures had shown it to be `variance`.
+/// What the cases of one law together say about a scale: as if `freedom` figures had shown it to be `scale`.
 struct Prior {
-    variance: f64,
+    law: Law,
+    scale: f64,
     freedom: f64,
+    /// Above which a case is noisier than the others, by its degrees of freedom.
+    limits: BTreeMap<u64, f64>,
 }
 
 impl Prior {
-    /// Fitted to the quartiles of the cases' variances, so that a quarter of them may be anything at all.
-    /// Under the model a variance over the common one has an F distribution: the wider the quartiles lie apart, the
+    /// Fitted to the quartiles of the cases' scales, so that a quarter of them may be anything at all.
+    /// Under the model a scale over the common one has an F distribution: the wider the quartiles lie apart, the
     /// less the cases agree and the less they lend.
-    fn of(residuals: &[Residual]) -> Option<Self> {
-        let freedom = commonest_freedom(residuals)?;
-        let same = residuals.iter().filter(|residual| residual.freedom.to_bits() == freedom.to_bits());
-        let variances = sorted(&same.filter_map(Residual::variance).collect::<Vec<_>>());
-        if variances.len() < MIN_CASES {
+    fn of(residuals: &[Residual], law: Law) -> Option<Self> {
+        let alike: Vec<&Residual> = residuals.iter().filter(|residual| residual.law == law).collect();
+        let own = commonest_freedom(&alike)?;
+        let same = alike.iter().filter(|residual| residual.freedom.to_bits() == own.to_bits());
+        let scales = sorted(&same.filter_map(|residual| residual.scale()).collect::<Vec<_>>());
+        if scales.len() < MIN_CASES {
             return None;
         }
-        let observed = quantile_of_sorted(&variances, 0.75)? / quantile_of_sorted(&variances, 0.25)?;
-        let own = freedom;
+        let observed = quantile_of_sorted(&scales, 0.75)? / quantile_of_sorted(&scales, 0.25)?;
         let expected = |prior: f64| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior);
         let lent = PRIOR_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
         let lent = lent.or(PRIOR_FREEDOM.last().copied())?;
-        let typical = quantile_of_sorted(&variances, 0.5)? / f_quantile(0.5, own, lent);
-        Some(Self { variance: typical.max(FLOOR * FLOOR), freedom: lent })
+        let typical = quantile_of_sorted(&scales, 0.5)? / f_quantile(0.5, own, lent);
+        Some(Self { law, scale: typical.max(law.smallest()), freedom: lent, limits: BTreeMap::new() })
     }
 
-    /// Above this a case of `freedom` is noisier than the others.
-    fn limit(&self, freedom: f64) -> f64 {
-        self.variance * f_quantile(SURPRISE, freedom, self.freedom)
-    }
-
-    fn moderate(&self, own: f64, freedom: f64, limit: f64) -> Spread {
-        if own > limit {
-            return Spread { sigma: own.sqrt(), freedom };
+    fn moderate(&mut self, own: f64, freedom: f64) -> Spread {
+        let (law, common, lent) = (self.law, self.scale, self.freedom);
+        let limit = self.limits.entry(freedom.to_bits());
+        if own > *limit.or_insert_with(|| common * f_quantile(SURPRISE, freedom, lent)) {
+            return Spread { law, scale: own, freedom };
         }
-        let together = freedom + self.freedom;
-        let variance = (freedom * own + self.freedom * self.variance) / together;
-        Spread { sigma: variance.sqrt(), freedom: together }
+        let together = freedom + lent;
+        Spread { law, scale: (freedom * own + lent * common) / together, freedom: together }
     }
 }
 
 /// The commonest number of degrees of freedom above 0, the larger of two that are as common.
-fn commonest_freedom(residuals: &[Residual]) -> Option<f64> {
+fn commonest_freedom(residuals: &[&Residual]) -> Option<f64> {
     // Bits of numbers above zero are in the order of the numbers.
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for residual in residuals.iter().filter(|residual| residual.freedom > 0.0) {
@@ -149,7 +172,7 @@ fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
     let near: Vec<f64> = ratios.iter().copied().filter(|ratio| (ratio - centre).abs() <= REACH * deviation).collect();
     let sigma = std_dev(&near)? / WITHIN_REACH / std::f64::consts::SQRT_2;
     let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
-    Some(Spread { sigma: sigma.max(FLOOR), freedom })
+    Some(Spread { law: Law::Normal, scale: sigma.max(FLOOR).powi(2), freedom })
 }
 
 #[cfg(test)]
@@ -165,11 +188,11 @@ mod tests {
             (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
         };
         let (before, after) = (side(), side());
-        Residual { sum_of_squares: before.1 + after.1, freedom: 4.0, difference: after.0 - before.0 }
+        Residual { law: Law::Normal, sum: before.1 + after.1, freedom: 4.0, difference: after.0 - before.0 }
     }
 
     fn single(difference: f64) -> Residual {
-        Residual { sum_of_squares: 0.0, freedom: 0.0, difference }
+        Residual { law: Law::Normal, sum: 0.0, freedom: 0.0, difference }
     }
 
     #[test]
@@ -177,7 +200,7 @@ mod tests {
         let mut rng = Rng::new(3);
         let residuals: Vec<Residual> = (0..200).map(|_| replicated(&mut rng, 0.02)).collect();
         let found: Vec<Spread> = spreads(&residuals).into_iter().flatten().collect();
-        let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.sigma)).count();
+        let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
         assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
         assert!(found.iter().filter(|spread| spread.freedom > 10.0).count() >= 190);
     }
@@ -186,15 +209,15 @@ mod tests {
     fn a_noisy_case_keeps_its_own_spread() {
         let mut rng = Rng::new(4);
         let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.01)).collect();
-        residuals.push(Residual { sum_of_squares: 4.0 * 0.2 * 0.2, freedom: 4.0, difference: 0.3 });
+        residuals.push(Residual { law: Law::Normal, sum: 4.0 * 0.2 * 0.2, freedom: 4.0, difference: 0.3 });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
-        assert!((noisy.sigma - 0.2).abs() < 1e-9 && (noisy.freedom - 4.0).abs() < 1e-9, "{noisy:?}");
+        assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.freedom - 4.0).abs() < 1e-9, "{noisy:?}");
     }
 
     #[test]
     fn few_cases_have_only_their_own() {
-        let residual = Residual { sum_of_squares: 0.0004, freedom: 4.0, difference: 0.0 };
-        assert_eq!(spreads(&[residual; 9]), [Some(Spread { sigma: 0.01, freedom: 4.0 }); 9]);
+        let residual = Residual { law: Law::Normal, sum: 0.0004, freedom: 4.0, difference: 0.0 };
+        assert_eq!(spreads(&[residual; 9]), [Some(Spread { law: Law::Normal, scale: 0.0001, freedom: 4.0 }); 9]);
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }
 
@@ -206,13 +229,27 @@ mod tests {
             let residuals: Vec<Residual> =
                 (0..40).map(|at| single(shift(at) + 0.02 * std::f64::consts::SQRT_2 * rng.normal())).collect();
             let spread = spreads(&residuals)[0].unwrap();
-            assert!((0.01..0.04).contains(&spread.sigma), "{changed} changed: {spread:?}");
+            assert!((0.01..0.04).contains(&spread.scale.sqrt()), "{changed} changed: {spread:?}");
         }
+    }
+
+    #[test]
+    fn each_law_borrows_from_its_own() {
+        let mut rng = Rng::new(6);
+        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.02)).collect();
+        let excess =
+            |at: usize| Residual { law: Law::Least, sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0), ..residuals[at] };
+        let leasts: Vec<Residual> = (0..30).map(excess).collect();
+        residuals.extend(leasts);
+        let found: Vec<Spread> = spreads(&residuals).into_iter().flatten().collect();
+        assert!(found[..30].iter().all(|spread| spread.law == Law::Normal && spread.scale < 0.002), "{found:?}");
+        let least = |spread: &Spread| spread.law == Law::Least && (0.01..0.02).contains(&spread.scale);
+        assert!(found[30..].iter().all(least) && found[31].freedom > 10.0, "{found:?}");
     }
 
     #[test]
     fn ratios_that_agree_exactly_are_not_believed_to_the_last_digit() {
         let spread = spreads(&[single(0.0); 20])[7].unwrap();
-        assert!((spread.sigma - FLOOR).abs() < 1e-12);
+        assert!((spread.scale.sqrt() - FLOOR).abs() < 1e-12);
     }
 }

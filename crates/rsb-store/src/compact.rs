@@ -1,10 +1,12 @@
 //! Making a run small enough to be committed.
 //!
 //! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples. Where there were more, their times of one
-//! iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …): the centre and the spread stay, the
-//! order in which they were taken and the farthest outliers do not. Times keep six significant digits.
+//! iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …), the lowest of them by the floor that the
+//! gate compares ([`Samples::floor`]): floor, centre and spread stay, the order in which they were taken and the farthest
+//! outliers do not. Times keep six significant digits.
 
 use rsb_model::record::EnvironmentSummary;
+use rsb_model::samples::{FLOOR_SHARE, share_of_sorted};
 use rsb_model::{BenchmarkResult, Run, Samples};
 
 /// Samples of one replicate of one case in a baseline, at most.
@@ -40,22 +42,14 @@ fn compact_samples(samples: &Samples) -> Samples {
     iters.sort_unstable();
     let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);
     let time = |index: usize| {
-        let share = (index as f64 + 0.5) / SAMPLES_KEPT as f64;
-        six_digits(quantile(&each, share) * typical as f64)
+        let share = if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
+        six_digits(share_of_sorted(&each, share).unwrap_or(f64::NAN) * typical as f64) // Never empty.
     };
     Samples {
         replicate: samples.replicate,
         iters: vec![typical; SAMPLES_KEPT],
         times_ns: (0..SAMPLES_KEPT).map(time).collect(),
     }
-}
-
-/// The value that `share` of the sorted values stay below, each value standing for the middle of its own part.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let position = (share * sorted.len() as f64 - 0.5).clamp(0.0, sorted.len() as f64 - 1.0);
-    let at = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(f64::NAN);
-    let low = position.floor();
-    at(low as usize) + (at(low as usize + 1) - at(low as usize)) * (position - low)
 }
 
 fn six_digits(value: f64) -> f64 {
@@ -91,6 +85,7 @@ mod tests {
             f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
         };
         assert!((median(&each) / median(&times) - 1.0).abs() < 1e-3);
+        assert!((kept.floor().unwrap() / samples.floor().unwrap() - 1.0).abs() < 1e-5);
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub(super) fn rows(
             }
         }
     } else {
-        Some((TIME, Unit::Milliseconds, Better::Lower, times(baseline), times(current)))
+        let [before, after] = [baseline, current].map(|results| times(results, pairing));
+        Some((TIME, Unit::Milliseconds, Better::Lower, before, after))
     };
     let Some((metric, unit, better, before, after)) = question else { return Vec::new() };
     if policy.ignores_metric(metric) {
@@ -134,15 +135,18 @@ fn difference(change: f64, better: Better) -> f64 {
     }
 }
 
-/// One time in milliseconds for each fresh process.
-fn times(results: &[&BenchmarkResult]) -> Result<Side, String> {
-    let mut locations = Vec::new();
-    for result in results {
-        for replicate in by_process(&result.samples) {
-            locations.push(location(&replicate).map_err(|error| error.to_string())? / 1e6);
-        }
+/// One time in milliseconds for each fresh process. Of processes that were measured apart it is their floor, as what is
+/// compared is the least that each side shows.
+fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
+    let time = |replicate: &Samples| match pairing {
+        Pairing::Independent => replicate.floor(),
+        Pairing::Paired => location(replicate),
+    };
+    let mut times = Vec::new();
+    for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
+        times.push(time(&replicate).map_err(|error| error.to_string())? / 1e6);
     }
-    Side::new(locations).ok_or_else(|| SamplesError::Empty.to_string())
+    Side::new(times).ok_or_else(|| SamplesError::Empty.to_string())
 }
 
 /// The samples of one run with those of one process together: two lists of one process are not two replicates.

@@ -1,0 +1,156 @@
+//! The change of one pair on the logarithm, up being worse: where it lies, and how far it may be off.
+
+use rsb_model::Better;
+
+use super::{Pair, Shift, Side, turned};
+use crate::distribution::{least_above, least_exceeded_with, t_above, t_exceeded_with};
+use crate::estimate::sorted;
+use crate::least::{expected_least, mean_excess};
+use crate::spread::{Law, Residual, Spread};
+use crate::trimmed::{Cut, Trimmed, trimmed};
+
+/// Where the two sides of a pair lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Centre {
+    pub(super) baseline: f64,
+    pub(super) residual: Residual,
+    /// How far the second least of the faster side lies above its least.
+    alone: f64,
+}
+
+impl Centre {
+    /// By the ratios of neighbours where there are some, else by what the processes of each side show under `law`.
+    pub(super) fn of(pair: &Pair, law: Law) -> Self {
+        let worse = |ratio: &f64| turned(*ratio, pair.better);
+        let ratios = pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
+        let sides = [&pair.baseline, &pair.current].map(|side| logs(side, pair.better));
+        let neighbours = ratios.and_then(|ratios| Self::of_neighbours(&sides, &ratios));
+        neighbours.unwrap_or_else(|| match law {
+            Law::Normal => Self::of_means(&sides),
+            Law::Least => Self::of_leasts(&sides),
+        })
+    }
+
+    /// What disturbed both of a pair cancels in its ratio; what disturbed one of them makes it as often too low as too
+    /// high, so both ends are left out.
+    fn of_neighbours([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
+        let cut = Cut::both_ends(ratios.len());
+        let ratio = trimmed(ratios, cut)?;
+        let residual = Residual {
+            law: Law::Normal,
+            // A ratio varies with both of its values: half of its variance is that of one.
+            sum: ratio.sum_of_squares / cut.kept() / 2.0,
+            freedom: ratio.kept - 1.0,
+            difference: ratio.mean,
+        };
+        Some(Self { baseline: trimmed(before, Cut::slow_half(before.len()))?.mean, residual, alone: 0.0 })
+    }
+
+    /// The mean of the faster half of each side.
+    fn of_means(sides: &[Vec<f64>; 2]) -> Self {
+        let cut = Cut::slow_half(fewest(sides));
+        let blank = Trimmed { mean: f64::NAN, sum_of_squares: 0.0, kept: 1.0 }; // Never empty.
+        let [before, after] = sides.each_ref().map(|side| trimmed(side, cut).unwrap_or(blank));
+        let residual = Residual {
+            law: Law::Normal,
+            sum: (before.sum_of_squares + after.sum_of_squares) / cut.kept(),
+            freedom: before.kept + after.kept - 2.0,
+            difference: after.mean - before.mean,
+        };
+        Self { baseline: before.mean, residual, alone: 0.0 }
+    }
+
+    /// The least of each side.
+    fn of_leasts(sides: &[Vec<f64>; 2]) -> Self {
+        let [before, after] = sides;
+        let fewest = fewest(sides);
+        let least = |side: &[f64]| expected_least(side, fewest).unwrap_or(f64::NAN); // Never empty.
+        let [baseline, current] = [least(before), least(after)];
+        let excess = mean_excess([before, after]);
+        let faster = if current < baseline { after } else { before };
+        let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
+        let residual = Residual {
+            law: Law::Least,
+            sum: excess.map_or(0.0, |excess| excess.mean * excess.freedom),
+            freedom: excess.map_or(0.0, |excess| excess.freedom),
+            difference: current - baseline,
+        };
+        Self { baseline, residual, alone: second.map_or(0.0, |second| second - baseline.min(current)) }
+    }
+
+    pub(super) fn less(mut self, shift: Shift) -> Self {
+        self.residual.difference -= shift.log;
+        self
+    }
+}
+
+/// Processes of the smaller side. Both sides are reduced alike, as the least of more, or the mean over less of the slow
+/// part, is lower.
+fn fewest(sides: &[Vec<f64>; 2]) -> usize {
+    sides.iter().map(Vec::len).min().unwrap_or_default()
+}
+
+/// The logarithms of a side in ascending order, up being worse.
+fn logs(side: &Side, better: Better) -> Vec<f64> {
+    sorted(&side.replicates().iter().map(|value| turned(value.ln(), better)).collect::<Vec<_>>())
+}
+
+/// The change with its error.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimate {
+    pub(super) worse: f64,
+    /// The standard error of normal figures, or the scale of a difference of leasts.
+    pub(super) error: f64,
+    pub(super) freedom: f64,
+    pub(super) law: Law,
+    /// What of the change rests on one process alone.
+    alone: f64,
+}
+
+impl Estimate {
+    pub(super) fn new(pair: &Pair, centre: &Centre, spread: Spread, shift: Shift) -> Self {
+        let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
+        let variance = match spread.law {
+            Law::Normal => spread.scale * (1.0 / before + 1.0 / after),
+            Law::Least => (spread.scale / before.min(after)).powi(2),
+        };
+        Self {
+            worse: centre.residual.difference,
+            error: (variance + shift.variance).sqrt(),
+            freedom: spread.freedom,
+            law: spread.law,
+            alone: centre.alone,
+        }
+    }
+
+    /// Chance of such a change where the true one is `limit`. One process that was fast by luck is no evidence: the
+    /// second least of the faster side must show the change as well.
+    pub(super) fn chance_above(&self, limit: f64) -> f64 {
+        self.law.above((self.worse - self.alone - limit) / self.error, self.freedom)
+    }
+
+    /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor of that level. The end
+    /// at zero of a change by `threshold` or more is that of the second least.
+    pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
+        let far = |limit: bool| if limit { self.alone } else { 0.0 };
+        let reach = reach * self.error;
+        [self.worse - reach - far(self.worse >= worse), self.worse + reach + far(self.worse <= better)]
+    }
+}
+
+impl Law {
+    fn above(self, x: f64, freedom: f64) -> f64 {
+        match self {
+            Self::Normal => t_above(x, freedom),
+            Self::Least => least_above(x, freedom),
+        }
+    }
+
+    /// How many errors the estimate exceeds the truth by with chance `p`.
+    pub(super) fn exceeded_with(self, p: f64, freedom: f64) -> f64 {
+        match self {
+            Self::Normal => t_exceeded_with(p, freedom),
+            Self::Least => least_exceeded_with(p, freedom),
+        }
+    }
+}

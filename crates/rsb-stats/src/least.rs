@@ -1,0 +1,102 @@
+//! The least of a few figures: where it lies, and how far from what an undisturbed one would be.
+//!
+//! What disturbs a process adds time, often for the whole of its life, and never takes any away. So a mean of three
+//! processes tells which of them were disturbed; the least tells what the code costs, if one of them was left alone.
+//! How far the others lie above it tells how rare that is. Taken as waiting times with mean θ, these excesses are
+//! independent of the least itself (Rényi, 1953). The least of k lies θ/k above the floor, give or take as much; two
+//! such differ by a Laplace distribution of that scale; and with θ known from ν/2 excesses only, the size of their
+//! difference over θ/k has Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
+
+use crate::estimate::sorted;
+
+/// Mean of the least of `of` figures that are drawn from `sorted` ones, without putting back: the least of all where
+/// `of` is their number, the mean where it is 1. So a side with more figures has no advantage. `None` of nothing.
+pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
+    let count = sorted.len();
+    let of = of.clamp(1, count.max(1));
+    // The chance that the n-th is the least that is drawn, from that of the one before.
+    let mut chance = of as f64 / count as f64;
+    let mut least = 0.0;
+    for (at, value) in sorted.iter().enumerate().take(count + 1 - of) {
+        least += chance * value;
+        let left = (count - 1 - at) as f64;
+        chance *= (left + 1.0 - of as f64) / left.max(1.0);
+    }
+    (count > 0).then_some(least)
+}
+
+/// The mean excess θ of figures over the least of their side, with its degrees of freedom.
+///
+/// From the smaller half of the excesses of both sides, each larger one standing for one that is at least as large as
+/// the largest of that half: the usual estimate from waiting times when waiting was broken off. A few processes far off,
+/// disturbed for life, then tell no more than that they were. `None` where neither side has two figures.
+pub fn mean_excess(sides: [&[f64]; 2]) -> Option<Excess> {
+    let above = |side: &[f64]| -> Vec<f64> {
+        let side = sorted(side);
+        let Some((least, others)) = side.split_first() else { return Vec::new() };
+        others.iter().map(|other| other - least).collect()
+    };
+    let excesses = sorted(&sides.map(above).concat());
+    let used = (excesses.len() / 2).max(1);
+    let (small, large) = excesses.split_at_checked(used)?;
+    let total = small.iter().sum::<f64>() + large.len() as f64 * small.last()?;
+    Some(Excess { mean: total / used as f64, freedom: 2.0 * used as f64 })
+}
+
+/// A mean excess, and how well it is known: it varies as χ² with `freedom` degrees, over `freedom`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Excess {
+    /// The estimate.
+    pub mean: f64,
+    /// Two for each excess that was used.
+    pub freedom: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::least_above;
+    use crate::rng::Rng;
+
+    #[test]
+    fn more_figures_are_no_advantage() {
+        for (of, expected) in [(1, 2.5), (2, 5.0 / 3.0), (3, 1.25), (4, 1.0), (9, 1.0), (0, 2.5)] {
+            let found = expected_least(&[1.0, 2.0, 3.0, 4.0], of).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{of}: {found}");
+        }
+        assert_eq!(expected_least(&[], 3), None);
+    }
+
+    #[test]
+    fn what_lies_far_off_hardly_counts() {
+        let near = mean_excess([&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
+        // (0.01 + 0.02 and twice at least 0.02) / 2
+        assert!((near.mean - 0.035).abs() < 1e-12 && (near.freedom - 4.0).abs() < 1e-12, "{near:?}");
+        let far = mean_excess([&[1.0, 1.01, 7.0], &[2.0, 2.02, 9.0]]).unwrap();
+        assert_eq!(near, far);
+        assert_eq!(mean_excess([&[1.0], &[2.0]]), None);
+        assert_eq!(mean_excess([&[1.0], &[2.0, 2.5]]).map(|excess| excess.freedom), Some(2.0));
+    }
+
+    /// Of exponential figures, differences of leasts exceed what the distribution says as often as it says.
+    #[test]
+    fn two_leasts_differ_as_often_as_promised() {
+        let mut rng = Rng::new(9);
+        let mut side = || sorted(&[0; 3].map(|_| -rng.uniform().max(1e-300).ln()));
+        let mut beyond = [0_u32; 3];
+        let limits = [0.5, 2.0, 6.0];
+        let tries = 20_000;
+        for _ in 0..tries {
+            let (before, after) = (side(), side());
+            let excess = mean_excess([&before, &after]).unwrap();
+            let apart = (after[0] - before[0]) / (excess.mean / 3.0);
+            for (count, limit) in beyond.iter_mut().zip(limits) {
+                *count += u32::from(apart > limit);
+            }
+        }
+        for (count, limit) in beyond.into_iter().zip(limits) {
+            let (found, promised) = (f64::from(count) / f64::from(tries), least_above(limit, 4.0));
+            assert!((found - promised).abs() < 0.01, "above {limit}: {found}, promised {promised}");
+        }
+    }
+}
