@@ -1,9 +1,12 @@
 """What every workload uses: a case, reasons, the clock, the device, and the comparison with a reference."""
+from __future__ import annotations
 
 import importlib
+import math
+import os
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 
 class Trouble(Exception):
@@ -39,6 +42,10 @@ class Case:
         """The value of a parameter that is a whole number."""
         return int(self.params[name])
 
+    def number(self, name: str) -> float:
+        """The value of a parameter that is any number."""
+        return float(self.params[name])
+
     def sizes(self, name: str) -> list:
         """The value of a parameter that is sizes with an `x` between them."""
         return [int(size) for size in self.params[name].split("x")]
@@ -66,9 +73,11 @@ class Work:
     # The fields, given the nanoseconds of one iteration.
     fields: Callable[[float], dict]
     # What must be done before each iteration and is not timed.
-    before: Optional[Callable[[], Any]] = None
+    before: Callable[[], Any] | None = None
     # The card that runs it, where it is one that PyTorch drives.
     card: Any = None
+    # "cpu" where the processor does it whatever the case's device, such as compilation for a card.
+    device_type: str | None = None
 
     def sample(self, iters: int) -> float:
         """Exactly `iters` iterations; nanoseconds by the device's clock."""
@@ -112,7 +121,7 @@ def fastest(work: Work, times: int) -> float:
     return min(work.sample(1) for _ in range(times))
 
 
-def package(name: str, install: Optional[str] = None):
+def package(name: str, install: str | None = None):
     """The module called `name`, or a skip that says how to get it."""
     try:
         return importlib.import_module(name)
@@ -145,6 +154,19 @@ def torch_device(case: Case):
     return torch, torch.device("cuda", int(index))
 
 
+def local_model(case: Case) -> str | None:
+    """The folder of the model that the case names; nothing for random weights."""
+    named = case.params.get("model", "random")
+    if named == "random":
+        return None
+    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the folder is missing, not downloaded.
+    if not os.path.isdir(named):
+        raise Skip(f"model {named}", "there is no such folder", "name one with a config.json: --axis model=/path/to/model")
+    if not os.path.isfile(os.path.join(named, "config.json")):
+        raise Skip(f"model {named}", "the folder has no config.json", "name the folder that holds config.json and the weights")
+    return named
+
+
 DTYPES = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
 
 # How far a result may be from the reference, over the largest of the reference: some roundings of each type.
@@ -163,8 +185,22 @@ def torch_dtype(case: Case, torch):
     return getattr(torch, DTYPES[name])
 
 
+def room(what: str, size_bytes: float):
+    """Skips what needs more memory than the host has free: the system would end the process, and perhaps others."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        free = float(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return  # Nobody knows.
+    if size_bytes > free:
+        why = f"it needs {size_bytes / 1e9:.1f} GB of the host's memory, where {free / 1e9:.1f} GB are free"
+        raise Skip(what, why, "choose smaller sizes, or free memory")
+
+
 def random(torch, device, dtype, *sizes):
     """Uniform in [-1, 1) from the fixed seed that was set before."""
+    room("inputs of " + "x".join(str(size) for size in sizes), 8.0 * math.prod(sizes))
     return (torch.rand(*sizes, dtype=torch.float32) * 2 - 1).to(dtype).to(device)
 
 
@@ -179,7 +215,7 @@ def differences(result, reference):
     return (result - reference).abs().max().item(), reference.abs().max().item()
 
 
-def within(case: Case, difference: float, largest: float, tolerance: Optional[float] = None) -> float:
+def within(case: Case, difference: float, largest: float, tolerance: float | None = None) -> float:
     """The relative error, or a failure that says how wrong it is. What is no number is wrong."""
     allowed = TOLERANCES[case.params.get("dtype", "f32")] if tolerance is None else tolerance
     error = difference / largest if largest else difference

@@ -21,6 +21,8 @@ def check(case: Case):
     torch, _ = torch_device(case)
     _quiet(case)
     package("deepspeed")
+    if case.params.get("optimizer") == "deepspeed":
+        _refuse_stale_locks()
     ranks = case.count("num_ranks")
     if not case.on_cpu and ranks > torch.cuda.device_count():
         why = f"there are {torch.cuda.device_count()} cards for {ranks} ranks"
@@ -33,11 +35,25 @@ def version() -> str:
 
 
 def _quiet(case: Case):
-    """Nothing is compiled at run time: the optimizer of PyTorch is used, and no shared-memory operator."""
+    """Nothing is compiled at run time unless asked: the optimizer is PyTorch's, and no shared-memory operator is built."""
     os.environ["DS_SKIP_CUDA_CHECK"] = "1"
     os.environ.setdefault("DEEPSPEED_LOG_LEVEL", "error")
     if case.on_cpu:
         os.environ["DS_ACCELERATOR"] = "cpu"
+
+
+# A build of one operator takes minutes; a lock that is older than this belongs to nobody.
+STALE_SECONDS = 1800
+
+
+def _refuse_stale_locks():
+    """A build that was ended leaves its lock, and PyTorch's next build of the same waits for it for ever."""
+    root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.expanduser("~/.cache/torch_extensions")
+    locks = [os.path.join(folder, "lock") for folder, _, files in os.walk(root) if "lock" in files]
+    stale = [lock for lock in locks if time.time() - os.path.getmtime(lock) > STALE_SECONDS]
+    if stale:
+        why = f"the lock {stale[0]} was left by a build that ended, and a new one would wait for it for ever"
+        raise Skip("DeepSpeed's own optimizer", why, f"end what still builds, then `rm {' '.join(stale)}`")
 
 
 class Ranks:
@@ -141,9 +157,10 @@ def _zero_role(case: Case, rank: int):
 
     device = _started(case)
     model = _layers(torch, case)
+    own = case.text("optimizer") == "torch"
     settings = {
         "train_micro_batch_size_per_gpu": case.count("batch_size"),
-        "optimizer": {"type": "Adam", "params": {"lr": RATE, "torch_adam": True, "adam_w_mode": False}},
+        "optimizer": {"type": "Adam", "params": {"lr": RATE, "torch_adam": own, "adam_w_mode": False}},
         "zero_optimization": {"stage": case.count("zero_stage"), "overlap_comm": False, "stage3_param_persistence_threshold": 0},
         "steps_per_print": 1 << 30,
     }
@@ -235,6 +252,7 @@ def zero(case: Case) -> Work:
             "num_ranks": case.count("num_ranks"),
             "batch_size": case.count("batch_size"),
             "num_layers": case.count("num_layers"),
+            "optimizer": case.text("optimizer"),
             "forward_time_ms": milliseconds(last["forward"]),
             "backward_time_ms": milliseconds(last["backward"]),
             "optimizer_step_time_ms": milliseconds(last["step"]),

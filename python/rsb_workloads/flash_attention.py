@@ -1,6 +1,6 @@
 """Attention without its matrix of scores: flash_attn where it is installed, else PyTorch's flash kernel, against the plain one."""
 
-from .core import Case, Failure, Skip, Work, fastest, package, random, torch_device, torch_dtype, within
+from .core import Case, Failure, Skip, Work, fastest, package, random, room, torch_device, torch_dtype, within
 from .pytorch import SEED, attention_fields
 
 # Gradients of 16-bit types add up more roundings than outputs.
@@ -131,6 +131,7 @@ def flash(case: Case) -> Work:
 
 def _verified(case: Case, torch, inputs, out, causal: bool) -> float:
     """Output and gradients against attention written out in double precision."""
+    room("the reference of attention", 5 * 8.0 * case.count("batch_size") * case.count("num_heads") * out.shape[-2] ** 2)
     exact_inputs = [one.detach().double().cpu().requires_grad_() for one in inputs]
     q, k, v = exact_inputs
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5

@@ -41,6 +41,15 @@ class HostMemory:
         }
 
 
+def of_children() -> dict:
+    """The most that processes started by this one ever held, for work that is done there."""
+    peak = 0.0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if _status("PPid", name, scale=1) == os.getpid():
+            peak += _status("VmHWM", name) or 0.0
+    return {"memory_used_mb": peak / 1e6} if peak else {}
+
+
 class CardMemory:
     """What PyTorch's allocator holds of a card."""
 
@@ -68,13 +77,13 @@ class CardMemory:
         return fields
 
 
-def _status(name: str):
-    """A line of /proc/self/status in bytes."""
+def _status(name: str, process: str = "self", scale: int = 1024):
+    """A line of a process's status, in bytes unless it is of something else."""
     try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
             for line in file:
                 if line.startswith(name + ":"):
-                    return float(line.split()[1]) * 1024
+                    return float(line.split()[1]) * scale
     except OSError:
         pass
     return None

@@ -93,7 +93,7 @@ def _model(case: Case):
         weights.append((weight.astype(numpy.float32), bias.astype(numpy.float32)))
         constant(f"w{layer}", weight)
         constant(f"b{layer}", bias)
-        name = lambda step: f"{step}{layer}"
+        name = lambda step, layer=layer: f"{step}{layer}"
         nodes += [
             helper.make_node("MatMul", [current, name("w")], [name("product")]),
             helper.make_node("Add", [name("product"), name("b")], [name("sum")]),
@@ -123,14 +123,20 @@ def _exact(numpy, x, weights):
     return x
 
 
+def inputs(case: Case):
+    """What goes into the graph."""
+    numpy = package("numpy")
+    x = numpy.random.default_rng(SEED + 1).uniform(-1, 1, (case.count("batch_size"), case.count("width")))
+    return x.astype(numpy.float32)
+
+
 def _prepared(case: Case, level: str):
     numpy = package("numpy")
     model, nodes, weights = _model(case)
     begin = time.perf_counter_ns()
     made = session(case, model, level)
     made_ns = time.perf_counter_ns() - begin
-    x = numpy.random.default_rng(SEED + 1).uniform(-1, 1, (case.count("batch_size"), case.count("width")))
-    x = x.astype(numpy.float32)
+    x = inputs(case)
     run = _bound(case, made, x)
     run()
     result, exact = made.run(None, {"x": x})[0], _exact(numpy, x, weights)
@@ -158,8 +164,12 @@ def _bound(case: Case, made, x):
 
 
 def _common(case: Case, error: float) -> dict:
+    return {"provider": chosen(package("onnxruntime"), case)} | shape_fields(case, error)
+
+
+def shape_fields(case: Case, error: float) -> dict:
+    """What any runtime says of this graph."""
     return {
-        "provider": chosen(package("onnxruntime"), case),
         "dtype": "f32",
         "batch_size": case.count("batch_size"),
         "num_layers": case.count("num_layers"),
@@ -168,15 +178,21 @@ def _common(case: Case, error: float) -> dict:
     }
 
 
+def latencies(run) -> dict:
+    """Of runs one by one."""
+    times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(RUNS_BESIDE))
+    return {
+        "latency_p50_ms": milliseconds(times[len(times) // 2]),
+        "latency_p99_ms": milliseconds(times[len(times) * 99 // 100]),
+    }
+
+
 def inference(case: Case) -> Work:
     """Inference at the highest level of optimisation; its latencies one by one, and which nodes take the time."""
     model, _, _, run, x, error = _prepared(case, "all")
 
     def fields(time_ns):
-        times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(RUNS_BESIDE))
-        return _common(case, error) | {
-            "latency_p50_ms": milliseconds(times[len(times) // 2]),
-            "latency_p99_ms": milliseconds(times[len(times) * 99 // 100]),
+        return _common(case, error) | latencies(run) | {
             "throughput_samples_per_second": case.count("batch_size") * 1e9 / time_ns,
             "node_profile": profiled(case, model, x),
         }

@@ -3,13 +3,29 @@
 import contextlib
 import tempfile
 
-from .core import Case, Failure, Skip, Work, fastest, milliseconds, package, random, torch_device, torch_dtype, verified, within
+from .core import (
+    Case,
+    Failure,
+    Skip,
+    Work,
+    fastest,
+    local_model,
+    milliseconds,
+    package,
+    random,
+    room,
+    torch_device,
+    torch_dtype,
+    verified,
+    within,
+)
 
 SEED = 20_231
 
 
 def check(case: Case):
-    """Whether PyTorch is here and drives the device."""
+    """Whether PyTorch is here and drives the device, and the model where one is named."""
+    local_model(case)
     torch, _ = torch_device(case)
     torch.manual_seed(SEED)
 
@@ -269,6 +285,7 @@ def attention(case: Case) -> Work:
 
 def exact_attention(torch, q, k, v, causal: bool):
     """Attention written out, in double precision on the processor."""
+    room("the reference of attention", 3 * 8.0 * q.shape[0] * q.shape[1] * q.shape[2] ** 2)
     q, k, v = (one.detach().double().cpu() for one in (q, k, v))
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
     if causal:

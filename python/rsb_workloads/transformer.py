@@ -1,6 +1,6 @@
-"""A transformer of the package `transformers`, with random weights: one pass over a prompt, or tokens one after another."""
+"""A transformer of the package `transformers`, with random weights or of a local folder: a prompt, or tokens after it."""
 
-from .core import Case, Failure, Work, fastest, milliseconds, package, torch_device, torch_dtype, within
+from .core import Case, Failure, Skip, Work, fastest, local_model, milliseconds, package, torch_device, torch_dtype, within
 
 SEED = 20_231
 VOCABULARY = 1000
@@ -9,18 +9,38 @@ SIZES = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4,
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
 
+def _models(case: Case, torch):
+    """The model in double precision and the same in f32."""
+    transformers, folder = package("transformers"), local_model(case)
+    if folder is None:
+        config = transformers.LlamaConfig(
+            vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **SIZES
+        )
+        exact = transformers.LlamaForCausalLM(config).eval().double()
+        model = transformers.LlamaForCausalLM(config).eval()
+        model.load_state_dict(exact.state_dict())
+        return exact, model
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    try:
+        model = load(folder, local_files_only=True, dtype=torch.float32).eval()
+        return load(folder, local_files_only=True, dtype=torch.float64).eval(), model
+    except (OSError, ValueError) as error:
+        why = f"transformers cannot load it: {str(error).splitlines()[0]}"
+        raise Skip(f"model {folder}", why, "name a folder with config.json and safetensors of a causal model") from error
+
+
 def _model(case: Case):
     torch, device = torch_device(case)
-    transformers = package("transformers")
+    package("transformers")
     torch.manual_seed(SEED)
-    config = transformers.LlamaConfig(
-        vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **SIZES
-    )
-    exact = transformers.LlamaForCausalLM(config).eval().double()
-    model = transformers.LlamaForCausalLM(config).eval()
-    model.load_state_dict(exact.state_dict())
+    exact, model = _models(case, torch)
+    vocabulary = model.config.vocab_size
+    most = getattr(model.config, "max_position_embeddings", None)
+    wanted = case.count("prompt_length") + case.count("output_length")
+    if most is not None and wanted > most:
+        raise Skip("transformer", f"{wanted} positions are more than the model's {most}", "choose shorter ones")
     model = model.to(device, torch_dtype(case, torch))
-    tokens = torch.randint(0, VOCABULARY, (case.count("batch_size"), case.count("prompt_length")))
+    tokens = torch.randint(0, vocabulary, (case.count("batch_size"), case.count("prompt_length")))
     with torch.no_grad():
         wanted = exact(tokens, use_cache=False).logits
         found = model(tokens.to(device), use_cache=False).logits.double().cpu()
@@ -38,9 +58,11 @@ def prefill(case: Case):
             return model(tokens, use_cache=False).logits
 
     def fields(time_ns):
-        return _common(case, error) | {
+        return _common(case, error, model.config.num_hidden_layers) | {
+            "use_cache": False,
             "forward_time_ms": milliseconds(time_ns),
-            "output_shape": "x".join(str(size) for size in (*tokens.shape, VOCABULARY)),
+            "total_time_ms": milliseconds(time_ns),
+            "output_shape": "x".join(str(size) for size in (*tokens.shape, model.config.vocab_size)),
             "tokens_per_second": tokens.numel() * 1e9 / time_ns,
         }
 
@@ -68,26 +90,27 @@ def decode(case: Case):
 
     def fields(time_ns):
         first_ns = fastest(Work(lambda: generate(1, use_cache), lambda _: {}, None, card), 5)
-        return _common(case, error) | {
+        return _common(case, error, model.config.num_hidden_layers) | {
             "use_cache": use_cache,
             "output_length": count,
             "output_shape": f"{made.shape[0]}x{made.shape[1]}",
+            "forward_time_ms": milliseconds(first_ns),
             "total_time_ms": milliseconds(time_ns),
             "ttft_ms": milliseconds(first_ns),
-            "tpot_ms": milliseconds((time_ns - first_ns) / max(count - 1, 1)),
+            "tpot_ms": milliseconds((time_ns - first_ns) / (count - 1)) if count > 1 else None,
             "tokens_per_second": made.shape[0] * count * 1e9 / time_ns,
         }
 
     return Work(lambda: generate(count, use_cache), fields, None, card)
 
 
-def _common(case: Case, error: float) -> dict:
+def _common(case: Case, error: float, layers: int) -> dict:
     return {
         "provider": f"transformers {package('transformers').__version__}",
         "dtype": case.text("dtype"),
         "batch_size": case.count("batch_size"),
         "prompt_length": case.count("prompt_length"),
-        "num_layers": case.count("num_layers"),
+        "num_layers": layers,
         "input_shape": f"{case.text('batch_size')}x{case.text('prompt_length')}",
         "accuracy_error": error,
     }

@@ -1,4 +1,5 @@
 """Triton: compilation for cards that need not be here, and operations against PyTorch's own."""
+from __future__ import annotations
 
 import importlib
 import os
@@ -76,6 +77,7 @@ def compile(case: Case) -> Work:
 
     def fields(time_ns):
         held["folder"].cleanup()
+        # How full that leaves the card is counted on the other side, which knows the architectures.
         return options | counts | {
             "dtype": case.text("dtype"),
             "gfx_target": target,
@@ -84,7 +86,7 @@ def compile(case: Case) -> Work:
             "shared_mem_bytes": held["made"].metadata.shared,
         }
 
-    return Work(run, fields, before)
+    return Work(run, fields, before, device_type="cpu")
 
 
 def _counts(made, target: str) -> dict:
@@ -94,17 +96,27 @@ def _counts(made, target: str) -> dict:
         raise Failure(f"Triton for {target}", "it made no program of the card", "report it to Triton with this kernel")
     size = {"code_object_bytes": len(binary)}
     if target.startswith("sm_"):
-        return size | _by_ptxas(made.asm["ptx"], target)
+        return size | _by_ptxas(made.asm["ptx"])
     text = made.asm["amdgcn"]
     numbers = {name: re.search(rf"\.{name}:\s+(\d+)", text) for name in ("vgpr_count", "vgpr_spill_count")}
     known = {"vgpr_count": "registers", "vgpr_spill_count": "spills"}
     return size | {known[name]: int(found.group(1)) for name, found in numbers.items() if found}
 
 
-def _by_ptxas(ptx: str, target: str) -> dict:
-    """What NVIDIA's assembler, which comes with Triton, says of its registers."""
-    triton = package("triton")
-    program = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "ptxas")
+def _by_ptxas(ptx: str) -> dict:
+    """What NVIDIA's assembler, which comes with Triton, says of its registers: the one of two that knows this PTX."""
+    folder = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
+    for name in ("ptxas-blackwell", "ptxas"):
+        said = _assembled(os.path.join(folder, name), ptx)
+        if said is not None:
+            registers, spills = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
+            found = {"registers": int(registers.group(1))} if registers else {}
+            return found | ({"spills": int(spills.group(1)) // 4} if spills else {})
+    return {}  # Unknown, not zero.
+
+
+def _assembled(program: str, ptx: str) -> str | None:
+    """What the assembler says of `ptx`; nothing where it does not take it."""
     with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as folder:
         source = os.path.join(folder, "kernel.ptx")
         with open(source, "w", encoding="utf-8") as file:
@@ -112,12 +124,9 @@ def _by_ptxas(ptx: str, target: str) -> dict:
         chip = re.search(r"\.target\s+(\w+)", ptx).group(1)
         command = [program, "-v", f"--gpu-name={chip}", source, "-o", os.path.join(folder, "kernel.cubin")]
         try:
-            said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+            return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
         except (OSError, subprocess.SubprocessError):
-            return {}  # Unknown, not zero.
-    registers, spills = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
-    found = {"registers": int(registers.group(1))} if registers else {}
-    return found | ({"spills": int(spills.group(1)) // 4} if spills else {})
+            return None
 
 
 def operation(case: Case) -> Work:

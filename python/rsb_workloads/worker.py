@@ -54,7 +54,8 @@ class Worker:
             if all(hasattr(properties, name) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")):
                 address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
         self._memory.begin()
-        ready = {"answer": "ready", "device_type": "cpu" if self._work.card is None else "gpu"}
+        device_type = self._work.device_type or ("cpu" if self._case.on_cpu else "gpu")
+        ready = {"answer": "ready", "device_type": device_type}
         return ready if address is None else ready | {"pci_address": address}
 
     def _described(self, fields: dict, time_ns: float) -> dict:

@@ -6,7 +6,7 @@ use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
 use super::catalogue::{Component, Workload};
 
 /// The axis that every component has: which of its workloads.
-const WORKLOAD: &str = "workload";
+pub const WORKLOAD: &str = "workload";
 
 /// What is wanted of a component.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,27 @@ pub fn has_axis(component: &Component, name: &str) -> bool {
 pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
     let own = component.workloads.iter().flat_map(|workload| workload.axes).map(|axis| axis.name);
     std::iter::once(WORKLOAD).chain(own)
+}
+
+/// The workloads of `component` that have every one of `axes`: what an entry of a sweep means that names none.
+///
+/// # Errors
+/// Names the axis that no workload has, or axes that none has together.
+pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> Result<Vec<String>, String> {
+    if let Some((wrong, _)) = axes.iter().find(|(name, _)| !has_axis(component, name)) {
+        let known: std::collections::BTreeSet<&str> = self::axes(component).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        return Err(format!("`{}` has no axis `{wrong}`; it has {}", component.name, known.join(", ")));
+    }
+    let has_all =
+        |workload: &&Workload| axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some());
+    let found: Vec<String> =
+        component.workloads.iter().filter(has_all).map(|workload| workload.name.to_owned()).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!("no workload of `{}` has the axes {} together", component.name, names.join(", ")));
+    }
+    Ok(found)
 }
 
 /// Every case of `component` on `device`. An axis replaces its values in the workloads that have it.
@@ -101,7 +122,10 @@ fn case(component: &Component, workload: &Workload, device: &str, params: Params
         let Some(value) = params.text(axis.name) else { continue };
         match axis.form {
             IdForm::Value => segments.push(value.to_owned()),
-            IdForm::Named if axis.default != Some(value) => segments.push(format!("{}={value}", axis.name)),
+            // A path is one part of an id, not several.
+            IdForm::Named if axis.default != Some(value) => {
+                segments.push(format!("{}={}", axis.name, value.replace('/', "_")));
+            }
             IdForm::Named => {}
         }
     }

@@ -4,7 +4,7 @@ use rsb_model::Reason;
 use rsb_workloads::{AxisInfo, Breadth};
 
 use super::components::COMPONENTS;
-use super::environment::Environment;
+use super::environment::{Environment, packages_of};
 
 /// A framework, which is also a verb.
 #[derive(Debug)]
@@ -17,8 +17,19 @@ pub struct Component {
     pub packages: &'static [&'static str],
     /// What `python setup` installs for it.
     pub install: &'static [&'static str],
+    /// Where `python setup` installs it.
+    pub place: Place,
     /// What is measured of it.
     pub workloads: &'static [Workload],
+}
+
+/// Where a component is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Together with the others.
+    Shared,
+    /// Apart: it wants other versions than they do.
+    Apart,
 }
 
 /// Something that is measured of a component: a function of its Python file.
@@ -35,6 +46,12 @@ pub struct Workload {
 }
 
 impl Component {
+    /// Whether `environment` has it, as far as the names of its packages tell.
+    pub fn is_in(&self, environment: &Environment) -> bool {
+        let installed = packages_of(environment);
+        self.packages.is_empty() || self.packages.iter().any(|package| installed.contains_key(*package))
+    }
+
     /// Why it cannot be measured in `environment`: its package is not there.
     pub fn missing(&self, environment: &Environment) -> Reason {
         let package = self.packages.first().copied().unwrap_or(self.name);

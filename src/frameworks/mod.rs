@@ -10,10 +10,10 @@ mod environment;
 mod status;
 mod worker;
 
-pub use cases::{Wish, axes, cases, has_axis};
-pub use catalogue::{Component, Workload, all, find};
-pub use environment::{Environment, ask, chosen, packages_of};
-pub use status::record;
+pub use cases::{WORKLOAD, Wish, axes, cases, has_axis, workloads_with};
+pub use catalogue::{Component, Place, Workload, all, find};
+pub use environment::{Environment, apart, ask, chosen, of_component, packages_of};
+pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};
 
 use rsb_model::{Case, Reason};
@@ -36,7 +36,8 @@ pub fn is_long(case: &Case) -> bool {
 /// What is missing, why, and its cure.
 pub fn readiness(name: &str) -> Result<(), Reason> {
     worker::beside(&this_program()?)?; // Without a worker nobody need be asked.
-    readiness_in(name, &chosen()?)
+    let environment = find(name).map_or_else(chosen, of_component)?;
+    readiness_in(name, &environment)
 }
 
 /// As [`readiness`], in an environment of one's choice.
@@ -46,10 +47,7 @@ pub fn readiness(name: &str) -> Result<(), Reason> {
 pub fn readiness_in(name: &str, environment: &Environment) -> Result<(), Reason> {
     worker::fits(&this_program()?, environment)?;
     let Some(component) = find(name) else { return Ok(()) };
-    let installed = packages_of(environment);
-    let has =
-        component.packages.is_empty() || component.packages.iter().any(|package| installed.contains_key(*package));
-    if has { Ok(()) } else { Err(component.missing(environment)) }
+    if component.is_in(environment) { Ok(()) } else { Err(component.missing(environment)) }
 }
 
 fn this_program() -> Result<std::path::PathBuf, Reason> {

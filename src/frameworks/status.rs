@@ -1,7 +1,11 @@
 //! How a component stands: what its last results say, beside the targets that concern it. Pure.
 
-use rsb_model::record::{ComponentResults, ComponentStatus, Latency, MemoryUse, ThresholdCheck, Throughput};
-use rsb_model::{BenchmarkResult, BenchmarkType, ComponentBenchmarkResult, Field, Outcome};
+use rsb_model::record::{
+    Comparison, ComponentResults, ComponentStatus, Latency, MemoryUse, Scalability, ThresholdCheck, Throughput,
+};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, ComponentBenchmarkResult, Field, Outcome, Verdict,
+};
 
 use super::catalogue::Component;
 
@@ -21,11 +25,7 @@ pub fn record(
     results: &[BenchmarkResult],
     checks: &[ThresholdCheck],
 ) -> Option<ComponentBenchmarkResult> {
-    let own = |result: &&BenchmarkResult| {
-        result.benchmark_type == BenchmarkType::ComponentSpecific && result.category.as_deref() == Some(component.name)
-    };
-    let ran: Vec<&BenchmarkResult> =
-        results.iter().filter(own).filter(|result| result.outcome != Outcome::Skipped).collect();
+    let ran = ran(component, results);
     let checks: Vec<ThresholdCheck> = checks.iter().filter(|check| concerns(check, &ran)).cloned().collect();
     let status = match ran.as_slice() {
         [] => return None,
@@ -45,18 +45,97 @@ pub fn record(
     })
 }
 
+/// How the cases of a component stand against the baseline of their machine and suite.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct AgainstBaseline {
+    /// What was compared with.
+    pub baseline_run_id: String,
+    /// The worst verdict of any case.
+    pub verdict: Verdict,
+    /// Cases that got faster.
+    pub improved: usize,
+    /// Cases that got slower.
+    pub regressed: usize,
+    /// Cases that stayed.
+    pub unchanged: usize,
+    /// Cases without a verdict.
+    pub no_verdict: usize,
+    /// The case whose time grew most.
+    pub slowest_case: Option<CaseId>,
+    /// By how much its time grew, in percent.
+    pub time_change_percent: Option<f64>,
+}
+
+/// What `compared` says of the times of `component`; nothing where it has no case of it.
+pub fn against_baseline(component: &Component, compared: &ComparisonResult) -> Option<AgainstBaseline> {
+    let is_own = |row: &&Comparison| row.metric == "time_ms" && row.id.benchmark() == Some(component.name);
+    let rows: Vec<&Comparison> = compared.comparisons.iter().filter(is_own).collect();
+    let count = |verdicts: &[Verdict]| rows.iter().filter(|row| verdicts.contains(&row.verdict)).count();
+    let grew = |row: &Comparison| row.difference_percent.unwrap_or(f64::NEG_INFINITY);
+    let slowest = rows.iter().copied().max_by(|a, b| grew(a).total_cmp(&grew(b)));
+    // The worst first.
+    let ranks =
+        [Verdict::Regressed, Verdict::NotComparable, Verdict::Inconclusive, Verdict::Unchanged, Verdict::Improved];
+    let verdict = ranks.into_iter().find(|verdict| count(&[*verdict]) > 0)?;
+    Some(AgainstBaseline {
+        baseline_run_id: compared.baseline_run_id.clone(),
+        verdict,
+        improved: count(&[Verdict::Improved]),
+        regressed: count(&[Verdict::Regressed]),
+        unchanged: count(&[Verdict::Unchanged]),
+        no_verdict: count(&[Verdict::Inconclusive, Verdict::NotComparable]),
+        slowest_case: slowest.map(|row| row.id.clone()),
+        time_change_percent: slowest.and_then(|row| row.difference_percent),
+    })
+}
+
+/// The change of the rate of the case that the record's rate is of, in percent: its time's, turned round.
+pub fn rate_change(component: &Component, results: &[BenchmarkResult], compared: &ComparisonResult) -> Option<f64> {
+    let ran = ran(component, results);
+    let (leading, _) = leading(&ran)?;
+    let row = compared.comparisons.iter().find(|row| row.id == leading.benchmark_id && row.metric == "time_ms")?;
+    Some((100.0 / (1.0 + row.difference_percent? / 100.0)) - 100.0)
+}
+
 /// A check names the case that it was made of.
 fn concerns(check: &ThresholdCheck, ran: &[&BenchmarkResult]) -> bool {
     ran.iter().any(|result| check.name.ends_with(&format!(" of {}", result.benchmark_id)))
 }
 
-/// Rate and delay of the first case that has a rate, and the most memory of any.
-fn figures(ran: &[&BenchmarkResult]) -> ComponentResults {
+/// The cases of `component` that had a turn.
+fn ran<'r>(component: &Component, results: &'r [BenchmarkResult]) -> Vec<&'r BenchmarkResult> {
+    let own = |result: &&BenchmarkResult| {
+        result.benchmark_type == BenchmarkType::ComponentSpecific && result.category.as_deref() == Some(component.name)
+    };
+    results.iter().filter(own).filter(|result| result.outcome != Outcome::Skipped).collect()
+}
+
+/// The first case that has a rate, with it.
+fn leading<'r>(ran: &[&'r BenchmarkResult]) -> Option<(&'r BenchmarkResult, (&'static Field, f64))> {
     let rate = |result: &BenchmarkResult| {
         let fields = result.fields()?;
         RATES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
     };
-    let leading = ran.iter().find_map(|result| Some((*result, rate(result)?)));
+    ran.iter().find_map(|result| Some((*result, rate(result)?)))
+}
+
+/// How ranks share the work, where any case has more than one: the efficiency of one task cut into parts, and what goes
+/// to talk among those that train together.
+fn scalability(ran: &[&BenchmarkResult]) -> Option<Scalability> {
+    let shared = ran.iter().filter_map(|result| result.fields());
+    let shared: Vec<_> = shared.filter(|fields| fields.number("num_ranks").is_some_and(|ranks| ranks > 1.0)).collect();
+    let first = |name: &str| shared.iter().find_map(|fields| fields.number(name));
+    let found = Scalability {
+        strong_scaling: first("efficiency"),
+        weak_scaling: None,
+        communication_overhead_percent: first("communication_overhead_percent"),
+    };
+    (found != Scalability::default()).then_some(found)
+}
+
+/// Rate and delay of the first case that has a rate, and the most memory of any.
+fn figures(ran: &[&BenchmarkResult]) -> ComponentResults {
+    let leading = leading(ran);
     let throughput = leading.map(|(_, (field, value))| Throughput {
         value,
         unit: field.unit.symbol().to_owned(),
@@ -78,7 +157,7 @@ fn figures(ran: &[&BenchmarkResult]) -> ComponentResults {
         average_mb: most("memory_average_mb"),
         efficiency_percent: most("memory_fragmentation_percent").map(|unused| 100.0 - unused),
     });
-    ComponentResults { throughput, latency, memory, scalability: None }
+    ComponentResults { throughput, latency, memory, scalability: scalability(ran) }
 }
 
 #[cfg(test)]
@@ -127,6 +206,61 @@ mod tests {
         assert_eq!((warned.status, warned.threshold_checks.len()), (ComponentStatus::Warning, 1));
         let broken = result("attention", Outcome::Failed, Fields::new());
         assert_eq!(of(&[good, broken], &[]).unwrap().status, ComponentStatus::Failed);
+    }
+
+    fn row(case: &str, verdict: Verdict, difference_percent: f64) -> Comparison {
+        Comparison {
+            id: CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: rsb_model::Better::Lower,
+            baseline_value: Some(1.0),
+            current_value: Some(1.0 + difference_percent / 100.0),
+            difference_percent: Some(difference_percent),
+            confidence_interval: None,
+            change_status: None,
+            verdict,
+            reason: String::new(),
+            reason_code: rsb_model::ReasonCode::Missing,
+            threshold_percent: 10.0,
+            detectable_percent: None,
+        }
+    }
+
+    fn compared(rows: Vec<Comparison>) -> ComparisonResult {
+        let mut result = rsb_stats::gate(&[], &[], &rsb_stats::Policy::default(), &[], Timestamp::UNIX_EPOCH);
+        result.comparisons = rows;
+        result
+    }
+
+    #[test]
+    fn the_worst_case_speaks_for_a_component_against_its_baseline() {
+        let component = crate::frameworks::find("pytorch").unwrap();
+        let rows = vec![
+            row("matmul", Verdict::Improved, -50.0),
+            row("attention", Verdict::Regressed, 25.0),
+            row("layer-norm", Verdict::Inconclusive, 40.0),
+        ];
+        let found = against_baseline(component, &compared(rows.clone())).unwrap();
+        assert_eq!(found.verdict, Verdict::Regressed);
+        assert_eq!((found.improved, found.regressed, found.unchanged, found.no_verdict), (1, 1, 0, 1));
+        assert_eq!(found.time_change_percent, Some(40.0));
+        let other = crate::frameworks::find("triton").unwrap();
+        assert_eq!(against_baseline(other, &compared(rows.clone())), None);
+        let matmul = result("matmul", Outcome::Measured, Fields::new().with("tflops", 2.0));
+        let change = rate_change(component, std::slice::from_ref(&matmul), &compared(rows)).unwrap();
+        assert!((change - 100.0).abs() < 1e-9, "half the time is twice the rate: {change}");
+        assert_eq!(rate_change(component, &[matmul], &compared(Vec::new())), None);
+    }
+
+    #[test]
+    fn cases_of_several_ranks_tell_how_a_component_scales() {
+        let alone = result("one", Outcome::Measured, Fields::new().with("num_ranks", 1).with("efficiency", 1.0));
+        let two = Fields::new().with("num_ranks", 2).with("efficiency", 0.75);
+        let shared = result("two", Outcome::Measured, two);
+        let scalability = of(&[alone.clone(), shared], &[]).unwrap().results.scalability.unwrap();
+        assert_eq!((scalability.strong_scaling, scalability.weak_scaling), (Some(0.75), None));
+        assert_eq!(of(&[alone], &[]).unwrap().results.scalability, None);
     }
 
     #[test]

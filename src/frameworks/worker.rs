@@ -10,13 +10,13 @@ use crate::measure::WorkerCommand;
 /// The program's name.
 pub const WORKER_PROGRAM: &str = "rsb-python-worker";
 
-/// How the worker of framework cases is started that was built with `program`.
+/// How the worker of cases of the component called `component` is started that was built with `program`.
 ///
 /// # Errors
 /// When there is no worker, no Python, or the two do not fit.
-pub fn command(program: &Path) -> Result<WorkerCommand, Reason> {
+pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
     let worker = beside(program)?;
-    let python = environment::chosen()?;
+    let python = super::find(component).map_or_else(environment::chosen, environment::of_component)?;
     fits(program, &python)?;
     let joined = |name: &str, first: &Path| {
         let old = std::env::var_os(name).unwrap_or_default();

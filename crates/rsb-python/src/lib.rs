@@ -4,7 +4,8 @@
 //! its sources are part of this program, so that the two are always of one version.
 
 mod interpreter;
+mod occupancy;
 mod serve;
 mod sources;
 
-pub use serve::serve;
+pub use serve::{Adjust, serve};

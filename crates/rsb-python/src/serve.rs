@@ -6,13 +6,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pyo3::prelude::*;
-use rsb_model::Reason;
-use rsb_model::protocol::Response;
+use rsb_model::protocol::{Request, Response};
+use rsb_model::{CaseId, Reason};
 
-use crate::{interpreter, sources};
+use crate::{interpreter, occupancy, sources};
+
+/// What becomes of the time of a sample: as it was, unless a test of the gate makes a case slower on purpose.
+pub type Adjust = fn(&CaseId, f64) -> f64;
 
 /// Serves one case on standard input and output, in the Python that the first argument names.
-pub fn serve() -> ExitCode {
+pub fn serve(adjust: Adjust) -> ExitCode {
     // Where the system cannot do it, this process still ends when its input does.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
@@ -25,7 +28,7 @@ pub fn serve() -> ExitCode {
         let _ = say(&mut answers, &Response::Failed { reason });
         return ExitCode::FAILURE;
     }
-    match Python::attach(|py| converse(py, &mut answers)) {
+    match Python::attach(|py| converse(py, &mut answers, adjust)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -46,16 +49,32 @@ fn start(program: &Path) -> Result<(), Reason> {
     })
 }
 
-fn converse(py: Python<'_>, answers: &mut impl Write) -> PyResult<()> {
+fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResult<()> {
     let worker = py.import("rsb_workloads.worker")?.getattr("Worker")?.call0()?;
+    let mut prepared = None;
     loop {
         let mut line = String::new();
         // A framework's own threads go on while this one waits.
         if py.detach(|| std::io::stdin().lock().read_line(&mut line))? == 0 {
             return Ok(());
         }
+        if let Ok(Request::Prepare { case }) = serde_json::from_str(&line) {
+            prepared = Some(case.id);
+        }
         let answer: String = worker.call_method1("answer", (line.trim_end(),))?.extract()?;
-        say(answers, &understood(&answer))?;
+        say(answers, &adjusted(understood(&answer), prepared.as_ref(), adjust))?;
+    }
+}
+
+/// The answer with what this side knows of it.
+fn adjusted(response: Response, case: Option<&CaseId>, adjust: Adjust) -> Response {
+    match (response, case) {
+        (Response::Sampled { time_ns }, Some(case)) => Response::Sampled { time_ns: adjust(case, time_ns) },
+        (Response::Finished { mut fields }, _) => {
+            occupancy::add(&mut fields);
+            Response::Finished { fields }
+        }
+        (other, _) => other,
     }
 }
 
@@ -89,5 +108,16 @@ mod tests {
         assert_eq!(understood(r#"{"answer":"sampled","time_ns":1.5}"#), Response::Sampled { time_ns: 1.5 });
         let Response::Failed { reason } = understood("hello") else { panic!() };
         assert!(reason.why.contains("hello"));
+    }
+
+    #[test]
+    fn the_time_of_a_sample_alone_is_adjusted() {
+        let id = CaseId::from_segments(&["component_specific", "pytorch"]);
+        let twice: Adjust = |_, time_ns| 2.0 * time_ns;
+        let sampled = adjusted(Response::Sampled { time_ns: 1.5 }, Some(&id), twice);
+        assert_eq!(sampled, Response::Sampled { time_ns: 3.0 });
+        let reason = Reason::new("a", "b", "c");
+        let failed = Response::Failed { reason };
+        assert_eq!(adjusted(failed.clone(), Some(&id), twice), failed);
     }
 }

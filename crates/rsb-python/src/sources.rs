@@ -23,6 +23,7 @@ sources![
     "onnxruntime.py",
     "python_faults.py",
     "pytorch.py",
+    "serving.py",
     "transformer.py",
     "triton.py",
     "triton_kernels.py",

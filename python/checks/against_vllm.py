@@ -1,0 +1,133 @@
+"""Our figures of vLLM against those of vLLM's own benchmark, on one engine and the same prompts, in turn.
+
+    PYTHONPATH=python path/of/vllm/python3 python/checks/against_vllm.py
+
+Throughput: the time of a batch as our workload takes it, and as the function that `vllm bench throughput` measures with.
+Serving: what is seen of requests, summed up by our code and by that of `vllm bench serve`.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+
+from rsb_workloads import core, serving
+from rsb_workloads import vllm as workload
+
+PAIRS = int(os.environ.get("PAIRS", "15"))
+LIMIT_PERCENT = 5.0
+PARAMS = {"model": "random", "execution": "auto", "num_prompts": "4", "prompt_length": "32", "output_length": "8"}
+
+
+class _Quiet:
+    """The engine, without its bar of progress, which our workload does not have either."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def generate(self, prompts, sampling, **more):
+        """As the engine does."""
+        return self._engine.generate(prompts, sampling, **{**more, "use_tqdm": False})
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+
+def throughput() -> float:
+    """The difference of the medians in percent."""
+    from vllm.benchmarks.datasets import SampleRequest
+    from vllm.benchmarks.throughput import _run_vllm_requests
+
+    case = core.Case("vllm", "generation", "cpu:0", PARAMS)
+    workload.check(case)
+    made = []
+    engine_of = workload.offline_engine
+    # The engine that our workload makes is the one that theirs is given.
+    workload.offline_engine = lambda case: made.append(engine_of(case)) or made[0]
+    work = workload.generation(case)
+    engine = made[0][0]
+    length, asked = case.count("prompt_length"), case.count("output_length")
+    prompts = workload.prompts(case.count("num_prompts"), length)
+    requests = [
+        SampleRequest(prompt=prompt, prompt_len=length, expected_output_len=asked, multi_modal_data=None) for prompt in prompts
+    ]
+
+    def theirs() -> float:
+        seconds, _ = _run_vllm_requests(
+            _Quiet(engine), requests, n=1, disable_detokenize=True, do_profile=False, prequeue_requests=False, enable_lora=False
+        )
+        return seconds
+
+    theirs()
+    ours_s, theirs_s = [], []
+    for pair in range(PAIRS):
+        for who in (0, 1) if pair % 2 else (1, 0):
+            if who:
+                ours_s.append(work.sample(1) / 1e9)
+            else:
+                theirs_s.append(theirs())
+    a, b = statistics.median(ours_s), statistics.median(theirs_s)
+    difference = 100 * (a / b - 1)
+    paired = 100 * (statistics.median(one / other for one, other in zip(ours_s, theirs_s)) - 1)
+    print(f"batch: ours {a * 1e3:.1f} ms, theirs {b * 1e3:.1f} ms, medians of {PAIRS}: {difference:+.2f} % (in pairs {paired:+.2f} %)")
+    return difference
+
+
+def summed_up() -> float:
+    """The largest difference in percent of any figure of the same requests."""
+    from vllm.benchmarks.lib.endpoint_request_func import RequestFuncOutput
+    from vllm.benchmarks.serve import calculate_metrics
+
+    async def stream(number):
+        for token in range(4 + number % 3):
+            await asyncio.sleep(0.002 * (1 + (number + token) % 4))
+            yield 1
+
+    begin = time.perf_counter()
+    times = serving.arrivals(60, 200.0, 7)
+    served = asyncio.run(serving.drive(stream, times, time.perf_counter))
+    seconds = time.perf_counter() - begin
+    limits = serving.Limits(6.0, 6.0)
+    ours = serving.figures(served, seconds, limits)
+    outputs = [
+        RequestFuncOutput(
+            success=True,
+            latency=one.latency,
+            ttft=one.first,
+            itl=one.between,
+            prompt_len=8,
+            output_tokens=len(one.tokens),
+            start_time=one.sent,
+        )
+        for one in served
+    ]
+    goal = {"ttft": limits.ttft_ms, "tpot": limits.tpot_ms}
+    theirs, _ = calculate_metrics([], outputs, seconds, None, [50, 90, 99], goal)
+    pairs = {
+        "requests_per_second": theirs.request_throughput,
+        "tokens_per_second": theirs.output_throughput,
+        "goodput_requests_per_second": theirs.request_goodput,
+        "latency_p50_ms": theirs.median_e2el_ms,
+        "ttft_ms": theirs.median_ttft_ms,
+        "tpot_ms": theirs.median_tpot_ms,
+        "itl_ms": theirs.median_itl_ms,
+    }
+    for kind, found in (("ttft", theirs.percentiles_ttft_ms), ("tpot", theirs.percentiles_tpot_ms), ("itl", theirs.percentiles_itl_ms)):
+        pairs |= {f"{kind}_p{share}_ms": value for share, value in found if share != 50}
+    worst = 0.0
+    for name, value in pairs.items():
+        difference = 100 * (ours[name] / value - 1) if value else float(ours[name] != 0)
+        worst = max(worst, abs(difference))
+        print(f"{name}: ours {ours[name]:.4f}, theirs {value:.4f}")
+    return worst
+
+
+def main() -> int:
+    """0 when everything is within the limit."""
+    found = [summed_up(), throughput()]
+    return int(any(abs(one) > LIMIT_PERCENT for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

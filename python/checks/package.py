@@ -1,0 +1,51 @@
+"""The installed package, from a function to a verdict; run it with the interpreter that it is installed for.
+
+    python3 python/checks/package.py
+"""
+
+import dataclasses
+import os
+import sys
+import tempfile
+
+from rusty_stack_bench import Result, Verdict, gate, store
+from rusty_stack_bench.measuring import Settings
+from rusty_stack_bench.pytorch import benchmark_matmul
+
+
+def slowed(result: Result, factor: float) -> Result:
+    """As if every sample had taken longer."""
+    samples = [dataclasses.replace(one, times_ns=[factor * time for time in one.times_ns]) for one in result.samples]
+    return dataclasses.replace(result, samples=samples)
+
+
+def main() -> int:
+    """0 when it does what it says."""
+    # One thread, so that neighbours disturb less.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    settings = Settings(replicates=5, runs=10)
+    sizes = [(64, 64, 64), (128, 128, 128)]
+    results = benchmark_matmul(sizes=sizes, dtypes=["f32"], device="cpu:0", settings=settings)
+    for result in results:
+        print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
+        assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
+    with tempfile.TemporaryDirectory() as folder:
+        before = store(results, folder)
+        after = store([slowed(result, 20.0) for result in results], folder)
+        found = gate(before, after)
+        print(found.verdict.value, [row.benchmark_id for row in found.regressed])
+        assert found.verdict is Verdict.REGRESSED and len(found.regressed) == len(results), found
+        same = gate(before, store(results, folder))
+        assert same.verdict is not Verdict.REGRESSED, same
+        for wrong in ("/no/such/file.json", __file__):
+            try:
+                gate(wrong, after)
+            except ValueError as error:
+                assert wrong in str(error), error
+            else:
+                raise AssertionError(f"{wrong} was read")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

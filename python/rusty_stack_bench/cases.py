@@ -1,0 +1,112 @@
+"""Cases and their ids, which are those of the program, so that its baselines and these results are of one kind."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Union
+
+Value = Union[str, int, float, tuple[int, ...]]
+
+# The axes of each workload in the order of its ids; those with a default show where they differ from it.
+_BATCH = ("batch_size", "1")
+_HEADS = (("num_heads", "8"), ("head_dim", "64"))
+_ATTENTION = ("sequence_length", ("causal", "no"), _BATCH, *_HEADS)
+_MODEL = ("model", "random")
+_GRAPH = (("batch_size", "8"), ("width", "256"), ("num_layers", "4"))
+_PROMPT = (("prompt_length", "128"), ("output_length", "32"))
+_EXECUTION = ("execution", "auto")
+
+AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
+    ("pytorch", "matmul"): ("dtype", "shape", ("transpose", "nn")),
+    ("pytorch", "convolution"): (
+        *("dtype", "input", "weight"),
+        *(("stride", "1"), ("padding", "0"), ("dilation", "1"), ("groups", "1")),
+    ),
+    ("pytorch", "memory-transfer"): ("direction", "size", ("host_memory", "pinned")),
+    ("pytorch", "autograd"): ("dtype", "operation", ("batch_size", "64"), ("width", "256"), ("num_layers", "4")),
+    ("pytorch", "torch-compile"): ("dtype", "compilation", "rows"),
+    ("pytorch", "layer-norm"): ("dtype", "rows"),
+    ("pytorch", "transformer"): (
+        *("dtype", "operation", ("use_cache", "yes"), _BATCH),
+        *(("prompt_length", "128"), ("output_length", "16"), ("num_layers", "4"), _MODEL),
+    ),
+    ("pytorch", "attention"): ("dtype", *_ATTENTION),
+    ("triton", "compile"): ("kernel", "target", "dtype", ("num_warps", "4"), ("num_stages", "2")),
+    ("triton", "operation"): ("kernel", "dtype"),
+    ("flash-attention", "flash"): ("dtype", "operation", *_ATTENTION),
+    ("deepspeed", "zero"): (
+        *("zero_stage", ("num_ranks", "2"), ("width", "256"), ("num_layers", "4")),
+        *(("batch_size", "16"), ("optimizer", "torch")),
+    ),
+    ("deepspeed", "tensor-parallel"): (("num_ranks", "2"), ("width", "512"), ("num_layers", "2"), ("batch_size", "64")),
+    ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, _MODEL),
+    ("vllm", "serve"): (
+        *("request_rate", ("num_requests", "8"), *_PROMPT),
+        *(("ttft_limit", "1000"), ("tpot_limit", "100"), _EXECUTION, _MODEL),
+    ),
+    ("onnxruntime", "inference"): _GRAPH,
+    ("onnxruntime", "graph-optimization"): ("graph_optimization", *_GRAPH),
+    ("migraphx", "inference"): _GRAPH,
+}
+
+
+class Case(NamedTuple):
+    """One point of one workload on a device."""
+
+    component: str
+    workload: str
+    device: str
+    params: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """As the program writes it."""
+        segments = ["component_specific", self.component, self.device, self.workload]
+        for name, default in _axes(self.component, self.workload):
+            value = self.params[name]
+            if default is None:
+                segments.append(value)
+            elif value != default:
+                segments.append(f"{name}={value.replace('/', '_')}")
+        return "/".join(segments)
+
+    def request(self) -> dict[str, object]:
+        """As a worker is told."""
+        return {
+            "id": self.id,
+            "benchmark": self.component,
+            "benchmark_type": "component_specific",
+            "device": self.device,
+            "params": {"workload": self.workload, **self.params},
+        }
+
+
+def _axes(component: str, workload: str) -> Iterable[tuple[str, str | None]]:
+    for axis in AXES[component, workload]:
+        yield (axis, None) if isinstance(axis, str) else axis
+
+
+def written(value: Value) -> str:
+    """As ids write it: sizes with an `x` between them."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return "x".join(str(size) for size in value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def every(component: str, workload: str, device: str, **values: Sequence[Value]) -> list[Case]:
+    """Every combination of the values of the axes; the last changes fastest."""
+    axes = list(_axes(component, workload))
+    unknown = set(values) - {name for name, _ in axes}
+    if unknown:
+        known = ", ".join(name for name, _ in axes)
+        raise ValueError(f"{component} {workload} has no {', '.join(sorted(unknown))}; it has {known}")
+    missing = [name for name, default in axes if default is None and name not in values]
+    if missing:
+        raise ValueError(f"{component} {workload} needs {', '.join(missing)}")
+    lists = [[written(one) for one in values.get(name, [default])] for name, default in axes]
+    names = [name for name, _ in axes]
+    return [Case(component, workload, device, dict(zip(names, point))) for point in itertools.product(*lists)]

@@ -1,0 +1,23 @@
+"""Flash attention against the plain kernel; which kernel ran is proved."""
+
+from collections.abc import Sequence
+
+from .cases import every
+from .measuring import Settings, chosen, measure
+from .results import AttentionResult
+
+DEFAULT = Settings()
+
+
+def benchmark_flash_attention(
+    sequence_lengths: Sequence[int],
+    operations: Sequence[str] = ("forward", "backward"),
+    dtypes: Sequence[str] = ("f32",),
+    causal: Sequence[bool] = (False, True),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[AttentionResult]:
+    """`batch_size`, `num_heads` and `head_dim` are lists of values."""
+    axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
+    return measure(AttentionResult, every("flash-attention", "flash", chosen(device), **axes), settings)

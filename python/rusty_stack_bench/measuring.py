@@ -1,0 +1,172 @@
+"""Takes the samples of cases, each replicate in a process of its own: what a framework does to it costs that case alone."""
+from __future__ import annotations
+
+import json
+import math
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from .cases import Case
+from .results import Kind, Outcome, Reason, Result, Samples, typed
+
+# A sample takes at least so long, so that the clock and the loop do not count.
+SAMPLE_NS = 10e6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How thoroughly, and for how long."""
+
+    # Fresh processes for each case: what differs between processes is most of what moves small cases.
+    replicates: int = 5
+    # Samples in each.
+    runs: int = 20
+    # Seconds that one replicate may take.
+    timeout: float = 300.0
+
+
+class _Ended(Exception):
+    """A replicate that has no figures."""
+
+    def __init__(self, outcome: Outcome, reason: Reason):
+        super().__init__(str(reason))
+        self.outcome, self.reason = outcome, reason
+
+
+class _Replicate:
+    """A process that prepares one case, samples as often as it is asked, and leaves."""
+
+    def __init__(self, case: Case, timeout: float):
+        self._case, self._timeout = case, timeout
+        command = [sys.executable, "-m", "rusty_stack_bench._worker"]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._said: list[str] = []
+        listeners = (self._read_answers, self._read_errors)
+        self._listeners = [threading.Thread(target=listener, daemon=True) for listener in listeners]
+        for listener in self._listeners:
+            listener.start()
+
+    def _read_answers(self):
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put(None)
+
+    def _read_errors(self):
+        for line in self._process.stderr:
+            self._said = [*self._said[-11:], line.rstrip()]
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer, unless it is that there will be none."""
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+            line = self._answers.get(timeout=self._timeout)
+        except queue.Empty:
+            why = f"it did not end within {self._timeout} s"
+            raise self._ended(why, "choose a smaller size, or a longer timeout") from None
+        except OSError:
+            line = None
+        if line is None:
+            code = self._process.wait(10)
+            ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            self._listeners[1].join(1)
+            raise self._ended(f"its process {ended}", "run it alone to see more")
+        answer = json.loads(line)
+        if answer["answer"] in ("skipped", "failed"):
+            raise _Ended(Outcome(answer["answer"]), Reason(**answer["reason"]))
+        return answer
+
+    def _ended(self, why: str, cure: str) -> _Ended:
+        words = f"; its last lines: {' | '.join(self._said)}" if self._said else ""
+        return _Ended(Outcome.FAILED, Reason(f"case {self._case.id}", why + words, cure))
+
+    def close(self):
+        """Whatever it started ends with it."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # It left before.
+        self._process.wait()
+        for listener in self._listeners:
+            listener.join()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            try:
+                stream.close()
+            except BrokenPipeError:
+                pass  # It left without reading the last question.
+
+
+def _replicate(case: Case, number: int, settings: Settings):
+    replicate = _Replicate(case, settings.timeout)
+    try:
+        ready = replicate.ask({"ask": "prepare", "case": case.request()})
+        first = replicate.ask({"ask": "sample", "iters": 1})["time_ns"]
+        # The second is warm.
+        once = min(first, replicate.ask({"ask": "sample", "iters": 1})["time_ns"])
+        iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
+        times = [replicate.ask({"ask": "sample", "iters": iters})["time_ns"] for _ in range(settings.runs)]
+        middle = sorted(times)[len(times) // 2] / iters
+        fields = replicate.ask({"ask": "finish", "time_ns": middle})["fields"]
+        return Samples(number, [iters] * len(times), times), fields, ready["device_type"]
+    finally:
+        replicate.close()
+
+
+def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
+    """Every case, in turn; one that cannot run or breaks says why, and the rest goes on."""
+    return [typed(kind, _measured(case, settings)) for case in cases]
+
+
+def _measured(case: Case, settings: Settings) -> Result:
+    found: list[Any] = []
+    outcome, reason = Outcome.MEASURED, None
+    for number in range(settings.replicates):
+        try:
+            found.append(_replicate(case, number, settings))
+        except _Ended as ended:
+            outcome, reason = ended.outcome, ended.reason
+            break
+    # Every figure is of one process, that whose time is the middle of all.
+    ordered = sorted(found, key=lambda one: one[1]["time_ms"])
+    fields = ordered[len(ordered) // 2][1] if found else {}
+    general = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
+    return Result(
+        benchmark_id=case.id,
+        outcome=outcome,
+        reason=reason,
+        device_type=found[0][2] if found else None,
+        parameters={"workload": case.workload, **case.params},
+        samples=[samples for samples, _, _ in found],
+        fields=fields,
+        timestamp=datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"),
+        component_version=fields.get("component_version"),
+        **general,
+    )
+
+
+def chosen(device: str) -> str:
+    """`auto` is the first card that PyTorch drives, else the processor."""
+    if device != "auto":
+        return device
+    try:
+        import torch
+    except ImportError:
+        return "cpu:0"
+    if not torch.cuda.is_available():
+        return "cpu:0"
+    return "rocm:0" if torch.version.hip else "cuda:0"

@@ -1,0 +1,117 @@
+"""PyTorch: one function a workload; every combination of the values given is a case."""
+
+from collections.abc import Sequence
+
+from .cases import every
+from .measuring import Settings, chosen, measure
+from .results import (
+    AttentionResult,
+    AutogradResult,
+    CompileResult,
+    ConvolutionResult,
+    GenerationResult,
+    LayerNormResult,
+    MatmulResult,
+    TransferResult,
+)
+
+Sizes = Sequence[tuple[int, ...]]
+DEFAULT = Settings()
+
+
+def benchmark_matmul(
+    sizes: Sequence[tuple[int, int, int]],
+    dtypes: Sequence[str] = ("f32",),
+    transposes: Sequence[str] = ("nn",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+) -> list[MatmulResult]:
+    """Products of matrices of m x n x k; for each operand `n` as stored or `t` transposed."""
+    cases = every("pytorch", "matmul", chosen(device), dtype=dtypes, shape=sizes, transpose=transposes)
+    return measure(MatmulResult, cases, settings)
+
+
+def benchmark_convolution(
+    inputs: Sizes,
+    weights: Sizes,
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[ConvolutionResult]:
+    """Convolutions; `stride`, `padding`, `dilation` and `groups` are lists of values too."""
+    cases = every("pytorch", "convolution", chosen(device), dtype=dtypes, input=inputs, weight=weights, **more)
+    return measure(ConvolutionResult, cases, settings)
+
+
+def benchmark_memory_transfer(
+    sizes: Sequence[str],
+    directions: Sequence[str] = ("cpu_to_gpu", "gpu_to_cpu"),
+    host_memory: Sequence[str] = ("pinned",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+) -> list[TransferResult]:
+    """Copies of sizes such as `64MiB`."""
+    cases = every("pytorch", "memory-transfer", chosen(device), direction=directions, size=sizes, host_memory=host_memory)
+    return measure(TransferResult, cases, settings)
+
+
+def benchmark_autograd(
+    operations: Sequence[str] = ("forward", "backward"),
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[AutogradResult]:
+    """Passes through linear layers; `batch_size`, `width` and `num_layers` are lists of values."""
+    cases = every("pytorch", "autograd", chosen(device), dtype=dtypes, operation=operations, **more)
+    return measure(AutogradResult, cases, settings)
+
+
+def benchmark_compile(
+    rows: Sequence[tuple[int, int]],
+    compilations: Sequence[str] = ("cold", "warm"),
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+) -> list[CompileResult]:
+    """torch.compile from nothing, and what it made."""
+    cases = every("pytorch", "torch-compile", chosen(device), dtype=dtypes, compilation=compilations, rows=rows)
+    return measure(CompileResult, cases, settings)
+
+
+def benchmark_layer_norm(
+    rows: Sequence[tuple[int, int]],
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+) -> list[LayerNormResult]:
+    """Normalisation of rows x length of each."""
+    return measure(LayerNormResult, every("pytorch", "layer-norm", chosen(device), dtype=dtypes, rows=rows), settings)
+
+
+def benchmark_attention(
+    sequence_lengths: Sequence[int],
+    dtypes: Sequence[str] = ("f32",),
+    causal: Sequence[bool] = (False,),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[AttentionResult]:
+    """Attention by the kernel that PyTorch chooses; `batch_size`, `num_heads` and `head_dim` are lists of values."""
+    axes = {"dtype": dtypes, "sequence_length": sequence_lengths, "causal": causal, **more}
+    return measure(AttentionResult, every("pytorch", "attention", chosen(device), **axes), settings)
+
+
+def benchmark_transformer(
+    operations: Sequence[str] = ("prefill", "decode"),
+    dtypes: Sequence[str] = ("f32",),
+    use_cache: Sequence[bool] = (True,),
+    model: str = "random",
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[GenerationResult]:
+    """A model with random weights, or of a folder; `batch_size`, `prompt_length`, `output_length`, `num_layers` are lists."""
+    axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
+    return measure(GenerationResult, every("pytorch", "transformer", chosen(device), **axes), settings)

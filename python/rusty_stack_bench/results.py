@@ -1,0 +1,213 @@
+"""What a benchmark gives: one result a case, typed by its workload."""
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+
+class Outcome(str, enum.Enum):
+    """How a case ended."""
+
+    MEASURED = "measured"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a case has no figures."""
+
+    what: str
+    why: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the clock said in one process: nanoseconds of so many iterations each."""
+
+    replicate: int
+    iters: list[int]
+    times_ns: list[float]
+
+    @property
+    def per_iteration_ns(self) -> list[float]:
+        """Of each sample."""
+        return [time_ns / iters for time_ns, iters in zip(self.times_ns, self.iters)]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One case: its id, how it ended, and every field that its workload gave."""
+
+    benchmark_id: str
+    outcome: Outcome
+    reason: Reason | None
+    device_type: str | None
+    parameters: Mapping[str, str]
+    samples: list[Samples]
+    fields: Mapping[str, Any]
+    timestamp: str
+    time_ms: float | None = None
+    dtype: str | None = None
+    accuracy_error: float | None = None
+    memory_used_mb: float | None = None
+    component_version: str | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has figures."""
+        return self.outcome is Outcome.MEASURED
+
+    def record(self) -> dict[str, Any]:
+        """As documents write it."""
+        reason = dataclasses.asdict(self.reason) if self.reason else {}
+        return {
+            "benchmark_id": self.benchmark_id,
+            "timestamp": self.timestamp,
+            "benchmark_type": "component_specific",
+            "category": self.benchmark_id.split("/")[1],
+            "outcome": self.outcome.value,
+            **reason,
+            "device_type": self.device_type,
+            "results": [dict(self.fields)] if self.fields else [],
+            "samples": [dataclasses.asdict(one) for one in self.samples],
+            "metadata": {"parameters": dict(self.parameters), "replicates": len(self.samples)},
+        }
+
+
+Kind = TypeVar("Kind", bound=Result)
+
+
+def typed(kind: type[Kind], result: Result) -> Kind:
+    """The result with its fields as attributes of `kind`; one that it does not have is None."""
+    own = {one.name: getattr(result, one.name) for one in dataclasses.fields(Result)}
+    more = {one.name for one in dataclasses.fields(kind)} - set(own)
+    return kind(**own, **{name: result.fields.get(name) for name in more})
+
+
+@dataclass(frozen=True)
+class MatmulResult(Result):
+    """A product of two matrices."""
+
+    m: int | None = None
+    n: int | None = None
+    k: int | None = None
+    transpose: str | None = None
+    tflops: float | None = None
+    utilization_percent: float | None = None
+    memory_read_gb: float | None = None
+    memory_write_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class ConvolutionResult(Result):
+    """A convolution in two dimensions."""
+
+    input_shape: str | None = None
+    weight_shape: str | None = None
+    output_shape: str | None = None
+    tflops: float | None = None
+    throughput_samples_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class TransferResult(Result):
+    """A copy between the host and a card."""
+
+    operation: str | None = None
+    size_bytes: int | None = None
+    bandwidth_gb_s: float | None = None
+
+
+@dataclass(frozen=True)
+class AutogradResult(Result):
+    """A pass forward or backward."""
+
+    operation: str | None = None
+    tflops: float | None = None
+    memory_allocated_mb: float | None = None
+    gradient_norm: float | None = None
+
+
+@dataclass(frozen=True)
+class CompileResult(Result):
+    """Compilation, or what it made."""
+
+    compile_time_ms: float | None = None
+    speedup: float | None = None
+
+
+@dataclass(frozen=True)
+class LayerNormResult(Result):
+    """Normalisation of rows."""
+
+    input_shape: str | None = None
+    throughput_gb_s: float | None = None
+
+
+@dataclass(frozen=True)
+class AttentionResult(Result):
+    """Attention, by any kernel."""
+
+    tflops: float | None = None
+    tokens_per_second: float | None = None
+    speedup: float | None = None
+    savings_percent: float | None = None
+    kernel_used: str | None = None
+
+
+@dataclass(frozen=True)
+class GenerationResult(Result):
+    """Tokens of a model."""
+
+    tokens_per_second: float | None = None
+    requests_per_second: float | None = None
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    total_time_ms: float | None = None
+    forward_time_ms: float | None = None
+    goodput_requests_per_second: float | None = None
+    failed_requests: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelResult(Result):
+    """A kernel that was compiled, or ran."""
+
+    compile_time_ms: float | None = None
+    registers: int | None = None
+    spills: int | None = None
+    shared_mem_bytes: int | None = None
+    comparison_to_pytorch: float | None = None
+
+
+@dataclass(frozen=True)
+class TrainingResult(Result):
+    """Steps of several ranks."""
+
+    forward_time_ms: float | None = None
+    backward_time_ms: float | None = None
+    optimizer_step_time_ms: float | None = None
+    memory_saved_gb: float | None = None
+    communication_overhead_percent: float | None = None
+    speedup: float | None = None
+    efficiency: float | None = None
+
+
+@dataclass(frozen=True)
+class InferenceResult(Result):
+    """A graph that was run."""
+
+    provider: str | None = None
+    latency_p50_ms: float | None = None
+    latency_p99_ms: float | None = None
+    throughput_samples_per_second: float | None = None
+    original_nodes: int | None = None
+    optimized_nodes: int | None = None
+    optimization_time_ms: float | None = None
+    compile_time_ms: float | None = None
+    speedup: float | None = None

@@ -1,0 +1,34 @@
+"""vLLM: throughput and latency of generation, and requests at a rate."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .cases import every
+from .measuring import Settings, chosen, measure
+from .results import GenerationResult
+
+DEFAULT = Settings()
+
+
+def benchmark_generation(
+    num_prompts: Sequence[int] = (8,),
+    model: str = "random",
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[Any],
+) -> list[GenerationResult]:
+    """Prompts sent together; `prompt_length`, `output_length` and `execution` are lists of values."""
+    cases = every("vllm", "generation", chosen(device), num_prompts=num_prompts, model=[model], **more)
+    return measure(GenerationResult, cases, settings)
+
+
+def benchmark_serving(
+    request_rates: Sequence[float],
+    model: str = "random",
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[Any],
+) -> list[GenerationResult]:
+    """Requests at random times, so many a second; `num_requests`, `ttft_limit`, `tpot_limit` … are lists of values."""
+    cases = every("vllm", "serve", chosen(device), request_rate=request_rates, model=[model], **more)
+    return measure(GenerationResult, cases, settings)

@@ -1,0 +1,93 @@
+"""The package for people who live in Python: ids, combinations, and processes that break."""
+
+import unittest
+from unittest import mock
+
+from rusty_stack_bench import Outcome
+from rusty_stack_bench.cases import AXES, every
+from rusty_stack_bench.measuring import Settings, measure
+from rusty_stack_bench.results import MatmulResult, Result
+
+FEW = Settings(replicates=2, runs=3, timeout=30)
+
+
+class Cases(unittest.TestCase):
+    """What is a case, and what it is called."""
+
+    def test_ids_name_what_is_unusual(self):
+        plain, turned = every(
+            "pytorch", "matmul", "cpu:0", dtype=["bf16"], shape=[(1024, 1024, 1024)], transpose=["nn", "tn"]
+        )
+        self.assertEqual(plain.id, "component_specific/pytorch/cpu:0/matmul/bf16/1024x1024x1024")
+        self.assertEqual(turned.id, plain.id + "/transpose=tn")
+
+    def test_every_combination_is_a_case(self):
+        found = every("pytorch", "attention", "cpu:0", dtype=["f32", "bf16"], sequence_length=[64], causal=[False, True])
+        self.assertEqual(len({case.id for case in found}), 4)
+        self.assertTrue(found[1].id.endswith("/64/causal=yes"))
+
+    def test_words_that_mean_nothing_are_named(self):
+        with self.assertRaisesRegex(ValueError, "colour.*dtype, shape"):
+            every("pytorch", "matmul", "cpu:0", dtype=["f32"], shape=[(1, 1, 1)], colour=["red"])
+        with self.assertRaisesRegex(ValueError, "needs shape"):
+            every("pytorch", "matmul", "cpu:0", dtype=["f32"])
+
+
+class Processes(unittest.TestCase):
+    """Whatever happens to the process of a case, the others go on."""
+
+    def setUp(self):
+        known = mock.patch.dict(AXES, {("python-faults", "fault"): ("fault",)})
+        known.start()
+        self.addCleanup(known.stop)
+
+    def of(self, fault, settings=FEW):
+        """The results of a fault and of a case without one."""
+        return measure(Result, every("python-faults", "fault", "cpu:0", fault=[fault, "none"]), settings)
+
+    def test_what_is_measured_has_samples_of_every_process(self):
+        _, plain = self.of("none")
+        self.assertTrue(plain.is_measured)
+        self.assertEqual([one.replicate for one in plain.samples], [0, 1])
+        self.assertTrue(all(len(one.times_ns) == 3 for one in plain.samples))
+        # An iteration sleeps for a millisecond.
+        self.assertGreater(plain.time_ms, 1.0)
+        self.assertEqual(plain.record()["category"], "python-faults")
+
+    def test_each_way_to_die_is_named_and_the_rest_goes_on(self):
+        for fault, expected in (
+            ("kill", "SIGKILL"),
+            ("segv", "SIGSEGV"),
+            ("leave", "exit code 3"),
+            ("raise", "ZeroDivisionError"),
+            ("nan", "nan"),
+        ):
+            with self.subTest(fault):
+                broken, plain = self.of(fault, Settings(replicates=1, runs=3, timeout=30))
+                self.assertIs(broken.outcome, Outcome.FAILED)
+                self.assertIn(expected, broken.reason.why)
+                self.assertTrue(broken.reason.cure)
+                self.assertTrue(plain.is_measured)
+
+    def test_a_process_that_hangs_is_ended(self):
+        broken, plain = self.of("sleep", Settings(replicates=1, runs=3, timeout=3))
+        self.assertIn("within 3 s", broken.reason.why)
+        self.assertTrue(plain.is_measured)
+
+    def test_chatter_is_no_answer(self):
+        chatty, _ = self.of("chatter", Settings(replicates=1, runs=3, timeout=30))
+        self.assertTrue(chatty.is_measured)
+
+    def test_a_package_that_is_missing_is_a_skip(self):
+        (result,) = measure(
+            MatmulResult,
+            every("pytorch", "matmul", "rocm:9", dtype=["f32"], shape=[(8, 8, 8)]),
+            Settings(replicates=1, runs=3, timeout=120),
+        )
+        self.assertIs(result.outcome, Outcome.SKIPPED)
+        self.assertIsNone(result.tflops)
+        self.assertTrue(result.reason.cure)
+
+
+if __name__ == "__main__":
+    unittest.main()

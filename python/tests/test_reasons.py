@@ -1,0 +1,167 @@
+"""What cannot be measured says what, why and cure; frameworks are played by modules made up here."""
+
+import importlib
+import os
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from rsb_workloads import core, deepspeed, migraphx
+
+
+def case(device="cpu:0", **params):
+    """A case of some component."""
+    return core.Case("pytorch", "matmul", device, {"dtype": "f32", **params})
+
+
+def fake_torch(hip=None, cuda=None, cards=0):
+    """As much of PyTorch as tells what it was made for."""
+    torch = types.ModuleType("torch")
+    torch.__version__ = "2.15.0"
+    torch.version = types.SimpleNamespace(hip=hip, cuda=cuda)
+    torch.cuda = types.SimpleNamespace(is_available=lambda: cards > 0, device_count=lambda: cards)
+    torch.device = lambda *words: words
+    return torch
+
+
+class Reasons(unittest.TestCase):
+    """Each mistake, and what is said of it."""
+
+    def skip(self, call, *words):
+        """The reason of a skip, which holds these words."""
+        with self.assertRaises(core.Skip) as caught:
+            call()
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+        self.assertTrue(all((caught.exception.what, caught.exception.why, caught.exception.cure)))
+
+    def test_a_wheel_for_cuda_on_a_machine_of_rocm(self):
+        with mock.patch.dict(sys.modules, torch=fake_torch(cuda="13.2")):
+            self.skip(lambda: core.torch_device(case("rocm:0")), "made for cuda, not for rocm", "wheel of PyTorch for rocm")
+
+    def test_a_wheel_that_sees_no_card(self):
+        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0")):
+            self.skip(lambda: core.torch_device(case("rocm:0")), "sees 0 cards", "doctor")
+        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", cards=1)):
+            self.skip(lambda: core.torch_device(case("rocm:3")), "sees 1 cards")
+            self.assertEqual(core.torch_device(case("rocm:0"))[1], ("cuda", 0))
+
+    def test_a_package_that_is_missing_or_broken(self):
+        self.skip(lambda: core.package("no_such_package_here"), "has no such package", "pip install")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "broken_package_here.py"), "w", encoding="ascii") as file:
+                file.write("import another_that_is_missing\n")
+            with mock.patch.object(sys, "path", [folder, *sys.path]):
+                importlib.invalidate_caches()
+                self.skip(lambda: core.package("broken_package_here"), "cannot be imported", "another_that_is_missing")
+
+    def test_a_model_that_is_not_there(self):
+        self.assertIsNone(core.local_model(case(model="random")))
+        self.skip(lambda: core.local_model(case(model="/no/such/model")), "no such folder", "--axis model=")
+        with tempfile.TemporaryDirectory() as folder:
+            self.skip(lambda: core.local_model(case(model=folder)), "no config.json")
+
+    def test_inputs_that_do_not_fit_are_not_tried(self):
+        core.room("a small thing", 1000.0)
+        self.skip(lambda: core.room("a large thing", 1e18), "GB are free", "smaller")
+
+    def test_a_result_that_is_no_number_is_refused(self):
+        for wrong in (float("nan"), float("inf"), 1.0):
+            with self.assertRaises(core.Failure) as caught:
+                core.within(case(), wrong, 1.0)
+            self.assertIn("computes wrongly", caught.exception.cure)
+        self.assertEqual(core.within(case(), 0.0, 1.0), 0.0)
+
+    def test_a_lock_that_a_build_left_behind(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, TORCH_EXTENSIONS_DIR=folder):
+            deepspeed._refuse_stale_locks()
+            os.mkdir(os.path.join(folder, "fused_adam"))
+            lock = os.path.join(folder, "fused_adam", "lock")
+            with open(lock, "w", encoding="ascii"):
+                pass
+            deepspeed._refuse_stale_locks()  # Somebody may be building.
+            os.utime(lock, (0, 0))
+            self.skip(deepspeed._refuse_stale_locks, lock, "rm ")
+
+
+def fake_migraphx(factor=1.0):
+    """As much of MIGraphX as a reference on the processor is: the graph is computed in double precision."""
+    import numpy
+
+    from rsb_workloads import onnxruntime
+
+    module = types.ModuleType("migraphx")
+    module.__version__ = "2.14"
+
+    def get_target(name):
+        if name != "ref":
+            raise RuntimeError(f"unknown target {name}")
+        return name
+
+    class Program:
+        """A program that was compiled."""
+
+        case = None
+
+        def compile(self, target, offload_copy):
+            """For the reference alone."""
+            assert (target, offload_copy) == ("ref", False)
+
+        def get_parameter_shapes(self):
+            """One input."""
+            return {"x": types.SimpleNamespace(bytes=lambda: 64)}
+
+        def run(self, held):
+            """The result in a list."""
+            _, _, weights = onnxruntime._model(Program.case)
+            return [onnxruntime._exact(numpy, held["x"], weights) * factor]
+
+        def __str__(self):
+            return "x = @param\n@1 = dot(x)\n@2 = @return(@1)\n"
+
+    module.get_target, module.argument = get_target, lambda array: array
+    module.generate_argument = lambda shape: shape
+    module.parse_onnx_buffer = lambda buffer: Program()
+    module.Program = Program
+    return module
+
+
+class MiGraphX(unittest.TestCase):
+    """Its own module goes before ONNX Runtime's provider."""
+
+    def setUp(self):
+        try:
+            importlib.import_module("onnx")
+        except ImportError as error:
+            self.skipTest(str(error))
+
+    def wanted(self, device):
+        """A case of it."""
+        return core.Case("migraphx", "inference", device, {"batch_size": "2", "width": "16", "num_layers": "1"})
+
+    def test_the_reference_target_is_verified_and_described(self):
+        module = fake_migraphx()
+        module.Program.case = self.wanted("cpu:0")
+        with mock.patch.dict(sys.modules, migraphx=module):
+            migraphx.check(module.Program.case)
+            fields = migraphx.inference(module.Program.case).fields(1e6)
+        self.assertEqual((fields["provider"], fields["optimized_nodes"]), ("migraphx ref", 3))
+        self.assertLess(fields["accuracy_error"], 1e-5)
+        self.assertGreater(fields["memory_used_mb"], 0)
+
+    def test_a_wrong_result_is_refused(self):
+        module = fake_migraphx(1.1)
+        module.Program.case = self.wanted("cpu:0")
+        with mock.patch.dict(sys.modules, migraphx=module), self.assertRaises(core.Failure):
+            migraphx.inference(module.Program.case)
+
+    def test_a_target_that_was_not_built_is_a_skip(self):
+        with mock.patch.dict(sys.modules, migraphx=fake_migraphx()), self.assertRaises(core.Skip) as caught:
+            migraphx.check(self.wanted("rocm:0"))
+        self.assertIn("target gpu", caught.exception.what)
+
+
+if __name__ == "__main__":
+    unittest.main()

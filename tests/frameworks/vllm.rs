@@ -1,0 +1,49 @@
+//! vLLM with its real engine, where an environment has it: it stands apart, and is large.
+
+use super::common::Bench;
+use super::{FEW, check, find};
+
+/// The results of `arguments`, or why there are none here.
+fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
+    let bench = Bench::new();
+    let doctor = bench.run(&["python", "doctor", "--json"]).expect(0).json();
+    let row =
+        doctor["components"].as_array().unwrap().iter().find(|row| row["component_id"] == "vllm").unwrap().clone();
+    if row["runnable"] != true {
+        assert!(row["cure"].as_str().is_some_and(|cure| cure.contains("python setup vllm")), "{row}");
+        eprintln!("skipped: {}: {}; {}", row["what"], row["why"], row["cure"]);
+        return None;
+    }
+    let few = ["--backend", "cpu", "--json", "--timeout", "900"];
+    let small = ["--axis", "prompt_length=16", "--axis", "output_length=4"];
+    Some(bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json())
+}
+
+#[test]
+fn generation_is_measured() {
+    let axes = ["--axis", "workload=generation", "--axis", "num_prompts=2"];
+    let Some(document) = vllm(&axes) else { return };
+    check(document["benchmarks"].as_array().unwrap(), 1);
+    let fields = &find(&document, "/generation")["results"][0];
+    for name in ["tokens_per_second", "requests_per_second", "ttft_ms", "tpot_ms", "total_latency_ms"] {
+        assert!(fields[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {fields}");
+    }
+}
+
+#[test]
+fn requests_at_a_rate_have_percentiles_and_goodput() {
+    let axes = ["workload=serve", "request_rate=4", "num_requests=4", "ttft_limit=600000", "tpot_limit=600000"];
+    let axes: Vec<&str> = axes.iter().flat_map(|axis| ["--axis", *axis]).collect();
+    let Some(document) = vllm(&axes) else { return };
+    check(document["benchmarks"].as_array().unwrap(), 1);
+    let fields = &find(&document, "/serve")["results"][0];
+    let number = |name: &str| fields[name].as_f64().unwrap_or_else(|| panic!("no {name}: {fields}"));
+    assert!(number("failed_requests") < 0.5, "{fields}");
+    assert!(
+        (number("goodput_requests_per_second") - number("requests_per_second")).abs() < 1e-9,
+        "no limit was missed"
+    );
+    for name in ["ttft", "tpot", "itl"] {
+        assert!(number(&format!("{name}_ms")) <= number(&format!("{name}_p99_ms")), "{name}");
+    }
+}
