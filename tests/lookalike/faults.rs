@@ -70,7 +70,7 @@ fn a_card_that_vanishes_in_the_middle_of_a_run() {
     for other in ["/relu/", "/sum/"] {
         let case = case(&document, other);
         if case["outcome"] != "simulated" {
-            assert_reason(case, "skipped", "the run time finds no device");
+            assert_reason(case, "failed", "the run time finds no device");
         }
     }
     assert_no_process_left(&bench);
@@ -116,11 +116,14 @@ fn a_rocblas_that_ends_the_process() {
 #[test]
 fn a_run_time_that_ends_the_process_when_it_starts() {
     let bench = with_fault("abort:init");
-    let document = run(&bench, &THREE).expect(5).json();
-    assert_reason(case(&document, "tensor-ops"), "skipped", "ended the process that asked");
+    let document = run(&bench, &THREE).expect(1).json();
+    assert_reason(case(&document, "tensor-ops"), "failed", "ended the process that asked");
     // The processor is measured all the same.
     let ended = bench.run(&[&["run", "--backend", "cpu"], &THREE[..], &crate::common::SMALL].concat());
     ended.expect(0);
+    let auto = bench.run(&[&["run", "--suite", "quick", "--dry-run"], &crate::common::SMALL[..]].concat()).expect(0);
+    assert!(auto.stdout.contains("/gemm/cpu:0/"), "{}", auto.stdout);
+    assert!(auto.stdout.contains("gpu_performance/all/rocm: failed: devices of rocm"), "{}", auto.stdout);
 }
 
 #[test]

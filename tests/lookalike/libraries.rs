@@ -14,10 +14,10 @@ fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {
 }
 
 #[test]
-fn without_a_function_what_needs_it_is_skipped_and_the_rest_stands() {
+fn without_a_function_what_needs_it_fails_and_the_rest_stands() {
     let (_folder, bench) = without(&["hipGraphInstantiate"]);
-    let document = run(&bench, &["launch-latency"]).expect(0).json();
-    assert_reason(case(&document, "/graph/"), "skipped", "hipGraphInstantiate");
+    let document = run(&bench, &["launch-latency"]).expect(1).json();
+    assert_reason(case(&document, "/graph/"), "failed", "hipGraphInstantiate");
     assert_rest_stands(&document, "/graph/");
 }
 
@@ -25,16 +25,25 @@ fn without_a_function_what_needs_it_is_skipped_and_the_rest_stands() {
 fn a_rocblas_without_its_product_leaves_the_native_one() {
     let (_folder, bench) = without(&["rocblas_gemm_strided_batched_ex"]);
     let axes = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", "provider=rocblas,native"];
-    let document = run(&bench, &axes).expect(0).json();
-    assert_reason(case(&document, "provider=rocblas"), "skipped", "rocblas_gemm_strided_batched_ex");
+    let document = run(&bench, &axes).expect(1).json();
+    assert_reason(case(&document, "provider=rocblas"), "failed", "rocblas_gemm_strided_batched_ex");
     assert_rest_stands(&document, "provider=rocblas");
 }
 
 #[test]
-fn without_the_first_function_there_is_no_run_time() {
-    let (_folder, bench) = without(&["hipGetDeviceCount"]);
+fn without_a_function_that_every_card_needs_all_cases_fail() {
+    for name in ["hipGetDeviceCount", "hipMemGetInfo"] {
+        let (_folder, bench) = without(&[name]);
+        let document = run(&bench, &THREE).expect(1).json();
+        assert_reason(case(&document, "tensor-ops"), "failed", name);
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_no_fault() {
+    let bench = with_library(&crate::common::Bench::new().path("librsb_lookalike.so"));
     let document = run(&bench, &THREE).expect(5).json();
-    assert_reason(case(&document, "tensor-ops"), "skipped", "hipGetDeviceCount");
+    assert_reason(case(&document, "tensor-ops"), "skipped", "cannot be loaded");
 }
 
 #[test]
@@ -49,8 +58,9 @@ fn properties_in_the_layout_of_rocm_5() {
 fn every_architecture_is_measured_within_its_peaks() {
     for arch in ["gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"] {
         let bench = lookalike().set("LOOKALIKE_ARCH", arch);
+        // (What a flush of the largest caches takes the processor is another test's matter.)
         let axes = ["compute-peak", "memory-bandwidth", "--axis", "operation=copy", "--axis", "size=64KiB"];
-        let document = run(&bench, &axes).expect(0).json();
+        let document = run(&bench, &[&axes[..], &["--axis", "cache=hot"]].concat()).expect(0).json();
         assert_rest_stands(&document, "nothing");
     }
 }

@@ -1,5 +1,5 @@
-//! The real binary on a software look-alike of ROCm: every workload, every fault. Nothing here needs a card, and what is
-//! measured says so.
+//! The real binary on a software look-alike of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing here
+//! needs a card, and what is measured says so.
 #![cfg(feature = "rocm")]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -7,8 +7,12 @@
 mod common;
 
 mod clock;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod faults;
 mod libraries;
+mod list;
+mod profiler;
 mod sensors;
 mod several_cards;
 mod suites;

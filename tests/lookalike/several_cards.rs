@@ -32,7 +32,8 @@ fn a_task_is_shared_and_every_pair_of_cards_can_copy() {
 fn sums_over_cards_are_right_for_any_number_of_them() {
     let bench = lookalike().set("LOOKALIKE_DEVICES", "8");
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=2,3,8", "--axis", "dtype=f32,f16"];
-    let document = run(&bench, &[&arguments[..], &["--device", "0"]].concat()).expect(0).json();
+    let own = ["--axis", "provider=ring", "--device", "0"];
+    let document = run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(cases(&document).len(), 6);
     assert_rest_stands(&document, "nothing");
     let all = case(&document, "/f32/64KiB/num_gpus=8");
@@ -41,9 +42,28 @@ fn sums_over_cards_are_right_for_any_number_of_them() {
 }
 
 #[test]
+fn sums_by_rccl_are_right_and_skipped_where_it_is_not() {
+    let library = rsb_lookalike::file::library().unwrap().display().to_string();
+    let with_rccl = || lookalike().set("LOOKALIKE_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
+    let axes = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=rccl,ring", "--device", "0", "--axis"];
+    let document = run(&with_rccl(), &[&axes[..], &["dtype=f32,bf16"]].concat()).expect(0).json();
+    assert_eq!(cases(&document).len(), 4);
+    assert_rest_stands(&document, "nothing");
+    assert_eq!(case(&document, "/f32/64KiB/provider=rccl")["results"][0]["provider"], "rccl");
+    let wrong = with_rccl().set("LOOKALIKE_FAULT", "wrong:rccl");
+    let document = run(&wrong, &[&axes[..], &["dtype=f32"]].concat()).expect(1).json();
+    assert_reason(case(&document, "provider=rccl"), "failed", "wrong result of all-reduce");
+    assert_rest_stands(&document, "provider=rccl");
+    let nowhere = lookalike().set("LOOKALIKE_DEVICES", "2").set("RSB_RCCL_LIBRARY", "/nonexistent/librccl.so");
+    let document = run(&nowhere, &[&axes[..], &["dtype=f32"]].concat()).expect(0).json();
+    assert_reason(case(&document, "provider=rccl"), "skipped", "cannot be loaded");
+}
+
+#[test]
 fn a_wrong_sum_fails_its_case() {
     let bench = lookalike().set("LOOKALIKE_DEVICES", "2").set("LOOKALIKE_FAULT", "wrong:rsb_add");
-    let document = run(&bench, &["all-reduce", "--axis", "size=64KiB", "--device", "0"]).expect(1).json();
+    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=ring", "--device", "0"];
+    let document = run(&bench, &arguments).expect(1).json();
     assert_reason(case(&document, "/all-reduce/"), "failed", "wrong result of all-reduce");
 }
 
@@ -54,7 +74,8 @@ fn one_card_is_skipped_and_says_what_would_help() {
         let word = if id(found).contains("peer-copy") { "only device" } else { "1 device here" };
         assert_reason(found, "skipped", word);
     }
-    let document = run(&lookalike(), &["all-reduce", "--axis", "size=64KiB"]).expect(5).json();
+    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=ring"];
+    let document = run(&lookalike(), &arguments).expect(5).json();
     assert_reason(case(&document, "/all-reduce/"), "skipped", "1 device here");
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::search::{Loaded, Places, Wanted};
+use crate::search::{Places, Wanted};
 use crate::{PropertiesR0000, PropertiesR0600, Unavailable, function_table};
 
 /// A status; 0 is success. See [`error`].
@@ -323,7 +323,7 @@ impl Hip {
     /// # Errors
     /// When there is none, or what is there is not the HIP run time.
     pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
-        let hip = Self::resolve(Loaded::find(&LIBRARY, places)?);
+        let hip = Self::resolve(LIBRARY.find(places)?);
         if hip.hipGetDeviceCount.is_none() {
             return Err(Unavailable::symbol("hipGetDeviceCount", hip.loaded.path()));
         }

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
 use crate::hip::LIBRARY;
-use crate::search::{Loaded, Places, Wanted};
-use crate::{Unavailable, function_table};
+use crate::search::{Places, Wanted};
+use crate::{Loaded, Unavailable, function_table};
 
 /// A status; 0 is success. See [`result`].
 pub type hiprtcResult = c_int;
@@ -100,7 +100,7 @@ impl Hiprtc {
             None => places.candidates(COMPILER.files),
         };
         let own = || Loaded::first(&beside).ok().filter(complete);
-        let inside = || Loaded::find(&LIBRARY, places).ok().filter(complete);
+        let inside = || LIBRARY.find(places).ok().filter(complete);
         let found = if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
         found.map(Self::resolve).ok_or_else(|| {
             let names = COMPILER.files.join(", ");

@@ -5,12 +5,11 @@
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
-mod api;
 mod hip;
 mod hiprtc;
 mod properties;
+mod rccl;
 pub mod search;
-mod unavailable;
 
 pub use hip::{
     EVENT_DEFAULT, HOST_MALLOC_DEFAULT, Hip, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, dim, error,
@@ -19,5 +18,5 @@ pub use hip::{
 };
 pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
 pub use properties::{PropertiesR0000, PropertiesR0600, text};
-pub use search::Loaded;
-pub use unavailable::Unavailable;
+pub use rccl::{NCCL_SUM, Rccl, nccl_type, ncclComm_t, ncclResult_t};
+pub use runtime_loading::{Lack, Loaded, Unavailable, function_table};

@@ -5,9 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use libloading::Library;
-
-use crate::Unavailable;
+use runtime_loading::{Loaded, Unavailable};
 
 /// One library of ROCm.
 #[derive(Debug, Clone, Copy)]
@@ -67,114 +65,35 @@ pub fn installations(opt: &Path) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// A library that is loaded. It is never unloaded: the libraries of ROCm have threads and handlers that outlive any
-/// handle, and every function pointer stays valid this way.
-#[derive(Clone, Copy)]
-pub struct Loaded {
-    library: &'static Library,
-    path: &'static Path,
-}
-
-impl std::fmt::Debug for Loaded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Loaded").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-impl Loaded {
+impl Wanted {
     /// The first of the candidates that can be loaded.
     ///
     /// # Errors
     /// When none can: what the loader said of the last file that exists, or where it was looked for.
-    pub fn find(wanted: &Wanted, places: &Places) -> Result<Self, Unavailable> {
-        let candidates = places.candidates(wanted.files);
-        Self::first(&candidates).map_err(|refusal| {
+    pub fn find(&self, places: &Places) -> Result<Loaded, Unavailable> {
+        let candidates = places.candidates(self.files);
+        Loaded::first(&candidates).map_err(|refusal| {
             let nowhere = || {
-                let names = wanted.files.join(", ");
+                let names = self.files.join(", ");
                 format!(
                     "none of {names} is in $ROCM_PATH/lib, {}/rocm*/lib or on the library path",
                     places.opt.display()
                 )
             };
             let explicit =
-                || format!("{} names {}, which cannot be loaded", wanted.variable, candidates_text(&candidates));
+                || format!("{} names {}, which cannot be loaded", self.variable, candidates_text(&candidates));
             let why = match (refusal, &places.explicit) {
                 (Some(refusal), _) => refusal,
                 (None, Some(_)) => explicit(),
                 (None, None) => nowhere(),
             };
-            Unavailable::new(wanted.name, why, wanted.cure)
+            Unavailable::new(self.name, why, self.cure)
         })
     }
-
-    /// The first of `candidates` that can be loaded, or what the loader said of one that is there but cannot.
-    pub(crate) fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
-        let mut refusal = None;
-        for candidate in candidates {
-            // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name,
-            // or named explicitly.
-            match unsafe { Library::new(candidate) } {
-                Ok(library) => {
-                    let path = full_path(candidate);
-                    return Ok(Self { library: Box::leak(Box::new(library)), path: Box::leak(path.into_boxed_path()) });
-                }
-                // A file that is there but does not load says more than one that is not.
-                Err(error) if candidate.is_file() => refusal = Some(refusal_text(&error)),
-                Err(_) => {}
-            }
-        }
-        Err(refusal)
-    }
-
-    /// The file, as far as it can be told; else the name that the system's loader knew.
-    pub fn path(&self) -> &'static Path {
-        self.path
-    }
-
-    /// Whether the library exports `name`.
-    pub fn exports(&self, name: &str) -> bool {
-        // SAFETY: the address is only looked up, never used.
-        unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
-    }
-
-    /// The function `name`, if the library has it. `F` must be its type; the macro [`crate::function_table`] writes
-    /// both from one prototype.
-    pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
-        // SAFETY: every caller names a documented function and its documented prototype.
-        unsafe { self.library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
-    }
-}
-
-/// What the system's loader said; the error itself only says that it failed.
-fn refusal_text(error: &libloading::Error) -> String {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    cause.unwrap_or_else(|| error.to_string())
 }
 
 fn candidates_text(candidates: &[PathBuf]) -> String {
     candidates.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// The file that the system's loader took for `candidate`: what is mapped now tells.
-fn full_path(candidate: &Path) -> PathBuf {
-    if candidate.is_absolute() {
-        return candidate.to_owned();
-    }
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let name = candidate.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    mapped(&maps, name).unwrap_or_else(|| candidate.to_owned())
-}
-
-/// The path in a process's map of memory whose file name is `name` or goes on after it with a version.
-fn mapped(maps: &str, name: &str) -> Option<PathBuf> {
-    maps.lines()
-        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
-        .map(Path::new)
-        .find(|path| {
-            let rest = path.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(name));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
-        .map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -241,7 +160,7 @@ mod tests {
         let places =
             Places { explicit: Some("/a/b.so".into()), rocm_path: Some("/opt/rocm".into()), ..Places::default() };
         assert_eq!(places.candidates(WANTED.files), [PathBuf::from("/a/b.so")]);
-        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("RSB_X_LIBRARY") && error.why.contains("/a/b.so"), "{error}");
     }
 
@@ -249,7 +168,7 @@ mod tests {
     fn what_is_missing_says_where_it_was_looked_for() {
         let folder = tempfile::tempdir().unwrap();
         let places = Places { opt: folder.path().to_owned(), ..Places::default() };
-        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("libx.so.7") && error.why.contains("ROCM_PATH"), "{error}");
         assert_eq!(error.cure, "install ROCm");
     }
@@ -259,15 +178,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         installed(folder.path(), "rocm-6.0.0", &["libx.so.6"]);
         let places = Places { opt: folder.path().to_owned(), ..Places::default() };
-        let error = Loaded::find(&WANTED, &places).unwrap_err();
+        let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("rocm-6.0.0/lib/libx.so.6"), "{error}");
-    }
-
-    #[test]
-    fn the_map_of_memory_tells_the_file() {
-        let maps = "7f00-7f01 r-xp 00000000 08:01 11 /usr/lib/libxy.so.6\n\
-                    7f02-7f03 r-xp 00000000 08:01 12 /usr/lib/libx.so.6.4.1\n";
-        assert_eq!(mapped(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
-        assert_eq!(mapped(maps, "libx.so.7"), None);
     }
 }

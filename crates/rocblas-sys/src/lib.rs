@@ -10,7 +10,7 @@ mod tensile;
 use std::ffi::{c_char, c_int, c_void};
 
 use hip_runtime_sys::search::{Places, Wanted};
-use hip_runtime_sys::{Loaded, Unavailable, function_table, hipStream_t};
+use hip_runtime_sys::{Unavailable, function_table, hipStream_t};
 
 pub use tensile::{check_kernels, kernel_folders};
 
@@ -193,7 +193,7 @@ impl RocBlas {
     /// # Errors
     /// When there is none, or what is there is not rocBLAS.
     pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
-        let library = Self::resolve(Loaded::find(&LIBRARY, places)?);
+        let library = Self::resolve(LIBRARY.find(places)?);
         if library.rocblas_create_handle.is_none() {
             return Err(Unavailable::symbol("rocblas_create_handle", library.loaded.path()));
         }

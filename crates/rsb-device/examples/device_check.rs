@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use rsb_device::operation::{
     Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, Stream, StreamPattern, Transfer,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stored, Stores, Stream, StreamPattern, Transfer,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_model::Dtype;
@@ -199,6 +199,13 @@ fn products() -> Vec<(Operation, Options)> {
             }
             let beta = Gemm { beta: 0.25, ..Gemm::new(dtype, 64, 64, 16) };
             all.push((Operation::Gemm(beta), by(provider)));
+        }
+    }
+    for provider in ["rocblas", "native"] {
+        for transpose_b in [false, true] {
+            let narrow =
+                Gemm { stored: Stored::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
+            all.push((Operation::Gemm(narrow), by(provider)));
         }
     }
     for provider in ["rocblas", "native", "native-naive"] {

@@ -99,3 +99,14 @@ RSB_GEMM(f32, float, float)
 RSB_GEMM(f16, F16, F16)
 RSB_GEMM(bf16, Bf16, float)
 RSB_GEMM(i8, signed char, int)
+
+// C in the type of A and B, where it is usually wider.
+#define RSB_GEMM_NARROW(NAME, T) \
+    RSB_KERNEL(RSB_THREADS) \
+    rsb_gemm_narrow_##NAME( \
+        const T *a, const T *b, T *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, \
+        double alpha, double beta) { \
+        gemm_tiled<T, T>(a, b, c, m, n, k, batch, transpose_a, transpose_b, alpha, beta); \
+    }
+
+RSB_GEMM_NARROW(bf16, Bf16)

@@ -10,7 +10,7 @@ template <class T> __device__ inline void softmax(const T *x, T *y, u64 rows, u6
     for (u64 row = blockIdx.x; row < rows; row += gridDim.x) {
         const T *from = x + row * columns;
         T *to = y + row * columns;
-        W most = -(W)__builtin_huge_val();
+        W most = -(W)RSB_INFINITY;
         for (u64 i = threadIdx.x; i < columns; i += RSB_THREADS) most = Larger()(most, wide(from[i]));
         most = across_block(most, Larger());
         W sum = 0;

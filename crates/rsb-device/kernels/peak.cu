@@ -87,6 +87,9 @@ RSB_KERNEL(RSB_THREADS) rsb_peak_vector_f16(F16 *result, u64 pieces) {
 #elif defined(__gfx1200__) || defined(__gfx1201__)
 #define RSB_WMMA 12
 #define RSB_WAVE 32
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define RSB_MMA 1
+#define RSB_WAVE 32
 #endif
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__)
 #define RSB_CDNA_3 1
@@ -95,8 +98,17 @@ RSB_KERNEL(RSB_THREADS) rsb_peak_vector_f16(F16 *result, u64 pieces) {
 #define RSB_FP8_BIAS 7
 #endif
 
-#if defined(RSB_MFMA) || defined(RSB_WMMA)
+#if defined(RSB_MFMA) || defined(RSB_WMMA) || defined(RSB_MMA)
+#if RSB_AMD
 #define RSB_VECTOR(T, N) T __attribute__((ext_vector_type(N)))
+#else
+template <class T, int N> struct Registers {
+    T v[N];
+    __device__ T &operator[](int i) { return v[i]; }
+    __device__ const T &operator[](int i) const { return v[i]; }
+};
+#define RSB_VECTOR(T, N) Registers<T, N>
+#endif
 
 template <class E> __device__ inline E element(float x) { return (E)x; }
 template <> __device__ inline Bf16 element<Bf16>(float x) { return narrow<Bf16>(x); }
@@ -129,7 +141,7 @@ template <class V, class E> __device__ inline V operand(int seed, float sign) {
     for (int i = 0; i < (int)(sizeof(V) / sizeof(E)); i++)
         elements[i] = element<E>(sign * 0.25f * (float)((seed + 5 * i + 3 * (int)threadIdx.x) % 7 - 3));
     V v;
-    __builtin_memcpy(&v, elements, sizeof(V));
+    RSB_COPY(&v, elements, sizeof(V));
     return v;
 }
 
@@ -167,6 +179,7 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
         static __device__ inline Sum multiply(Operand a, Operand b, Sum c) { return CALL; } \
     };
 
+#if RSB_AMD
 typedef RSB_VECTOR(float, 2) Float2;
 typedef RSB_VECTOR(float, 4) Float4;
 typedef RSB_VECTOR(float, 8) Float8;
@@ -180,18 +193,142 @@ typedef RSB_VECTOR(short, 16) Short16;
 typedef RSB_VECTOR(_Float16, 4) Half4;
 typedef RSB_VECTOR(_Float16, 8) Half8;
 typedef RSB_VECTOR(_Float16, 16) Half16;
+#endif
 
-#ifdef RSB_MFMA
+#ifdef RSB_MMA
+#define RSB_HAS_F64 1
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// The instruction `wgmma` of four warps, 64 x 64 numbers in f32 at a time: A comes from registers, B from shared
+// memory. Hopper's matrix units reach their full rate by no other.
+#define RSB_WGMMA 1
+#define RSB_ROW(I) \
+    "%" #I "0, %" #I "1, %" #I "2, %" #I "3, %" #I "4, %" #I "5, %" #I "6, %" #I "7, %" #I "8, %" #I "9, "
+#define RSB_SUMS \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " RSB_ROW(1) RSB_ROW(2) "%30, %31}, {%32, %33, %34, %35}, %36, p"
+#define RSB_EIGHT(C, I) C(I), C(I + 1), C(I + 2), C(I + 3), C(I + 4), C(I + 5), C(I + 6), C(I + 7)
+#define RSB_FLOAT(I) "+f"(c[I])
+#define RSB_INT(I) "+r"(c[I])
+// INSTRUCTIONS for four pieces of work.
+#define RSB_WGMMA_UNIT(NAME, ELEMENT, SUM, REGISTER, INSTRUCTIONS, SHAPE, SCALES) \
+    struct NAME { \
+        typedef RSB_VECTOR(unsigned int, 4) Operand; \
+        typedef ELEMENT Element; \
+        typedef RSB_VECTOR(SUM, 32) Sum; \
+        enum { instructions_for_four = INSTRUCTIONS }; \
+        static __device__ inline void multiply(const Operand &a, u64 b, Sum &c) { \
+            asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned." SHAPE \
+                         " " RSB_SUMS SCALES "; }" \
+                         : RSB_EIGHT(REGISTER, 0), RSB_EIGHT(REGISTER, 8), RSB_EIGHT(REGISTER, 16), \
+                           RSB_EIGHT(REGISTER, 24) \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b)); \
+        } \
+    };
+RSB_WGMMA_UNIT(UnitF16, F16, float, RSB_FLOAT, 6, "m64n64k16.f32.f16.f16", ", 1, 1, 0")
+RSB_WGMMA_UNIT(UnitBf16, Bf16, float, RSB_FLOAT, 6, "m64n64k16.f32.bf16.bf16", ", 1, 1, 0")
+RSB_WGMMA_UNIT(UnitTf32, float, float, RSB_FLOAT, 12, "m64n64k8.f32.tf32.tf32", ", 1, 1")
+RSB_WGMMA_UNIT(UnitFp8, Fp8, float, RSB_FLOAT, 3, "m64n64k32.f32.e4m3.e4m3", ", 1, 1")
+RSB_WGMMA_UNIT(UnitI8, signed char, int, RSB_INT, 3, "m64n64k32.s32.s8.s8", "")
+#define RSB_HAS_FP8 1
+
+// As peak_matrix, for four warps together. How B lies in shared memory does not matter: wherever the unit looks there
+// are quarters, and what A·B adds to the sums, -A·B takes away.
+template <class U, class T> __device__ inline void peak_group(T *result, u64 pieces, T one, T wrong) {
+    typedef typename U::Element E;
+    __shared__ alignas(128) E tile[4096 / sizeof(E)];
+    for (int i = threadIdx.x; i < (int)(4096 / sizeof(E)); i += RSB_THREADS)
+        tile[i] = element<E>(0.25f * (float)((4 + 5 * i) % 7 - 3));
+    __syncthreads();
+    asm volatile("fence.proxy.async;" ::: "memory");
+    // Address, then the steps of 128 and 256 bytes between blocks of 8 x 16 bytes, all in units of 16 bytes.
+    const u64 b = (u64)((__cvta_generic_to_shared(tile) & 0x3ffff) >> 4) | 8ull << 16 | 16ull << 32;
+    const u64 group = thread_index() / 128, groups = thread_count() / 128;
+    const u64 mine = pieces / groups + (group < pieces % groups ? 1 : 0);
+    const typename U::Operand a = operand<typename U::Operand, E>(1, 1.0f);
+    const typename U::Operand minus_a = operand<typename U::Operand, E>(1, -1.0f);
+    typename U::Sum sum;
+    for (int i = 0; i < 32; i++) sum[i] = 1;
+    // Rounded up: a turn too many is work that is not counted.
+    const u64 turns = (mine * U::instructions_for_four + 31) / 32;
+    for (u64 turn = 0; turn < turns; turn++) {
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            U::multiply(a, b, sum);
+            U::multiply(minus_a, b, sum);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    }
+    bool right = true;
+    for (int i = 0; i < 32; i++) right = right && sum[i] == 1;
+    if (!right) *result = wrong;
+    else if (thread_index() == 0) *result = one;
+}
+#define RSB_PEAK_MATRIX peak_group
+#else
+// The instruction `mma` of a warp. Both operands are given A's registers, of which B takes the first.
+#define RSB_MMA_UNIT(NAME, ELEMENT, SUM, LETTER, INSTRUCTIONS, SHAPE) \
+    struct NAME { \
+        typedef RSB_VECTOR(unsigned int, 4) Operand; \
+        typedef ELEMENT Element; \
+        typedef RSB_VECTOR(SUM, 4) Sum; \
+        enum { lanes = 4, instructions = INSTRUCTIONS }; \
+        static __device__ inline Sum multiply(Operand a, Operand b, Sum c) { \
+            asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                         : "+" LETTER(c[0]), "+" LETTER(c[1]), "+" LETTER(c[2]), "+" LETTER(c[3]) \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+            return c; \
+        } \
+    };
+RSB_MMA_UNIT(UnitF16, F16, float, "f", 48, "m16n8k16.row.col.f32.f16.f16.f32")
+RSB_MMA_UNIT(UnitBf16, Bf16, float, "f", 48, "m16n8k16.row.col.f32.bf16.bf16.f32")
+RSB_MMA_UNIT(UnitTf32, float, float, "f", 96, "m16n8k8.row.col.f32.tf32.tf32.f32")
+RSB_MMA_UNIT(UnitI8, signed char, int, "r", 24, "m16n8k32.row.col.s32.s8.s8.s32")
+// The compiler takes it since CUDA 12.4.
+#if __CUDA_ARCH__ >= 890 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 4))
+#define RSB_HAS_FP8 1
+RSB_MMA_UNIT(UnitFp8, Fp8, float, "f", 24, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+#endif
+#if __CUDA_ARCH__ < 900
+#define RSB_HAS_I4 1
+RSB_MMA_UNIT(UnitI4, I4Pair, int, "r", 12, "m16n8k64.row.col.s32.s4.s4.s32")
+#endif
+#endif
+struct UnitF64 {
+#if __CUDA_ARCH__ >= 900
+    typedef RSB_VECTOR(double, 8) Operand;
+    typedef double Element;
+    typedef RSB_VECTOR(double, 4) Sum;
+    enum { lanes = 4, instructions = 48 };
+    static __device__ inline Sum multiply(const Operand &a, const Operand &b, Sum c) {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+                     "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+                     : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                     : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
+                       "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+        return c;
+    }
+#else
+    typedef RSB_VECTOR(double, 1) Operand;
+    typedef double Element;
+    typedef RSB_VECTOR(double, 2) Sum;
+    enum { lanes = 2, instructions = 384 };
+    static __device__ inline Sum multiply(Operand a, Operand b, Sum c) {
+        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                     : "+d"(c[0]), "+d"(c[1])
+                     : "d"(a[0]), "d"(b[0]));
+        return c;
+    }
+#endif
+};
+#elif defined(RSB_MFMA)
 RSB_UNIT(UnitF32, float, float, Float4, 4, 96, __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0))
 RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_f32(float *result, u64 pieces) {
     peak_matrix<UnitF32>(result, pieces, 1.0f, -1.0f);
 }
 #ifndef __gfx908__
 typedef RSB_VECTOR(double, 4) Double4;
+#define RSB_HAS_F64 1
 RSB_UNIT(UnitF64, double, double, Double4, 4, 96, __builtin_amdgcn_mfma_f64_16x16x4f64(a, b, c, 0, 0, 0))
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_f64(double *result, u64 pieces) {
-    peak_matrix<UnitF64>(result, pieces, 1.0, -1.0);
-}
 #endif
 #if defined(__gfx950__)
 typedef RSB_VECTOR(__bf16, 8) Brain8;
@@ -230,29 +367,44 @@ RSB_UNIT(
 RSB_UNIT(UnitFp8, Int2, Fp8, Float8, 8, 24, __builtin_amdgcn_wmma_f32_16x16x16_fp8_fp8_w32_gfx12(a, b, c))
 #endif
 
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_f16(F16 *result, u64 pieces) {
-    peak_matrix<UnitF16>(result, pieces, narrow<F16>(1.0f), narrow<F16>(-1.0f));
+#ifndef RSB_PEAK_MATRIX
+#define RSB_PEAK_MATRIX peak_matrix
+#endif
+// The host starts four blocks for each compute unit: two at a time, or all, so that none is left over.
+#if RSB_AMD
+#define RSB_PEAK_BLOCK RSB_THREADS
+#else
+#define RSB_PEAK_BLOCK RSB_THREADS, 2
+#endif
+
+#ifdef RSB_HAS_F64
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_f64(double *result, u64 pieces) {
+    peak_matrix<UnitF64>(result, pieces, 1.0, -1.0);
 }
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_bf16(Bf16 *result, u64 pieces) {
-    peak_matrix<UnitBf16>(result, pieces, narrow<Bf16>(1.0f), narrow<Bf16>(-1.0f));
+#endif
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_f16(F16 *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitF16>(result, pieces, narrow<F16>(1.0f), narrow<F16>(-1.0f));
 }
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_i8(signed char *result, u64 pieces) {
-    peak_matrix<UnitI8>(result, pieces, (signed char)1, (signed char)-1);
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_bf16(Bf16 *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitBf16>(result, pieces, narrow<Bf16>(1.0f), narrow<Bf16>(-1.0f));
+}
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_i8(signed char *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitI8>(result, pieces, (signed char)1, (signed char)-1);
 }
 // Types that nothing else here is made of say in f32 that they are right.
-#ifdef RSB_CDNA_3
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_tf32(float *result, u64 pieces) {
-    peak_matrix<UnitTf32>(result, pieces, 1.0f, -1.0f);
+#if defined(RSB_CDNA_3) || defined(RSB_MMA)
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_tf32(float *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitTf32>(result, pieces, 1.0f, -1.0f);
 }
 #endif
-#if defined(RSB_CDNA_3) || RSB_WMMA == 12
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_fp8(float *result, u64 pieces) {
-    peak_matrix<UnitFp8>(result, pieces, 1.0f, -1.0f);
+#if defined(RSB_CDNA_3) || RSB_WMMA == 12 || defined(RSB_HAS_FP8)
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_fp8(float *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitFp8>(result, pieces, 1.0f, -1.0f);
 }
 #endif
-#ifdef RSB_WMMA
-RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_i4(float *result, u64 pieces) {
-    peak_matrix<UnitI4>(result, pieces, 1.0f, -1.0f);
+#if defined(RSB_WMMA) || defined(RSB_HAS_I4)
+RSB_KERNEL(RSB_PEAK_BLOCK) rsb_peak_matrix_i4(float *result, u64 pieces) {
+    RSB_PEAK_MATRIX<UnitI4>(result, pieces, 1.0f, -1.0f);
 }
 #endif
 #endif

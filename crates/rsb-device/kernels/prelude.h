@@ -9,6 +9,15 @@ typedef unsigned long long u64;
 #define RSB_AMD 0
 #endif
 
+// What both compilers have built in, under two names.
+#if RSB_AMD
+#define RSB_COPY __builtin_memcpy
+#define RSB_INFINITY __builtin_huge_val()
+#else
+#define RSB_COPY memcpy
+#define RSB_INFINITY __longlong_as_double(0x7ff0000000000000LL)
+#endif
+
 // A stable name and a plain list of parameters. BLOCK is the most threads that a block may have.
 #define RSB_KERNEL(BLOCK) extern "C" __global__ void __launch_bounds__(BLOCK)
 
@@ -112,7 +121,7 @@ template <class T, bool AROUND> __device__ inline Pack<T> load(const Pack<T> *fr
     if (!AROUND) return *from;
     Words words = load_around_caches((const Words *)from);
     Pack<T> pack;
-    __builtin_memcpy(&pack, &words, 16);
+    RSB_COPY(&pack, &words, 16);
     return pack;
 }
 template <class T, bool AROUND> __device__ inline void store(Pack<T> *to, const Pack<T> &pack) {
@@ -121,7 +130,7 @@ template <class T, bool AROUND> __device__ inline void store(Pack<T> *to, const 
         return;
     }
     Words words;
-    __builtin_memcpy(&words, &pack, 16);
+    RSB_COPY(&words, &pack, 16);
     store_around_caches((Words *)to, words);
 }
 

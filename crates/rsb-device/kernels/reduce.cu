@@ -46,7 +46,7 @@ struct Better {
 };
 
 template <class T> __device__ inline Found largest_of(const T *x, u64 n) {
-    Found best = {-__builtin_huge_val(), ~0ull};
+    Found best = {-RSB_INFINITY, ~0ull};
     typename Wide<T>::type most = (typename Wide<T>::type)best.value;
     const u64 packs = n / Pack<T>::count;
     for (u64 i = thread_index(); i < packs; i += thread_count()) {
@@ -68,7 +68,7 @@ __device__ inline bool largest(
     Found mine = across_block(largest_of(x, n), Better());
     if (threadIdx.x == 0) values[blockIdx.x] = mine.value, positions[blockIdx.x] = mine.at;
     if (!last_block(counter)) return false;
-    Found total = {-__builtin_huge_val(), ~0ull};
+    Found total = {-RSB_INFINITY, ~0ull};
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += RSB_THREADS) {
         Found next = {((volatile double *)values)[i], ((volatile u64 *)positions)[i]};
         total = Better()(total, next);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rsb_model::{BackendId, Reason};
 
 use crate::compiler::{Job, Level};
-use crate::device::DeviceInfo;
+use crate::device::{Absence, Backend, DeviceInfo};
 
 /// The first argument that makes a program tell devices; the second is the backend's name.
 pub const ARGUMENT: &str = "__devices";
@@ -38,10 +38,14 @@ const MOST_BYTES: u64 = 1 << 20;
 pub fn answer(backend: &str) -> std::io::Result<()> {
     let known = crate::backends().into_iter().find(|known| known.id().as_str() == backend);
     let devices = match known {
-        Some(known) => known.devices(),
-        None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend")),
+        Some(known) => devices_here(&*known),
+        None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend").into()),
     };
     say(&devices)
+}
+
+fn devices_here(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
+    backend.devices().map_err(|reason| backend.defect().map_or(Absence::Missing(reason), Absence::Broken))
 }
 
 /// Whether there is a compiler of `backend`, and it knows `arch`, found out in this process; for the child alone.
@@ -73,22 +77,22 @@ fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
 /// The devices of `backend` here, asked in a child: `program` with [`ARGUMENT`] and the backend's name.
 ///
 /// # Errors
-/// What the backend says; or how the child ended, when it crashed or took longer than `limit`.
-pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Vec<DeviceInfo>, Reason> {
-    let failed = |why: String| {
-        Reason::new(
+/// What the backend says; or how the child ended, when it crashed or took longer than `limit`: it is broken then.
+pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Vec<DeviceInfo>, Absence> {
+    let broken = |why: String| {
+        Absence::Broken(Reason::new(
             format!("devices of {backend}"),
             why,
             "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; reinstall the driver \
              or its run time if not",
-        )
+        ))
     };
-    let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit).map_err(failed)?;
+    let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit).map_err(broken)?;
     let line = text.lines().rev().find_map(|line| line.strip_prefix(MARK));
-    match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Reason>>) {
+    match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Absence>>) {
         Some(Ok(answer)) => answer,
-        Some(Err(error)) => Err(failed(format!("its answer cannot be read: {error}"))),
-        None => Err(failed(format!("starting its run time ended the process that asked ({ended})"))),
+        Some(Err(error)) => Err(broken(format!("its answer cannot be read: {error}"))),
+        None => Err(broken(format!("starting its run time ended the process that asked ({ended})"))),
     }
 }
 
@@ -191,7 +195,7 @@ mod tests {
         ask(&program)
     }
 
-    fn asked(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Reason> {
+    fn asked(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Absence> {
         with_program(script, |program| devices(program, BackendId::Rocm, limit))
     }
 
@@ -205,8 +209,13 @@ mod tests {
     fn an_answer_comes_through_whatever_else_is_printed() {
         let answer = asked(r#"echo noise; echo 'rsb-answer:{"Ok":[]}'; echo more"#, LONG);
         assert_eq!(answer, Ok(Vec::new()));
-        let reason = asked(r#"echo 'rsb-answer:{"Err":{"what":"a","why":"b","cure":"c"}}'"#, LONG).unwrap_err();
-        assert_eq!(reason, Reason::new("a", "b", "c"));
+        for (said, meant) in [
+            ("Missing", Absence::Missing(Reason::new("a", "b", "c"))),
+            ("Broken", Absence::Broken(Reason::new("a", "b", "c"))),
+        ] {
+            let line = format!(r#"echo 'rsb-answer:{{"Err":{{"{said}":{{"what":"a","why":"b","cure":"c"}}}}}}'"#);
+            assert_eq!(asked(&line, LONG), Err(meant));
+        }
     }
 
     #[test]
@@ -229,10 +238,14 @@ mod tests {
             ("exec sleep 600", Duration::from_millis(50), "did not answer within"),
             ("echo 'rsb-answer:nonsense'", LONG, "cannot be read"),
         ] {
-            let reason = asked(script, limit).unwrap_err();
-            assert!(reason.why.contains(word) && reason.what.contains("rocm"), "{script}: {reason}");
+            match asked(script, limit).unwrap_err() {
+                Absence::Broken(reason) => {
+                    assert!(reason.why.contains(word) && reason.what.contains("rocm"), "{script}: {reason}");
+                }
+                missing @ Absence::Missing(_) => panic!("{script}: {missing}"),
+            }
         }
-        let reason = devices(Path::new("/nonexistent"), BackendId::Rocm, LONG).unwrap_err();
-        assert!(reason.why.contains("cannot start"), "{reason}");
+        let nowhere = devices(Path::new("/nonexistent"), BackendId::Rocm, LONG).unwrap_err();
+        assert!(nowhere.to_string().contains("cannot start"), "{nowhere}");
     }
 }

@@ -13,6 +13,14 @@ use crate::operation::{Operation, named};
 /// The sources of this program's kernels that every compiler here takes.
 pub const SOURCES: &[&str] = &["memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
 
+/// The backends that have a run-time compiler.
+pub const BACKENDS: &[BackendId] = &[BackendId::Rocm, BackendId::Cuda];
+
+/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's.
+pub fn backend_of(arch: &str) -> BackendId {
+    if arch.starts_with("sm_") { BackendId::Cuda } else { BackendId::Rocm }
+}
+
 /// How much a compiler is asked to optimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -76,7 +84,7 @@ pub struct KernelChoice {
 
 /// A run-time compiler, loaded.
 pub trait KernelCompiler {
-    /// The library: `hiprtc`.
+    /// The library: `hiprtc` or `nvrtc`.
     fn name(&self) -> &'static str;
 
     /// What its times are: of a processor, or simulated when it is a look-alike.
@@ -107,6 +115,10 @@ pub fn open(backend: BackendId) -> Result<Box<dyn KernelCompiler>, Reason> {
     if backend == BackendId::Rocm {
         return Ok(Box::new(crate::hip::Compiler::load()?));
     }
+    #[cfg(feature = "cuda")]
+    if backend == BackendId::Cuda {
+        return Ok(Box::new(crate::cuda::Compiler::load()?));
+    }
     Err(Reason::new(
         format!("compiler of {backend}"),
         "this build has none",
@@ -124,10 +136,10 @@ mod tests {
         assert!(reason.what.contains("cpu") && reason.cure.contains("--features"));
     }
 
-    #[cfg(feature = "rocm")]
+    #[cfg(any(feature = "rocm", feature = "cuda"))]
     #[test]
     fn every_source_has_its_name_here() {
-        let files = crate::hip::catalogue::Module::ALL.map(|module| module.file().trim_end_matches(".cu"));
+        let files = crate::cards::catalogue::Module::ALL.map(crate::cards::catalogue::Module::stem);
         assert_eq!(SOURCES, files);
     }
 }

@@ -18,9 +18,9 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
     }
 }
 
-/// Whether [`encode`] and [`decode`] know the type.
+/// Whether [`encode`] and [`decode`] know the type. In memory tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8 | Dtype::I32)
+    !matches!(dtype, Dtype::Fp8 | Dtype::I4)
 }
 
 /// The 16-bit format of `dtype`, if it is one.
@@ -56,12 +56,12 @@ pub fn input(dtype: Dtype, value: f64) -> f64 {
 pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     match dtype {
         Dtype::F64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        Dtype::F32 => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
+        Dtype::F32 | Dtype::Tf32 => values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect(),
         Dtype::F16 => values.iter().flat_map(|&value| f16::from_f32(value as f32).to_le_bytes()).collect(),
         Dtype::Bf16 => values.iter().flat_map(|&value| bf16::from_f32(value as f32).to_le_bytes()).collect(),
         Dtype::I8 => values.iter().map(|&value| (round(dtype, value) as i8).cast_unsigned()).collect(),
         Dtype::I32 => values.iter().flat_map(|&value| (round(dtype, value) as i32).to_le_bytes()).collect(),
-        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Vec::new(),
+        Dtype::Fp8 | Dtype::I4 => Vec::new(),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     out.clear();
     match dtype {
         Dtype::F64 => out.extend(words(bytes).map(f64::from_le_bytes)),
-        Dtype::F32 => out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word)))),
+        Dtype::F32 | Dtype::Tf32 => out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word)))),
         Dtype::F16 | Dtype::Bf16 => {
             let bits: Vec<u16> = words(bytes).map(u16::from_le_bytes).collect();
             let mut wide = vec![0.0; bits.len()];
@@ -81,7 +81,7 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
         }
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
-        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => {}
+        Dtype::Fp8 | Dtype::I4 => {}
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn numbers_survive_their_own_rounding() {
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
             let rounded: Vec<f64> = [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
             assert_eq!(decode(dtype, &encode(dtype, &rounded)), rounded, "{dtype}");
             assert!(is_known(dtype));
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_written_is_what_the_reference_expects() {
         let values = Values::new(5, 2, Distribution::Signed);
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
             let mut bytes = Vec::new();
             encode_values(dtype, &values, 77, 50, &mut bytes);
             let mut expected = vec![0.0; 50];

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::rc::Rc;
 
 use rsb_model::environment::Cache;
-use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
+use rsb_model::{BackendId, DeviceRef, DeviceType, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
 use crate::operation::Operation;
@@ -19,6 +19,12 @@ pub trait Backend {
     /// # Errors
     /// When a library, driver, permission or device is missing: what, why, cure.
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason>;
+
+    /// What is wrong with its own library, where that is here and broken: no device can be had through it then, and
+    /// that is a failure. Asked in a child, like [`Backend::devices`].
+    fn defect(&self) -> Option<Reason> {
+        None
+    }
 
     /// Opens the device at `index` of [`Backend::devices`].
     ///
@@ -36,6 +42,13 @@ pub struct DeviceInfo {
     pub name: String,
     /// What kind of hardware it is.
     pub device_type: DeviceType,
+    /// Its address on the bus as sysfs writes it, such as `0000:03:00.0`: what tells two cards of one maker apart, and
+    /// one card seen through two run times from two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci_address: Option<String>,
+    /// The driver that shows it, where a backend may have several for one card: `radv`, `rusticl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
     /// The architecture that kernels are compiled for, such as `gfx90a`, where it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
@@ -64,9 +77,38 @@ impl From<DeviceRef> for DeviceRefText {
 }
 
 impl DeviceInfo {
+    /// As a run records it.
+    pub fn record(&self) -> RunDevice {
+        RunDevice {
+            device: self.device.0.clone(),
+            name: self.name.clone(),
+            device_type: self.device_type,
+            pci_address: self.pci_address.clone(),
+            driver: self.driver.clone(),
+        }
+    }
+
     /// Bytes of the largest cache, where there is one.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
         self.caches.iter().map(|cache| cache.size_bytes).max()
+    }
+}
+
+/// Why a backend has no devices here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Absence {
+    /// Its library, driver or card is not here: what would run on it is skipped.
+    #[error("{0}")]
+    Missing(Reason),
+    /// Its library is here and broken: it lacks a function, ends the process that asks, or never answers. What would
+    /// run on it fails.
+    #[error("{0}")]
+    Broken(Reason),
+}
+
+impl From<Reason> for Absence {
+    fn from(reason: Reason) -> Self {
+        Self::Missing(reason)
     }
 }
 
@@ -184,6 +226,25 @@ pub trait Device {
         )))
     }
 
+    /// Binds a library's own sum over several devices of this backend: of the first buffer of each pair, which both lie on
+    /// one device, into the second of each. One launch runs in the streams of all of them.
+    ///
+    /// # Errors
+    /// When there is no such library for this backend, or it cannot do it.
+    fn prepare_all_reduce<'d>(
+        &'d self,
+        dtype: rsb_model::Dtype,
+        elements: u64,
+        pairs: &[(Buffer, Buffer)],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let _ = (dtype, elements, pairs);
+        Err(DeviceError::Unsupported(Reason::new(
+            "all-reduce by a library",
+            format!("no library for {} is called here", self.info().device.0),
+            "choose provider=ring",
+        )))
+    }
+
     /// What the link between the host and the device can carry one way, in GB/s, where the system tells.
     fn link_gb_s(&self) -> Option<f64> {
         None
@@ -205,7 +266,7 @@ pub trait Device {
 
     /// Its address on the bus, such as `0000:03:00.0`, where it has one and tells.
     fn pci_address(&self) -> Option<String> {
-        None
+        self.info().pci_address.clone()
     }
 
     /// How many blocks of the kernel of `operation` a compute unit holds at once.
@@ -246,7 +307,7 @@ pub(crate) fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> Dev
     DeviceError::Unsupported(Reason::new(
         format!("device {index} beside {}", device.device.0),
         why,
-        "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES)",
+        "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
     ))
 }
 

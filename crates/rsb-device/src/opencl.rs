@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod api;
+mod bus;
 mod core;
 mod device;
 mod launch;

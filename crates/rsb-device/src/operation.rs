@@ -8,7 +8,8 @@ mod traffic;
 
 pub use host::{Direction, HostMemory, Launch, LaunchWay, Transfer};
 pub use tensor::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic, Rearrange, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, PeakArithmetic, Rearrange, Reduce,
+    ReduceOp, Stored,
 };
 pub use traffic::{Allocate, Churn, PointerChase, Stores, Stream, StreamPattern, Touch};
 

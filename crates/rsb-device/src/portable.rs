@@ -9,7 +9,7 @@ mod checks;
 mod tensor;
 
 pub(crate) use checks::{
-    check_buffers, check_patience, check_range, check_size, defect, flush_bytes, on_processor, unsupported,
+    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_processor, unsupported,
 };
 
 use rsb_model::{DeviceType, Dtype};
@@ -26,6 +26,9 @@ pub(crate) const GROUP: u32 = 256;
 /// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache, as a processor goes
 /// through the share once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
+
+/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16.
+const MATRIX_PIECE: u64 = 24 * 2 * 16 * 16 * 16;
 
 /// A file of sources, compiled once for each data type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,6 +108,8 @@ pub(crate) struct Target {
     pub(crate) most_groups: u32,
     /// Bytes that a kernel can write by themselves, without those beside them.
     pub(crate) store_bytes: u64,
+    /// The data types that its matrix units multiply.
+    pub(crate) matrix: &'static [Dtype],
 }
 
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
@@ -209,17 +214,16 @@ impl Planner<'_> {
     fn check_provider(&self, operation: &Operation) -> Result<(), DeviceError> {
         let chooses: &[&str] = match operation {
             Operation::Gemm(_) => &["native", "native-naive", "native-tiled"],
-            Operation::PeakArithmetic(_) => &["native", "vector"],
+            Operation::PeakArithmetic(_) => &["native", "vector", "matrix"],
             _ => &["native"],
         };
-        match self.options.provider.as_deref() {
-            Some(name) if !chooses.contains(&name) => Err(unsupported(
-                &format!("{} by {name}", operation.name()),
-                format!("on this backend there are {}", chooses.join(" and ")),
-                "choose one of these, or auto",
-            )),
-            _ => Ok(()),
-        }
+        let Some(name) = self.options.provider.as_deref().filter(|name| !chooses.contains(name)) else { return Ok(()) };
+        let cure = match name {
+            "mkl" | "openblas" | "gemm" => "it works on the host's memory: measure it with --backend cpu",
+            _ => "choose one of these, or auto",
+        };
+        let why = format!("on this backend there are {}", chooses.join(" and "));
+        Err(unsupported(&format!("{} by {name}", operation.name()), why, cure))
     }
 
     /// Refuses rows that do not end where a kernel can stop writing.
@@ -281,17 +285,30 @@ impl Planner<'_> {
     }
 
     fn peak(&self, op: PeakArithmetic) -> Result<Plan, DeviceError> {
-        if !op.operations.is_multiple_of(PeakArithmetic::UNIT) {
+        let (kernel, piece, provider) = match self.options.provider.as_deref() {
+            Some("matrix") if self.target.matrix.contains(&op.dtype) => {
+                ("rsb_peak_matrix", MATRIX_PIECE, "native-matrix")
+            }
+            Some("matrix") => {
+                return Err(unsupported(
+                    &format!("matrix units for {}", op.dtype),
+                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16, in blocks of 16)",
+                    "measure the engine `vector`, or use the card's native run time or a newer driver",
+                ));
+            }
+            _ => ("rsb_peak_vector", PeakArithmetic::UNIT, "native-vector"),
+        };
+        if !op.operations.is_multiple_of(piece) {
             return Err(unsupported(
                 &format!("{} operations", op.operations),
-                format!("a piece of work has {}", PeakArithmetic::UNIT),
+                format!("a piece of work has {piece}"),
                 "choose a multiple of it",
             ));
         }
-        let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / PeakArithmetic::UNIT)];
+        let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
         let groups = (4 * self.target.units.max(1)).min(self.target.most_groups);
-        let step = Step { kernel: "rsb_peak_vector", arguments, work: Work::Groups(groups) };
-        Ok(Plan { provider: "native-vector", ..Plan::of(Module::Peak, op.dtype, vec![step]) })
+        let step = Step { kernel, arguments, work: Work::Groups(groups) };
+        Ok(Plan { provider, ..Plan::of(Module::Peak, op.dtype, vec![step]) })
     }
 }
 

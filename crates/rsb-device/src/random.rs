@@ -11,7 +11,14 @@ pub enum Distribution {
     Signed,
     /// Uniform in [0, 1): sums do not cancel, so that their error can be told.
     Unit,
+    /// Sine of the position, and its cosine in every second buffer.
+    Trigonometric,
+    /// [`CONSTANT`] everywhere.
+    Constant,
 }
+
+/// The one number of [`Distribution::Constant`]: products of it are exact in every type.
+const CONSTANT: f64 = 0.5;
 
 impl Distribution {
     /// For the record.
@@ -19,6 +26,8 @@ impl Distribution {
         match self {
             Self::Signed => "random uniform in [-1, 1)",
             Self::Unit => "random uniform in [0, 1)",
+            Self::Trigonometric => "trigonometric: sines and cosines of the position",
+            Self::Constant => "constant: 0.5 everywhere",
         }
     }
 }
@@ -28,17 +37,23 @@ impl Distribution {
 pub struct Values {
     key: u64,
     distribution: Distribution,
+    /// Which buffer of its operation.
+    buffer: usize,
 }
 
 impl Values {
     /// Those of buffer `buffer` under `seed`.
     pub fn new(seed: u64, buffer: usize, distribution: Distribution) -> Self {
         let key = mix64(seed ^ mix64(buffer as u64 + 1));
-        Self { key, distribution }
+        Self { key, distribution, buffer }
     }
 
     /// Elements from `start` on, as f32. Every f32 here has 24 random bits, so the value is exact.
     pub fn fill_f32(&self, start: u64, out: &mut [f32]) {
+        if let Some(value) = self.plain() {
+            (start..).zip(out).for_each(|(position, to)| *to = value(position) as f32);
+            return;
+        }
         let mut done = 0;
         // The high half of a position goes into the key, so that the inner loop works on 32-bit words and vectorises.
         while done < out.len() {
@@ -64,15 +79,28 @@ impl Values {
             return self.wide(position);
         }
         let mut one = [0.0_f32];
-        fill_block(self.key_for(position), position as u32, self.scale(), &mut one);
+        self.fill_f32(position, &mut one);
         crate::convert::input(dtype, f64::from(one[0]))
     }
 
+    /// What a position holds where nothing is random.
+    fn plain(&self) -> Option<fn(u64) -> f64> {
+        match self.distribution {
+            Distribution::Signed | Distribution::Unit => None,
+            Distribution::Trigonometric if self.buffer.is_multiple_of(2) => Some(|position| (position as f64).sin()),
+            Distribution::Trigonometric => Some(|position| (position as f64).cos()),
+            Distribution::Constant => Some(|_| CONSTANT),
+        }
+    }
+
     fn wide(&self, position: u64) -> f64 {
+        if let Some(value) = self.plain() {
+            return value(position);
+        }
         let unit = (mix64(self.key ^ mix64(position)) >> 11) as f64 * 2.0_f64.powi(-53);
         match self.distribution {
             Distribution::Signed => unit * 2.0 - 1.0,
-            Distribution::Unit => unit,
+            _ => unit,
         }
     }
 
@@ -84,7 +112,7 @@ impl Values {
     fn scale(&self) -> (f32, f32) {
         match self.distribution {
             Distribution::Signed => (-1.0, 2.0_f32.powi(-23)),
-            Distribution::Unit => (0.0, 2.0_f32.powi(-24)),
+            _ => (0.0, 2.0_f32.powi(-24)),
         }
     }
 }
@@ -178,6 +206,23 @@ mod tests {
             Values::new(1, 1, distribution).fill_f32(0, &mut other);
             let equal = values.iter().zip(&other).filter(|(left, right)| left.to_bits() == right.to_bits()).count();
             assert!(equal < 10, "{equal}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_random_is_the_same_by_every_way() {
+        for distribution in [Distribution::Trigonometric, Distribution::Constant] {
+            let [even, odd] = [0, 1].map(|buffer| Values::new(9, buffer, distribution));
+            let (mut narrow, mut wide) = (vec![0.0; 50], vec![0.0; 50]);
+            even.fill_f32(7, &mut narrow);
+            even.fill_f64(7, &mut wide);
+            for (position, (&narrow, &wide)) in (7..).zip(narrow.iter().zip(&wide)) {
+                assert_eq!(even.at(Dtype::F32, position).to_bits(), f64::from(narrow).to_bits());
+                assert_eq!(even.at(Dtype::F64, position).to_bits(), wide.to_bits());
+                let square = odd.at(Dtype::F64, position).powi(2) + wide.powi(2);
+                let expected = if distribution == Distribution::Constant { 0.5 } else { 1.0 };
+                assert!((square - expected).abs() < 1e-12, "{square}");
+            }
         }
     }
 

@@ -91,8 +91,6 @@ pub struct Script {
     pub info: DeviceInfo,
     /// How many devices of its kind there are beside it; they follow the same script, each on its own.
     pub peers: u32,
-    /// The address on the bus that it gives.
-    pub pci_address: Option<String>,
 }
 
 impl Default for Script {
@@ -106,6 +104,8 @@ impl Default for Script {
                 device: DeviceRefText("cpu:0".to_owned()),
                 name: "scripted device".to_owned(),
                 device_type: DeviceType::Simulated,
+                pci_address: None,
+                driver: None,
                 arch: None,
                 units: 4,
                 max_clock_mhz: None,
@@ -117,7 +117,6 @@ impl Default for Script {
                 peak_bandwidth_gb_s: None,
             },
             peers: 7,
-            pci_address: None,
         }
     }
 }
@@ -329,10 +328,6 @@ impl Device for ScriptedDevice {
             let device = DeviceRefText(format!("{backend}:{index}"));
             Box::new(Self::following(Rc::clone(&self.script), DeviceInfo { device, ..self.info.clone() }))
         }))
-    }
-
-    fn pci_address(&self) -> Option<String> {
-        self.script.pci_address.clone()
     }
 
     fn link_gb_s(&self) -> Option<f64> {

@@ -12,6 +12,7 @@ mod failure;
 mod info;
 mod instance;
 mod launch;
+mod matrix;
 mod memory;
 mod pipeline;
 mod queue;

@@ -1,35 +1,41 @@
-//! The functions that programs call, by the names and with the prototypes of the real libraries.
+//! The functions that programs call, by the names and with the prototypes of the real libraries. They translate; what
+//! is done is in `ops`.
 
-mod device;
-mod graph;
-mod hiprtc;
-mod memory;
-mod module;
-pub(crate) mod rocblas;
-mod stream;
+mod compiler;
+mod cuda;
+mod hip;
 
-use hip_runtime_sys::{error, hipError_t};
+use crate::status::{self, Status};
 
 /// Writes an answer where the caller wants it.
 ///
 /// # Safety
 /// `to` must be null or point to room for a `T`.
-unsafe fn put<T>(to: *mut T, value: T) -> Result<(), hipError_t> {
+unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Status> {
     if to.is_null() {
-        return Err(error::INVALID_VALUE);
+        return Err(status::INVALID_VALUE);
     }
     // SAFETY: by the promise of the caller.
     unsafe { to.write(value) };
     Ok(())
 }
 
+/// Writes a handle where the caller wants it.
+///
+/// # Safety
+/// `to` must be null or point to room for one.
+unsafe fn put_handle<T>(to: *mut *mut T, handle: usize) -> Result<(), Status> {
+    // SAFETY: by the promise of the caller.
+    unsafe { put(to, handle as *mut T) }
+}
+
 /// Writes `text` and a zero into `length` bytes at `to`, cut where it is longer.
 ///
 /// # Safety
 /// `to` must be null or point to room for `length` bytes.
-unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Result<(), hipError_t> {
+unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Result<(), Status> {
     if to.is_null() || length == 0 {
-        return Err(error::INVALID_VALUE);
+        return Err(status::INVALID_VALUE);
     }
     let count = text.len().min(length - 1);
     // SAFETY: `count` bytes and a zero fit, by the promise of the caller; the text has as many.
@@ -41,34 +47,42 @@ unsafe fn put_text(to: *mut std::ffi::c_char, length: usize, text: &str) -> Resu
 }
 
 /// A handle as the state has it.
-fn handle<T>(pointer: *mut T) -> usize {
+fn handle<T>(pointer: *const T) -> usize {
     pointer as usize
+}
+
+/// A number as C has it.
+fn whole(value: u32) -> std::ffi::c_int {
+    std::ffi::c_int::try_from(value).unwrap_or(std::ffi::c_int::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use hip_runtime_sys::search::Places;
+    use cuda_sys::{Cublas, Cuda, Nvrtc};
     use hip_runtime_sys::{Hip, Hiprtc};
     use rocblas_sys::RocBlas;
 
-    use super::rocblas::gemm;
-    use super::{device, graph, hiprtc, memory, module, rocblas, stream};
+    use super::{cuda, hip};
 
-    /// Puts functions of ours into the table that programs call through: it compiles when their prototypes agree.
+    /// Puts functions of ours into the table that programs call through: it compiles when their prototypes agree. How
+    /// many of them there are, and which the library does not export.
     macro_rules! same {
-        ($table:ident, $($file:ident: $($name:ident)*;)*) => {{
-            $($( $table.$name = Some($file::$name); )*)*
+        ($table:ident, $api:ident: $($file:ident: $($name:ident)*;)*) => {{
+            $($( $table.$name = Some($api::$file::$name); )*)*
             let ours = <[&str]>::len(&[$($(stringify!($name)),*),*]);
             (ours, $table.missing())
         }};
     }
 
     #[test]
-    fn every_prototype_is_that_of_the_tables() {
+    fn every_prototype_is_that_of_the_tables_of_hip() {
         let library = crate::file::library().unwrap();
-        let places = Places { explicit: Some(library.into()), ..Places::default() };
-        let mut hip = Hip::load_from(&places).unwrap();
-        let found = same! { hip,
+        let places = hip_runtime_sys::search::Places {
+            explicit: Some(library.into()),
+            ..hip_runtime_sys::search::Places::default()
+        };
+        let mut table = Hip::load_from(&places).unwrap();
+        let found = same! { table, hip:
             device: hipInit hipRuntimeGetVersion hipGetDeviceCount hipSetDevice hipDeviceGetAttribute hipDeviceGetName
                 hipDeviceGetPCIBusId hipGetDevicePropertiesR0600 hipGetDeviceProperties hipGetErrorString
                 hipDeviceSynchronize hipDeviceCanAccessPeer hipDeviceEnablePeerAccess;
@@ -82,18 +96,51 @@ mod tests {
                 hipModuleOccupancyMaxActiveBlocksPerMultiprocessor hipFuncGetAttribute;
         };
         assert_eq!(found, (Hip::FUNCTIONS.len(), Vec::new()));
-        let mut compiler = Hiprtc::load_from(&places).unwrap();
-        let found = same! { compiler,
+        let mut table = Hiprtc::load_from(&places).unwrap();
+        let found = same! { table, hip:
             hiprtc: hiprtcVersion hiprtcGetErrorString hiprtcCreateProgram hiprtcCompileProgram hiprtcGetProgramLogSize
                 hiprtcGetProgramLog hiprtcGetCodeSize hiprtcGetCode hiprtcDestroyProgram;
         };
         assert_eq!(found, (Hiprtc::FUNCTIONS.len(), Vec::new()));
-        let mut products = RocBlas::load_from(&places).unwrap();
-        let found = same! { products,
+        let mut table = RocBlas::load_from(&places).unwrap();
+        let found = same! { table, hip:
             rocblas: rocblas_create_handle rocblas_destroy_handle rocblas_set_stream rocblas_set_pointer_mode
-                rocblas_status_to_string rocblas_get_version_string_size rocblas_get_version_string;
-            gemm: rocblas_gemm_ex rocblas_gemm_strided_batched_ex;
+                rocblas_status_to_string rocblas_get_version_string_size rocblas_get_version_string
+                rocblas_gemm_ex rocblas_gemm_strided_batched_ex;
         };
         assert_eq!(found, (RocBlas::FUNCTIONS.len(), Vec::new()));
+    }
+
+    #[test]
+    fn every_prototype_is_that_of_the_tables_of_cuda() {
+        let places = cuda_sys::search::Places::only(&crate::file::library().unwrap());
+        let mut table = Cuda::load_from(&places).unwrap();
+        let found = same! { table, cuda:
+            device: cuInit cuDriverGetVersion cuGetErrorName cuGetErrorString cuDeviceGetCount cuDeviceGet
+                cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuDeviceGetPCIBusId cuDeviceCanAccessPeer;
+            context: cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuCtxEnablePeerAccess;
+            memory: cuMemGetInfo_v2 cuMemAlloc_v2 cuMemAllocManaged cuMemFree_v2 cuMemHostAlloc cuMemFreeHost
+                cuMemsetD8Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemcpyPeerAsync;
+            stream: cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuEventCreate cuEventRecord
+                cuEventElapsedTime cuEventDestroy_v2;
+            graph: cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch
+                cuGraphDestroy cuGraphExecDestroy;
+            module: cuModuleLoadData cuModuleGetFunction cuModuleUnload cuFuncGetAttribute cuLaunchKernel
+                cuOccupancyMaxActiveBlocksPerMultiprocessor;
+        };
+        assert_eq!(found, (Cuda::FUNCTIONS.len(), Vec::new()));
+        let mut table = Nvrtc::load_from(&places).unwrap();
+        let found = same! { table, cuda:
+            nvrtc: nvrtcVersion nvrtcGetErrorString nvrtcGetNumSupportedArchs nvrtcGetSupportedArchs nvrtcCreateProgram
+                nvrtcCompileProgram nvrtcGetProgramLogSize nvrtcGetProgramLog nvrtcGetCUBINSize nvrtcGetCUBIN
+                nvrtcDestroyProgram;
+        };
+        assert_eq!(found, (Nvrtc::FUNCTIONS.len(), Vec::new()));
+        let mut table = Cublas::load_from(&places).unwrap();
+        let found = same! { table, cuda:
+            cublas: cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasGetVersion_v2 cublasGetStatusString
+                cublasGemmStridedBatchedEx;
+        };
+        assert_eq!(found, (Cublas::FUNCTIONS.len(), Vec::new()));
     }
 }

@@ -6,10 +6,32 @@ use rsb_model::architecture::{Architecture, Engine};
 
 use crate::launch::Work;
 
+/// Whose interface a card is seen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// HIP.
+    Amd,
+    /// CUDA.
+    Nvidia,
+}
+
+/// What a compute unit holds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Threads.
+    pub(crate) threads: i32,
+    /// Blocks.
+    pub(crate) blocks: i32,
+    /// Shared memory.
+    pub(crate) shared_bytes: i32,
+}
+
 /// A model of card.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Model {
-    /// `gfx90a`.
+    /// Whose it is.
+    pub(crate) maker: Maker,
+    /// `gfx90a` or `sm_90`.
     pub(crate) arch: &'static str,
     /// What a real run time says after the processor's name.
     pub(crate) features: &'static str,
@@ -29,6 +51,8 @@ pub(crate) struct Model {
     pub(crate) l2_bytes: u64,
     /// Threads of a wavefront.
     pub(crate) wavefront: u32,
+    /// What a unit holds.
+    pub(crate) unit: Unit,
     /// Number of the processor in the flags of an ELF header.
     pub(crate) machine: u32,
 }
@@ -45,6 +69,7 @@ const fn cdna(
 ) -> Model {
     let l2_bytes = (l2_mib as u64) << 20;
     Model {
+        maker: Maker::Amd,
         arch,
         features,
         units,
@@ -55,6 +80,7 @@ const fn cdna(
         bus_bits,
         l2_bytes,
         wavefront: 64,
+        unit: Unit { threads: 2048, blocks: 32, shared_bytes: 65_536 },
         machine,
     }
 }
@@ -69,7 +95,19 @@ const fn rdna(
     Model { cus_per_unit: 2, wavefront: 32, ..like }
 }
 
-/// After MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT.
+const fn nvidia(
+    arch: &'static str,
+    [units, mhz]: [u32; 2],
+    [memory_mhz, bus_bits]: [u32; 2],
+    [l2_mib, number]: [u32; 2],
+    [threads, blocks, shared_kib]: [i32; 3],
+) -> Model {
+    let like = cdna(arch, "", [units, mhz], [memory_mhz, 2, bus_bits], [l2_mib, number]);
+    let unit = Unit { threads, blocks, shared_bytes: shared_kib << 10 };
+    Model { maker: Maker::Nvidia, wavefront: 32, unit, ..like }
+}
+
+/// After MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then T4, A100, RTX 4090 and H100.
 pub(crate) const MODELS: &[Model] = &[
     cdna("gfx906", ":sramecc+:xnack-", [60, 1725], [1000, 2, 4096], [4, 0x2f]),
     cdna("gfx908", ":sramecc+:xnack-", [120, 1502], [1200, 2, 4096], [8, 0x30]),
@@ -79,11 +117,23 @@ pub(crate) const MODELS: &[Model] = &[
     rdna("gfx1030", [40, 2250], [1000, 256], [4, 0x36]),
     rdna("gfx1100", [48, 2482], [1249, 384], [6, 0x41]),
     rdna("gfx1201", [32, 2970], [1258, 256], [8, 0x4e]),
+    nvidia("sm_75", [40, 1590], [5001, 256], [4, 75], [1024, 16, 64]),
+    nvidia("sm_80", [108, 1410], [1215, 5120], [40, 80], [2048, 32, 164]),
+    nvidia("sm_89", [128, 2520], [10_501, 384], [72, 89], [1536, 24, 100]),
+    nvidia("sm_90", [132, 1980], [2619, 5120], [50, 90], [2048, 32, 228]),
 ];
 
 /// The model for an architecture, if it can be imitated.
 pub(crate) fn find(arch: &str) -> Option<&'static Model> {
     MODELS.iter().find(|model| model.arch == arch)
+}
+
+/// The model that `variable` orders of a maker.
+pub(crate) fn chosen(variable: &str, arch: &str, maker: Maker) -> Result<&'static Model, String> {
+    find(arch).filter(|model| model.maker == maker).ok_or_else(|| {
+        let known = MODELS.iter().filter(|model| model.maker == maker).map(|model| model.arch);
+        format!("{variable}={arch} is none of {}", known.collect::<Vec<_>>().join(", "))
+    })
 }
 
 /// What a launch costs at least, in nanoseconds.
@@ -184,7 +234,8 @@ mod tests {
     #[test]
     fn no_model_is_faster_than_its_peaks() {
         for model in MODELS {
-            assert!(Architecture::find(model.arch).is_ok(), "{}", model.arch);
+            let known = Architecture::find(model.arch).is_ok();
+            assert!(known || model.maker == Maker::Nvidia, "{}", model.arch);
             let traffic = Traffic { memory: 1 << 30, cache: 0 };
             let ns = model.kernel_ns(&Work::NONE, traffic, Way::Stream);
             let rate = (1_u64 << 30) as f64 / ns;
@@ -195,6 +246,7 @@ mod tests {
             assert!(rate < peak && rate > 0.5 * peak, "{}: {rate} of {peak}", model.arch);
         }
         assert!((find("gfx90a").unwrap().peak_bandwidth() - 1638.4).abs() < 0.1);
+        assert!((find("sm_90").unwrap().peak_bandwidth() - 3352.3).abs() < 0.1);
         assert!(find("gfx1999").is_none());
     }
 }

@@ -70,6 +70,15 @@ impl Heap {
         true
     }
 
+    /// Takes back everything that `card` gave memory for.
+    pub(crate) fn take_all_of(&mut self, card: usize) {
+        let of = |block: &Block| (block.home.takes_from() == Some(card)).then_some(block.address);
+        let addresses: Vec<usize> = self.blocks.values().filter_map(of).collect();
+        for address in addresses {
+            self.take(address);
+        }
+    }
+
     /// The block in which `bytes` bytes from `address` on lie.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<&Block> {
         let block = self.around(address)?;
@@ -116,5 +125,8 @@ mod tests {
         assert_eq!((heap.used(0), heap.used(1)), (0, 100));
         assert!(heap.take(address) && !heap.take(address));
         assert_eq!(heap.used(1), 0);
+        let [kept, taken] = [0, 1].map(|card| heap.give(8, Home::Managed(card)).unwrap());
+        heap.take_all_of(1);
+        assert!(heap.around(kept).is_some() && heap.around(taken).is_none());
     }
 }

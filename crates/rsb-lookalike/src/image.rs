@@ -1,7 +1,7 @@
 //! What the look-alike's compiler gives: the header of a code object for the right processor, and behind it the source.
 //! Nothing is compiled; a kernel is found by its name, when the source holds it.
 
-use crate::card;
+use crate::card::{self, Maker};
 
 /// Behind the ELF header, then the length of the rest in eight bytes.
 const MARK: &[u8; 16] = b"rsb-lookalike-01";
@@ -27,12 +27,16 @@ impl Image {
 
     /// As bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let machine = card::find(&self.arch).map_or(0, |model| model.machine);
+        let model = card::find(&self.arch);
+        let machine = model.map_or(0, |model| model.machine);
+        // 64 bits, little-endian, version 1. Then for amdgpu on HSA, a shared object, machine AMDGPU; or of CUDA, a
+        // program, machine CUDA. Last the processor.
+        let (system, kind) = match model.map_or(Maker::Amd, |model| model.maker) {
+            Maker::Amd => ([0x40, 2], [3, 0, 224, 0, 1]),
+            Maker::Nvidia => ([0x33, 7], [2, 0, 190, 0, 1]),
+        };
         let mut bytes = vec![0; HEADER];
-        // 64 bits, little-endian, version 1, for amdgpu on HSA; a shared object; machine AMDGPU; the processor.
-        for (at, field) in
-            [(0, &b"\x7fELF\x02\x01\x01\x40\x02"[..]), (16, &[3, 0, 224, 0, 1]), (48, &machine.to_le_bytes())]
-        {
+        for (at, field) in [(0, &b"\x7fELF\x02\x01\x01"[..]), (7, &system), (16, &kind), (48, &machine.to_le_bytes())] {
             bytes.iter_mut().skip(at).zip(field).for_each(|(to, &from)| *to = from);
         }
         let text = format!("{}\n{}", self.arch, self.source);
@@ -78,6 +82,8 @@ mod tests {
         assert_eq!(unsafe { Image::read(bytes.as_ptr()) }, Some(image.clone()));
         assert!(image.holds("rsb_add_f32", "rsb_add") && image.holds("rsb_copy", "rsb_copy"));
         assert!(!image.holds("rsb_sub_f32", "rsb_sub"));
+        let bytes = Image { arch: "sm_90".into(), ..image }.encode();
+        assert_eq!((bytes[18], bytes[48]), (190, 90));
         let other = [0; 200];
         // SAFETY: it does not begin as a code object does, and is longer than the headers.
         assert_eq!(unsafe { Image::read(other.as_ptr()) }, None);

@@ -5,7 +5,8 @@
 
 use std::path::PathBuf;
 
-/// A fault. Kernels are named by the beginning of their symbol; products of rocBLAS are `rocblas_gemm`.
+/// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`
+/// and `cublas_gemm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no memory.
@@ -24,7 +25,7 @@ pub(crate) enum Fault {
     Wrong(String),
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
     Clock(Lie),
-    /// `abort:init`, `abort:hiprtc` or `abort:rocblas`: that call ends the process.
+    /// `abort:init`, `abort:hiprtc` (or `nvrtc`) or `abort:rocblas` (or `cublas`): that call ends the process.
     Abort(Place),
 }
 
@@ -44,12 +45,12 @@ pub(crate) enum Lie {
 /// Where a process can be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// `hipInit`.
+    /// `hipInit` and `cuInit`.
     Init,
-    /// `hiprtcCompileProgram`.
-    Hiprtc,
-    /// `rocblas_create_handle`.
-    Rocblas,
+    /// `hiprtcCompileProgram` and `nvrtcCompileProgram`.
+    Compiler,
+    /// `rocblas_create_handle` and `cublasCreate_v2`.
+    Products,
 }
 
 /// Everything that was ordered.
@@ -57,8 +58,10 @@ pub(crate) enum Place {
 pub(crate) struct Orders {
     /// `LOOKALIKE_DEVICES`: how many cards, 1 where it is not set.
     pub(crate) cards: usize,
-    /// `LOOKALIKE_ARCH`: which, `gfx90a` where it is not set.
+    /// `LOOKALIKE_ARCH`: which by HIP, `gfx90a` where it is not set.
     pub(crate) arch: String,
+    /// `LOOKALIKE_SM`: which by CUDA, `sm_90` where it is not set.
+    pub(crate) sm: String,
     /// `LOOKALIKE_FREE_MB`: free memory of each card, in 10⁶ bytes; all of it where it is not set.
     pub(crate) free_bytes: Option<u64>,
     /// `LOOKALIKE_FAULT`: faults with commas between them.
@@ -85,6 +88,7 @@ impl Orders {
         Ok(Self {
             cards: cards as usize,
             arch: variable("LOOKALIKE_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
+            sm: variable("LOOKALIKE_SM").unwrap_or_else(|| "sm_90".to_owned()),
             free_bytes: number("LOOKALIKE_FREE_MB")?.map(|megabytes| megabytes.saturating_mul(1_000_000)),
             faults: faults.map(fault).collect::<Result<_, _>>()?,
         })
@@ -129,8 +133,8 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("clock", "nan") => Fault::Clock(Lie::Nan),
         ("clock", "stopped") => Fault::Clock(Lie::Stopped),
         ("abort", "init") => Fault::Abort(Place::Init),
-        ("abort", "hiprtc") => Fault::Abort(Place::Hiprtc),
-        ("abort", "rocblas") => Fault::Abort(Place::Rocblas),
+        ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
+        ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
         _ => return Err(wrong()),
     })
 }
@@ -146,7 +150,8 @@ mod tests {
     #[test]
     fn nothing_ordered_is_one_sound_card() {
         let orders = read(&[]).unwrap();
-        assert_eq!((orders.cards, orders.arch.as_str(), orders.faults.len()), (1, "gfx90a", 0));
+        assert_eq!((orders.cards, orders.arch.as_str(), orders.sm.as_str()), (1, "gfx90a", "sm_90"));
+        assert_eq!(orders.faults, []);
     }
 
     #[test]

@@ -1,44 +1,33 @@
 //! Everything that a process knows of its cards, behind one lock: the calls of the interface are short, and a kernel
 //! runs while its launch is called.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use hip_runtime_sys::{error, hipError_t};
-
-use crate::card::{self, Model};
+use crate::card::{self, Maker, Model};
 use crate::clock::Clock;
 use crate::heap::Heap;
 use crate::image::Image;
+use crate::ops::{Primary, current};
 use crate::orders::Orders;
+use crate::status::{self, Status};
 use crate::task::{Memos, Task};
-
-/// Statuses of HIP that the program never asks about, with their numbers in its headers.
-pub(crate) mod more {
-    use hip_runtime_sys::hipError_t;
-
-    /// A handle is none.
-    pub(crate) const INVALID_HANDLE: hipError_t = 400;
-    /// It cannot be done while a stream is captured.
-    pub(crate) const CAPTURE_UNSUPPORTED: hipError_t = 900;
-    /// The stream is not being captured.
-    pub(crate) const CAPTURE_ILLEGAL: hipError_t = 901;
-}
 
 /// One imitated card.
 #[derive(Debug)]
 pub(crate) struct Card {
     /// What every call says from now on.
-    pub(crate) broken: Option<hipError_t>,
+    pub(crate) broken: Option<Status>,
     /// What the next wait will say.
-    pub(crate) breaking: Option<hipError_t>,
+    pub(crate) breaking: Option<Status>,
     /// Whether a wait ends.
     pub(crate) hanging: bool,
     /// Blocks in the second-level cache and their bytes, the last used first.
     pub(crate) cached: Vec<(u64, u64)>,
     /// Cards whose memory it may use.
     pub(crate) peers: BTreeSet<usize>,
+    /// Its primary context.
+    pub(crate) primary: Primary,
     /// The stream without a name.
     pub(crate) stream: Stream,
 }
@@ -61,8 +50,28 @@ impl Stream {
     }
 }
 
-/// A mark: the card and the time, once it was recorded.
-pub(crate) type Event = Option<(usize, f64)>;
+/// A mark.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event {
+    /// The card in whose streams it can be put.
+    pub(crate) card: usize,
+    /// The time, once it was recorded.
+    pub(crate) at: Option<f64>,
+}
+
+/// A code object on a card.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) card: usize,
+    pub(crate) image: Image,
+}
+
+/// A kernel on a card.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) card: usize,
+    pub(crate) symbol: std::sync::Arc<str>,
+}
 
 /// A source under compilation.
 #[derive(Debug, Default)]
@@ -73,7 +82,7 @@ pub(crate) struct Program {
     pub(crate) code: Vec<u8>,
 }
 
-/// What a handle of rocBLAS stands for.
+/// What a handle of a library of products stands for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blas {
     pub(crate) card: usize,
@@ -105,13 +114,13 @@ impl<T> Handles<T> {
     }
 
     /// What `handle` stands for.
-    pub(crate) fn get(&mut self, handle: usize) -> Result<&mut T, hipError_t> {
-        self.known.get_mut(&handle).ok_or(more::INVALID_HANDLE)
+    pub(crate) fn get(&mut self, handle: usize) -> Result<&mut T, Status> {
+        self.known.get_mut(&handle).ok_or(status::INVALID_HANDLE)
     }
 
     /// Takes a handle back.
-    pub(crate) fn remove(&mut self, handle: usize) -> Result<T, hipError_t> {
-        self.known.remove(&handle).ok_or(more::INVALID_HANDLE)
+    pub(crate) fn remove(&mut self, handle: usize) -> Result<T, Status> {
+        self.known.remove(&handle).ok_or(status::INVALID_HANDLE)
     }
 }
 
@@ -119,7 +128,11 @@ impl<T> Handles<T> {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) orders: Result<Orders, String>,
+    /// What the cards are to the interface by which the last call came.
     pub(crate) model: &'static Model,
+    models: [&'static Model; 2],
+    /// Whether CUDA was initialised. HIP needs no call for that.
+    pub(crate) cuda_is_ready: bool,
     pub(crate) cards: Vec<Card>,
     pub(crate) heap: Heap,
     pub(crate) clock: Clock,
@@ -127,52 +140,40 @@ pub(crate) struct State {
     pub(crate) allocations: u64,
     pub(crate) streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
-    pub(crate) modules: Handles<Image>,
-    pub(crate) functions: Handles<std::sync::Arc<str>>,
+    pub(crate) modules: Handles<Module>,
+    pub(crate) functions: Handles<Function>,
     pub(crate) graphs: Handles<Vec<Task>>,
     pub(crate) executables: Handles<Vec<Task>>,
     pub(crate) programs: Handles<Program>,
     pub(crate) blas: Handles<Blas>,
+    /// Contexts, each with its card.
+    pub(crate) contexts: Handles<usize>,
     pub(crate) memos: Memos,
 }
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(Orders::here())));
 
-thread_local! {
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The current card of this thread.
-pub(crate) fn current() -> usize {
-    CURRENT.get()
-}
-
-/// Makes `card` the current one of this thread.
-pub(crate) fn make_current(card: usize) {
-    CURRENT.set(card);
-}
-
-/// Answers a call of the run time.
-pub(crate) fn answer(call: impl FnOnce(&mut State) -> Result<(), hipError_t>) -> hipError_t {
-    with(call).err().unwrap_or(error::SUCCESS)
-}
-
-/// Asks the state, or changes it.
-pub(crate) fn with<T>(call: impl FnOnce(&mut State) -> T) -> T {
-    call(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
+/// Asks the state, or changes it, by the interface of `maker`.
+pub(crate) fn with<T>(maker: Maker, call: impl FnOnce(&mut State) -> T) -> T {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    state.model = match maker {
+        Maker::Amd => state.models[0],
+        Maker::Nvidia => state.models[1],
+    };
+    call(&mut state)
 }
 
 impl State {
     fn new(orders: Result<Orders, String>) -> Self {
-        let orders = orders.and_then(|orders| {
-            if card::find(&orders.arch).is_some() {
-                return Ok(orders);
-            }
-            let known = card::MODELS.iter().map(|model| model.arch).collect::<Vec<_>>().join(", ");
-            Err(format!("LOOKALIKE_ARCH={} is none of {known}", orders.arch))
+        let chosen = orders.and_then(|orders| {
+            let amd = card::chosen("LOOKALIKE_ARCH", &orders.arch, Maker::Amd)?;
+            let nvidia = card::chosen("LOOKALIKE_SM", &orders.sm, Maker::Nvidia)?;
+            Ok((orders, [amd, nvidia]))
         });
-        let arch = orders.as_ref().map_or("gfx90a", |orders| orders.arch.as_str());
-        let model = card::find(arch).unwrap_or(&card::MODELS[0]);
+        let (orders, models) = match chosen {
+            Ok((orders, models)) => (Ok(orders), models),
+            Err(mistake) => (Err(mistake), [&card::MODELS[0]; 2]),
+        };
         let count = orders.as_ref().map_or(0, |orders| orders.cards);
         let new_card = |card| Card {
             broken: None,
@@ -180,11 +181,14 @@ impl State {
             hanging: false,
             cached: Vec::new(),
             peers: BTreeSet::new(),
+            primary: Primary::default(),
             stream: Stream::idle(card),
         };
         Self {
             orders,
-            model,
+            model: models[0],
+            models,
+            cuda_is_ready: false,
             cards: (0..count).map(new_card).collect(),
             heap: Heap::default(),
             clock: Clock::default(),
@@ -197,17 +201,18 @@ impl State {
             executables: Handles::of_kind(6),
             programs: Handles::of_kind(7),
             blas: Handles::of_kind(8),
+            contexts: Handles::of_kind(9),
             memos: Memos::default(),
         }
     }
 
     /// Card `index`, whatever its state.
-    pub(crate) fn card(&mut self, index: usize) -> Result<&mut Card, hipError_t> {
-        self.cards.get_mut(index).ok_or(error::INVALID_DEVICE)
+    pub(crate) fn card(&mut self, index: usize) -> Result<&mut Card, Status> {
+        self.cards.get_mut(index).ok_or(status::INVALID_DEVICE)
     }
 
     /// Card `index`, or what it says since it broke.
-    pub(crate) fn sound(&mut self, index: usize) -> Result<&mut Card, hipError_t> {
+    pub(crate) fn sound(&mut self, index: usize) -> Result<&mut Card, Status> {
         let card = self.card(index)?;
         match card.broken {
             Some(code) => Err(code),
@@ -216,7 +221,7 @@ impl State {
     }
 
     /// The stream with this handle; 0 is that of the current card.
-    pub(crate) fn stream(&mut self, handle: usize) -> Result<&mut Stream, hipError_t> {
+    pub(crate) fn stream(&mut self, handle: usize) -> Result<&mut Stream, Status> {
         if handle == 0 { Ok(&mut self.card(current())?.stream) } else { self.streams.get(handle) }
     }
 
@@ -227,11 +232,11 @@ impl State {
     }
 
     /// Waits for a stream. When its card hangs, that takes for ever.
-    pub(crate) fn wait(&mut self, handle: usize) -> Result<(), hipError_t> {
+    pub(crate) fn wait(&mut self, handle: usize) -> Result<(), Status> {
         let stream = self.stream(handle)?;
         let (card, busy_until) = (stream.card, stream.busy_until);
         if stream.captured.is_some() {
-            return Err(more::CAPTURE_UNSUPPORTED);
+            return Err(status::CAPTURE_UNSUPPORTED);
         }
         let card = self.sound(card)?;
         if card.hanging {
@@ -246,7 +251,7 @@ impl State {
     }
 
     /// Waits for everything on `card`.
-    pub(crate) fn wait_for_card(&mut self, card: usize) -> Result<(), hipError_t> {
+    pub(crate) fn wait_for_card(&mut self, card: usize) -> Result<(), Status> {
         let of_card = |(handle, stream): (&usize, &Stream)| (stream.card == card).then_some(*handle);
         let handles: Vec<usize> = self.streams.known.iter().filter_map(of_card).collect();
         let own = self.card(card)?.stream.busy_until;

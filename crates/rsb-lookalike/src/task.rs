@@ -6,23 +6,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hip_runtime_sys::{error, hipError_t};
-
 use crate::card::{Route, Traffic, Way};
 use crate::heap::{Block, Heap, Home};
 use crate::kernels;
 use crate::launch::{Broken, Launch, Touched, Work};
+use crate::ops::gemm::Product;
 use crate::orders::Fault;
 use crate::state::{Card, State, hang};
-
-pub(crate) use crate::api::rocblas::gemm::Product;
+use crate::status::{self, Status};
 
 /// One piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Task {
     /// A kernel and its arguments.
     Kernel { symbol: Arc<str>, arguments: Vec<u64> },
-    /// A matrix product of rocBLAS.
+    /// A matrix product of a vendor's library.
     Product(Product),
     /// Bytes from one place to another.
     Copy { to: usize, from: usize, bytes: usize, route: Route },
@@ -69,7 +67,7 @@ impl Task {
     fn name(&self) -> &str {
         match self {
             Self::Kernel { symbol, .. } => symbol,
-            Self::Product(_) => "rocblas_gemm",
+            Self::Product(product) => product.name,
             Self::Copy { .. } => "copy",
             Self::Fill { .. } => "fill",
         }
@@ -89,7 +87,7 @@ impl Task {
 
 impl State {
     /// Hands work over to a stream: it is done, or recorded while the stream is captured.
-    pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), hipError_t> {
+    pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), Status> {
         let card = self.stream(handle)?.card;
         self.sound(card)?;
         match &mut self.stream(handle)?.captured {
@@ -102,7 +100,7 @@ impl State {
     }
 
     /// Does a piece of work now, and lets the stream's time pass.
-    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: Way) -> Result<(), hipError_t> {
+    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: Way) -> Result<(), Status> {
         let stream = self.stream(handle)?;
         let (card, busy_until) = (stream.card, stream.busy_until);
         let cost = self.cost_of(card, task, way)?;
@@ -113,7 +111,7 @@ impl State {
     }
 
     /// Does it; nanoseconds.
-    fn cost_of(&mut self, card: usize, task: &Task, way: Way) -> Result<f64, hipError_t> {
+    fn cost_of(&mut self, card: usize, task: &Task, way: Way) -> Result<f64, Status> {
         match task {
             Task::Copy { to, from, bytes, route } => {
                 self.copy(*to, *from, *bytes)?;
@@ -131,7 +129,7 @@ impl State {
                     return Ok(0.0);
                 }
                 let Ok((work, touched)) = self.computed(card, task) else {
-                    self.card(card)?.breaking = Some(error::ILLEGAL_ADDRESS);
+                    self.card(card)?.breaking = Some(status::ILLEGAL_ADDRESS);
                     return Ok(0.0);
                 };
                 let l2_bytes = self.model.l2_bytes;
@@ -181,8 +179,8 @@ impl State {
     }
 
     /// Whether an ordered fault keeps the work from being done.
-    fn breaks(&mut self, card: usize, task: &Task) -> Result<bool, hipError_t> {
-        let Ok(orders) = &self.orders else { return Err(error::NOT_INITIALIZED) };
+    fn breaks(&mut self, card: usize, task: &Task) -> Result<bool, Status> {
+        let Ok(orders) = &self.orders else { return Err(status::NOT_INITIALIZED) };
         let mut happened: Option<fn(&mut Card)> = None;
         for fault in &orders.faults {
             let (Fault::Launch(kernel) | Fault::Lost(kernel) | Fault::Vanish(kernel, _) | Fault::Hang(kernel)) = fault
@@ -193,13 +191,13 @@ impl State {
                 continue;
             }
             if let Fault::Vanish(_, file) = fault {
-                std::fs::write(file, "").map_err(|_| error::UNKNOWN)?;
+                std::fs::write(file, "").map_err(|_| status::UNKNOWN)?;
             }
             happened = Some(match fault {
-                Fault::Launch(_) => |card| card.breaking = Some(error::LAUNCH_FAILURE),
+                Fault::Launch(_) => |card| card.breaking = Some(status::LAUNCH_FAILURE),
                 Fault::Hang(_) => |card| card.hanging = true,
-                Fault::Vanish(..) => |card| card.breaking = Some(error::NO_DEVICE),
-                _ => |card| card.breaking = Some(error::UNKNOWN),
+                Fault::Vanish(..) => |card| card.breaking = Some(status::NO_DEVICE),
+                _ => |card| card.breaking = Some(status::UNKNOWN),
             });
         }
         let card = self.card(card)?;
@@ -209,10 +207,10 @@ impl State {
         Ok(card.breaking.is_some() || card.hanging)
     }
 
-    fn copy(&mut self, to: usize, from: usize, bytes: usize) -> Result<(), hipError_t> {
+    fn copy(&mut self, to: usize, from: usize, bytes: usize) -> Result<(), Status> {
         let inside = |address| self.heap.around(address).is_none() || self.heap.find(address, bytes).is_some();
         if !inside(to) || !inside(from) || to == 0 || from == 0 {
-            return Err(error::INVALID_VALUE);
+            return Err(status::INVALID_VALUE);
         }
         // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of other memory, which is
         // the caller's own, the caller promises it. The ranges may overlap.
@@ -221,8 +219,8 @@ impl State {
         Ok(())
     }
 
-    fn fill(&mut self, to: usize, value: u8, bytes: usize) -> Result<(), hipError_t> {
-        let Some(block) = self.heap.find(to, bytes) else { return Err(error::INVALID_VALUE) };
+    fn fill(&mut self, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
+        let Some(block) = self.heap.find(to, bytes) else { return Err(status::INVALID_VALUE) };
         // Fresh memory is zero already, and touching it would take pages of the host.
         if value == 0 && block.version == 0 {
             return Ok(());
@@ -234,7 +232,7 @@ impl State {
     }
 
     /// The way from `from` to `to`. At least one of them must be memory of a card or pinned.
-    pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, hipError_t> {
+    pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, Status> {
         let home = |address| self.heap.around(address).map(|block: &Block| block.home);
         match (home(to), home(from)) {
             (Some(Home::Card(a) | Home::Managed(a)), Some(Home::Card(b) | Home::Managed(b))) => {
@@ -244,7 +242,7 @@ impl State {
             (Some(Home::Card(_) | Home::Managed(_)), None) | (None, Some(Home::Card(_) | Home::Managed(_))) => {
                 Ok(Route::Pageable)
             }
-            _ => Err(error::INVALID_VALUE),
+            _ => Err(status::INVALID_VALUE),
         }
     }
 }

@@ -6,8 +6,6 @@ var<immediate> c: Packs;
 struct Matrix { rows: u32, columns: u32 }
 var<immediate> matrix: Matrix;
 
-var<workgroup> values: array<f32, THREADS>;
-
 @compute @workgroup_size(256)
 fn rsb_sigmoid(place: Place) {
     for (var i = place.global.x; i < c.packs * UNITS; i += place.groups.x * THREADS) {
@@ -24,28 +22,6 @@ fn rsb_gelu(place: Place) {
     }
 }
 
-fn largest_across_group(mine: f32, local: u32) -> f32 {
-    workgroupBarrier();
-    values[local] = mine;
-    workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half { values[local] = max(values[local], values[local + half]); }
-        workgroupBarrier();
-    }
-    return values[0];
-}
-
-fn sum_across_group(mine: f32, local: u32) -> f32 {
-    workgroupBarrier();
-    values[local] = mine;
-    workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half { values[local] += values[local + half]; }
-        workgroupBarrier();
-    }
-    return values[0];
-}
-
 // One group for each row, which it reads three times. The second and third time come from a cache.
 @compute @workgroup_size(256)
 fn rsb_softmax(place: Place) {
@@ -53,10 +29,10 @@ fn rsb_softmax(place: Place) {
         let first = row * matrix.columns;
         var mine = LOWEST;
         for (var i = place.local; i < matrix.columns; i += THREADS) { mine = max(mine, at1(first + i)); }
-        let most = largest_across_group(mine, place.local);
+        let most = largest_across_group(mine, place);
         mine = 0.0;
         for (var i = place.local; i < matrix.columns; i += THREADS) { mine += exp(at1(first + i) - most); }
-        let sum = sum_across_group(mine, place.local);
+        let sum = sum_across_group(mine, place);
         for (var i = place.local; i < matrix.columns / STEP; i += THREADS) {
             let at = first + i * STEP;
             put(first / STEP + i, exp(vec2<f32>(at1(at), at1(at + STEP - 1u)) - most) / sum);

@@ -3,19 +3,6 @@
 struct Matrix { rows: u32, columns: u32, epsilon: Wide }
 var<immediate> c: Matrix;
 
-var<workgroup> values: array<Wide, THREADS>;
-
-fn sum_across_group(mine: Wide, local: u32) -> Wide {
-    workgroupBarrier();
-    values[local] = mine;
-    workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half { values[local] += values[local + half]; }
-        workgroupBarrier();
-    }
-    return values[0];
-}
-
 @compute @workgroup_size(256)
 fn rsb_layer_norm(place: Place) {
     let n = Wide(c.columns);
@@ -23,13 +10,13 @@ fn rsb_layer_norm(place: Place) {
         let first = row * c.columns;
         var mine = Wide(0.0);
         for (var i = place.local; i < c.columns; i += THREADS) { mine += at3(first + i); }
-        let mean = sum_across_group(mine, place.local) / n;
+        let mean = sum_across_group(mine, place) / n;
         mine = Wide(0.0);
         for (var i = place.local; i < c.columns; i += THREADS) {
             let distance = at3(first + i) - mean;
             mine += distance * distance;
         }
-        let scale = Wide(1.0) / sqrt(sum_across_group(mine, place.local) / n + c.epsilon);
+        let scale = Wide(1.0) / sqrt(sum_across_group(mine, place) / n + c.epsilon);
         for (var i = place.local; i < c.columns / STEP; i += THREADS) {
             let one = i * STEP;
             let two = one + STEP - 1u;

@@ -5,13 +5,6 @@
 
 const THREADS: u32 = 256u;
 
-struct Place {
-    @builtin(global_invocation_id) global: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-}
-
 @group(0) @binding(0) var<storage, read_write> w0: array<u32>;
 @group(0) @binding(1) var<storage, read> w1: array<u32>;
 @group(0) @binding(0) var<storage, read_write> q0: array<vec4<u32>>;

@@ -10,7 +10,7 @@ var<immediate> end: End;
 struct Largest { count: u32 }
 var<immediate> largest: Largest;
 
-var<workgroup> values: array<Wide, THREADS>;
+var<workgroup> leaders: array<Wide, THREADS>;
 var<workgroup> places: array<u32, THREADS>;
 
 @group(0) @binding(0) var<storage, read_write> f0: array<Wide>;
@@ -18,39 +18,19 @@ var<workgroup> places: array<u32, THREADS>;
 @group(0) @binding(1) var<storage, read_write> f1_out: array<Wide>;
 @group(0) @binding(2) var<storage, read> f2: array<Wide>;
 
-fn sum_across_group(mine: Wide, local: u32) -> Wide {
-    values[local] = mine;
-    workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half { values[local] += values[local + half]; }
-        workgroupBarrier();
-    }
-    return values[0];
-}
-
-fn largest_across_group(mine: Wide, local: u32) -> Wide {
-    values[local] = mine;
-    workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half { values[local] = max(values[local], values[local + half]); }
-        workgroupBarrier();
-    }
-    return values[0];
-}
-
 // Of equal values the first counts.
 fn better(value: Wide, at: u32, than: Wide, its: u32) -> bool {
     return value > than || (value == than && at < its);
 }
 
-// The place of the largest; its value is then values[0].
+// The place of the largest; its value is then leaders[0].
 fn best_across_group(value: Wide, at: u32, local: u32) -> u32 {
-    values[local] = value;
+    leaders[local] = value;
     places[local] = at;
     workgroupBarrier();
     for (var half = THREADS / 2u; half > 0u; half /= 2u) {
-        if local < half && better(values[local + half], places[local + half], values[local], places[local]) {
-            values[local] = values[local + half];
+        if local < half && better(leaders[local + half], places[local + half], leaders[local], places[local]) {
+            leaders[local] = leaders[local + half];
             places[local] = places[local + half];
         }
         workgroupBarrier();
@@ -67,7 +47,7 @@ fn rsb_sum(place: Place) {
     var mine = Wide(0.0);
     for (var j = 0u; j < LANES; j++) { mine += sums[j]; }
     if place.group.x == 0u && place.local < shares.n % LANES { mine += at1(units * LANES + place.local); }
-    let sum = sum_across_group(mine, place.local);
+    let sum = sum_across_group(mine, place);
     if place.local == 0u { f0[place.group.x] = sum; }
 }
 
@@ -75,7 +55,7 @@ fn rsb_sum(place: Place) {
 fn rsb_sum_end(place: Place) {
     var mine = Wide(0.0);
     for (var i = place.local; i < end.count; i += THREADS) { mine += f1[i]; }
-    let sum = sum_across_group(mine, place.local);
+    let sum = sum_across_group(mine, place);
     if place.local == 0u { f0[0] = sum * end.scale; }
 }
 
@@ -90,7 +70,7 @@ fn rsb_max(place: Place) {
     var mine = LOWEST;
     for (var j = 0u; j < LANES; j++) { mine = max(mine, most[j]); }
     if place.group.x == 0u && place.local < shares.n % LANES { mine = max(mine, at1(units * LANES + place.local)); }
-    let found = largest_across_group(mine, place.local);
+    let found = largest_across_group(mine, place);
     if place.local == 0u { f0[place.group.x] = found; }
 }
 
@@ -98,7 +78,7 @@ fn rsb_max(place: Place) {
 fn rsb_max_end(place: Place) {
     var mine = LOWEST;
     for (var i = place.local; i < largest.count; i += THREADS) { mine = max(mine, f1[i]); }
-    let found = largest_across_group(mine, place.local);
+    let found = largest_across_group(mine, place);
     if place.local == 0u { f0[0] = found; }
 }
 
@@ -126,7 +106,7 @@ fn rsb_argmax(place: Place) {
     }
     let found = best_across_group(value, at, place.local);
     if place.local == 0u {
-        f1_out[place.group.x] = values[0];
+        f1_out[place.group.x] = leaders[0];
         w0[place.group.x] = found;
     }
 }

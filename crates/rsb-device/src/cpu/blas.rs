@@ -149,16 +149,22 @@ fn choose_threading(library: &'static Library) {
     }
 }
 
-/// Folders beside the library path in which a library may lie.
+/// Folders beside the library path in which a library may lie: where the environment says, where pip puts it for one
+/// user, and where Intel's own packages do.
 fn folders() -> Vec<PathBuf> {
-    let under = |variable: &str, below: &[&str]| -> Vec<PathBuf> {
-        let root = env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from);
-        root.map(|root| below.iter().map(|folder| root.join(folder)).collect()).unwrap_or_default()
-    };
-    let mut all = under("MKLROOT", &["lib", "lib/intel64"]);
-    all.extend(under("VIRTUAL_ENV", &["lib"]));
-    all.extend(under("CONDA_PREFIX", &["lib"]));
-    all
+    folders_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
+}
+
+fn folders_by(root_in: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    const PLACES: [(&str, &str); 5] = [
+        ("MKLROOT", "lib"),
+        ("MKLROOT", "lib/intel64"),
+        ("VIRTUAL_ENV", "lib"),
+        ("CONDA_PREFIX", "lib"),
+        ("HOME", ".local/lib"),
+    ];
+    let named = PLACES.iter().filter_map(|(variable, below)| Some(root_in(variable)?.join(below)));
+    named.chain(std::iter::once(PathBuf::from("/opt/intel/oneapi/mkl/latest/lib"))).collect()
 }
 
 #[cfg(test)]
@@ -170,6 +176,18 @@ mod tests {
         let nowhere = Kind { files: &["libno-such-blas.so.7"], ..OPENBLAS };
         let reason = load(&nowhere).err().unwrap();
         assert!(reason.why.contains("libno-such-blas.so.7") && reason.cure.contains("install"), "{reason}");
+    }
+
+    #[test]
+    fn a_library_is_looked_for_where_its_packages_put_it() {
+        let of = |set: &[(&str, &str)]| {
+            let root = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root));
+            folders_by(root).iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[]), ["/opt/intel/oneapi/mkl/latest/lib"]);
+        let found = of(&[("HOME", "/home/a"), ("MKLROOT", "/mkl"), ("VIRTUAL_ENV", "/venv")]);
+        let expected = ["/mkl/lib", "/mkl/lib/intel64", "/venv/lib", "/home/a/.local/lib"];
+        assert_eq!(found[..4], expected, "what is named explicitly goes first");
     }
 
     #[test]

@@ -94,6 +94,9 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
         );
         Err(DeviceError::Unsupported(reason))
     };
+    if op.is_narrowed() {
+        return lacks(format!("its products of {} are wider than their inputs", op.dtype));
+    }
     match (library, op.dtype) {
         (_, Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4 | Dtype::I32) => {
             Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a BLAS library that has it, bf16"))

@@ -16,6 +16,8 @@ pub(super) fn read() -> DeviceInfo {
         device: DeviceRef::CPU.into(),
         name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         device_type: DeviceType::Cpu,
+        pci_address: None,
+        driver: None,
         arch: None,
         units: u32::try_from(units).unwrap_or(u32::MAX),
         max_clock_mhz: None,

@@ -1,27 +1,9 @@
-//! What the architecture of a card decides here: which kernels exist, how often the memory moves data in a clock, and
+//! What the architecture of a card decides here: how often the memory moves data in a clock, and
 //! the cache behind the second level, which the run time does not tell.
-
-use rsb_model::Dtype;
 
 /// The processor in a full name such as `gfx90a:sramecc+:xnack-`.
 pub(super) fn processor(full: &str) -> &str {
     full.split(':').next().unwrap_or(full)
-}
-
-/// Data types that the matrix units of `arch` have an instruction for, among those that there is a kernel for.
-pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
-    match processor(arch) {
-        "gfx908" => &[Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
-        "gfx90a" | "gfx950" => &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
-        "gfx940" | "gfx941" | "gfx942" => {
-            &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8]
-        }
-        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" => {
-            &[Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I4]
-        }
-        "gfx1200" | "gfx1201" => &[Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I4],
-        _ => &[],
-    }
 }
 
 /// Compute units in what the run time counts as a multiprocessor: from gfx10 on a pair of them, a work-group processor,
@@ -95,7 +77,6 @@ mod tests {
 
     #[test]
     fn unknown_architectures_have_nothing_special() {
-        assert!(matrix_dtypes("gfx1999").is_empty());
         assert_eq!(memory_side_cache_bytes("gfx1999"), None);
         assert_eq!(processor("gfx90a:sramecc+"), "gfx90a");
     }

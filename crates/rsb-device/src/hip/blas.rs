@@ -1,7 +1,7 @@
 //! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's kernels: rocBLAS
 //! ends the process when it has none for the card.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -11,11 +11,8 @@ use rocblas_sys::{
 };
 use rsb_model::{Dtype, Reason};
 
-use super::core::Core;
-use super::launch::allocation;
-use super::runtime::unavailable;
-use crate::device::{Buffer, DeviceError, Kernel};
-use crate::operation::Gemm;
+use crate::cards::{BlasLibrary, Core, Product, Side, lacking, unavailable};
+use crate::device::DeviceError;
 
 /// rocBLAS with a handle on one card.
 pub(super) struct Blas {
@@ -24,41 +21,45 @@ pub(super) struct Blas {
     core: Rc<Core>,
 }
 
-/// What rocBLAS is told of a product's types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Types {
-    input: c_int,
-    output: c_int,
-    compute: c_int,
-}
+/// Its name among providers.
+pub(super) const NAME: &str = "rocblas";
 
-/// bf16 is stored as f32, f16 is summed in f32, i8 in 32-bit whole numbers.
-const fn types(dtype: Dtype) -> Option<Types> {
-    let (input, output, compute) = match dtype {
-        Dtype::F64 => (datatype::F64_R, datatype::F64_R, datatype::F64_R),
-        Dtype::F32 => (datatype::F32_R, datatype::F32_R, datatype::F32_R),
-        Dtype::F16 => (datatype::F16_R, datatype::F16_R, datatype::F32_R),
-        Dtype::Bf16 => (datatype::BF16_R, datatype::F32_R, datatype::F32_R),
-        Dtype::I8 => (datatype::I8_R, datatype::I32_R, datatype::I32_R),
+/// rocBLAS's number of a type that its products have; tf32 is none that it is asked for.
+const fn number(dtype: Dtype) -> Option<c_int> {
+    Some(match dtype {
+        Dtype::F64 => datatype::F64_R,
+        Dtype::F32 => datatype::F32_R,
+        Dtype::F16 => datatype::F16_R,
+        Dtype::Bf16 => datatype::BF16_R,
+        Dtype::I8 => datatype::I8_R,
+        Dtype::I32 => datatype::I32_R,
         _ => return None,
-    };
-    Some(Types { input, output, compute })
+    })
 }
 
 /// Whether rocBLAS has products of `dtype` as an operation wants them.
 pub(super) const fn has(dtype: Dtype) -> bool {
-    types(dtype).is_some()
+    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
+}
+
+/// Where the library's kernels are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernels {
+    /// In files beside it, which may lack the card's.
+    InFiles,
+    /// In itself: a look-alike.
+    Inside,
 }
 
 impl Blas {
     /// Loads the library, checks that it has kernels for the card, and makes a handle.
-    pub(super) fn open(core: &Rc<Core>) -> Result<Rc<Self>, Reason> {
-        let api = RocBlas::load().map_err(unavailable)?;
-        if !core.runtime.is_lookalike() {
+    pub(super) fn open(core: &Rc<Core>, kernels: Kernels) -> Result<Rc<Self>, DeviceError> {
+        let api = RocBlas::load().map_err(lacking)?;
+        if kernels == Kernels::InFiles {
             let explicit =
                 std::env::var_os("ROCBLAS_TENSILE_LIBPATH").filter(|path| !path.is_empty()).map(PathBuf::from);
             let folders = kernel_folders(api.loaded().path(), explicit.as_deref());
-            check_kernels(&core.arch, &folders).map_err(unavailable)?;
+            check_kernels(&core.arch, &folders).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
         }
         core.activate()?;
         eprintln!(
@@ -74,16 +75,17 @@ impl Blas {
         blas.handle = handle;
         let set_stream = blas.function(blas.api.rocblas_set_stream, "rocblas_set_stream")?;
         // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps its core.
-        blas.check("rocblas_set_stream", unsafe { set_stream(handle, core.stream) })?;
+        blas.check("rocblas_set_stream", unsafe { set_stream(handle, core.stream.cast()) })?;
         Ok(Rc::new(blas))
     }
 
-    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, Reason> {
-        function.ok_or_else(|| unavailable(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path())))
+    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
+        function.ok_or_else(|| lacking(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path())))
     }
 
-    fn check(&self, call: &str, code: rocblas_status) -> Result<(), Reason> {
-        if code == status::SUCCESS { Ok(()) } else { Err(Reason::new(call, self.text(code), cure(code))) }
+    fn check(&self, call: &str, code: rocblas_status) -> Result<(), DeviceError> {
+        let failed = || DeviceError::Failed(Reason::new(call, self.text(code), cure(code)));
+        if code == status::SUCCESS { Ok(()) } else { Err(failed()) }
     }
 
     fn text(&self, code: rocblas_status) -> String {
@@ -115,146 +117,68 @@ impl Drop for Blas {
     }
 }
 
-/// Sizes as rocBLAS takes them. It is column-major: a row-major matrix is its transpose there, so that
-/// Cᵀ = op(B)ᵀ·op(A)ᵀ is asked for, which is A and B exchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape {
-    rows: i32,
-    columns: i32,
-    depth: i32,
-    batch: i32,
-    /// Of the first operand, which is B.
-    first: (c_int, i32),
-    /// Of the second, which is A.
-    second: (c_int, i32),
-}
-
-fn shape(op: &Gemm) -> Option<Shape> {
-    let size = |size: u64| i32::try_from(size).ok();
-    let (m, n, k) = (size(op.m)?, size(op.n)?, size(op.k)?);
-    let side = |transposed, plain: i32, other: i32| {
-        if transposed { (operation::TRANSPOSE, other) } else { (operation::NONE, plain) }
-    };
-    Some(Shape {
-        rows: n,
-        columns: m,
-        depth: k,
-        batch: size(op.batch)?,
-        first: side(op.transpose_b, n, k),
-        second: side(op.transpose_a, k, m),
-    })
-}
-
-/// alpha and beta in the type that sums are made in.
-enum Scalars {
-    F64([f64; 2]),
-    F32([f32; 2]),
-    I32([i32; 2]),
-}
-
-impl Scalars {
-    fn new(op: &Gemm) -> Self {
-        match op.dtype {
-            Dtype::F64 => Self::F64([op.alpha, op.beta]),
-            Dtype::I8 => Self::I32([op.alpha as i32, op.beta as i32]),
-            _ => Self::F32([op.alpha as f32, op.beta as f32]),
-        }
+impl BlasLibrary for Blas {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
-    fn pointers(&self) -> [*const c_void; 2] {
-        match self {
-            Self::F64([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
-            Self::F32([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
-            Self::I32([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
-        }
-    }
-}
-
-/// A product by rocBLAS, bound.
-pub(super) struct BlasKernel {
-    blas: Rc<Blas>,
-    op: Gemm,
-    types: Types,
-    shape: Shape,
-    scalars: Scalars,
-    buffers: Vec<Buffer>,
-}
-
-/// Binds `op` to its buffers.
-pub(super) fn kernel(blas: Rc<Blas>, op: &Gemm, buffers: &[Buffer]) -> Result<BlasKernel, DeviceError> {
-    let unsupported = |why: String| {
-        DeviceError::Unsupported(Reason::new("gemm by rocblas", why, "choose another size or provider=native"))
-    };
-    let types = types(op.dtype).ok_or_else(|| unsupported(format!("it has no products of {} here", op.dtype)))?;
-    let shape = shape(op).ok_or_else(|| unsupported("a size is above 2147483647".to_owned()))?;
-    for index in 0..3 {
-        allocation(buffers.get(index))?;
-    }
-    Ok(BlasKernel { blas, op: *op, types, shape, scalars: Scalars::new(op), buffers: buffers.to_vec() })
-}
-
-impl BlasKernel {
-    fn start(&self) -> Result<rocblas_status, DeviceError> {
-        let address = |index| Ok::<_, DeviceError>(allocation(self.buffers.get(index))?.address());
-        let (a, b, c) = (address(0)?, address(1)?, address(2)?);
-        let Self { blas, types, shape, op, .. } = self;
-        let [alpha, beta] = self.scalars.pointers();
-        let product = blas.function(blas.api.rocblas_gemm_strided_batched_ex, "rocblas_gemm_strided_batched_ex");
-        let product = product.map_err(DeviceError::Unsupported)?;
-        let stride = |rows: u64, columns: u64| i64::try_from(rows.saturating_mul(columns)).unwrap_or(i64::MAX);
-        // SAFETY: the handle is live; the buffers are as large as the operation's sizes say, which the device checked;
-        // alpha and beta are on the host, where a fresh handle looks for them, in the type that sums are made in.
-        Ok(unsafe {
-            product(
-                blas.handle,
-                shape.first.0,
-                shape.second.0,
+    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError> {
+        let multiply = self.function(self.api.rocblas_gemm_strided_batched_ex, "rocblas_gemm_strided_batched_ex")?;
+        let (types, shape) = (product.types, product.shape);
+        let known = |dtype: Dtype| {
+            let why = format!("it has no products with {dtype} here");
+            let reason = Reason::new("gemm by rocblas", why, "choose another data type or provider=native");
+            number(dtype).ok_or(DeviceError::Unsupported(reason))
+        };
+        let (input, output, compute) = (known(types.input)?, known(types.output)?, known(types.compute)?);
+        let [first, second, c] = product.matrices;
+        let [first_stride, second_stride, c_stride] = product.strides;
+        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the host, where a fresh
+        // handle looks for them, in the type that sums are made in.
+        let code = unsafe {
+            multiply(
+                self.handle,
+                transposition(shape.first),
+                transposition(shape.second),
                 shape.rows,
                 shape.columns,
                 shape.depth,
-                alpha,
-                b,
-                types.input,
-                shape.first.1,
-                stride(op.k, op.n),
-                a,
-                types.input,
-                shape.second.1,
-                stride(op.m, op.k),
-                beta,
+                product.alpha,
+                first,
+                input,
+                shape.first.leading,
+                first_stride,
+                second,
+                input,
+                shape.second.leading,
+                second_stride,
+                product.beta,
                 c,
-                types.output,
+                output,
                 shape.rows,
-                stride(op.m, op.n),
+                c_stride,
                 c,
-                types.output,
+                output,
                 shape.rows,
-                stride(op.m, op.n),
+                c_stride,
                 shape.batch,
-                types.compute,
+                compute,
                 GEMM_ALGO_STANDARD,
                 0,
                 0,
             )
-        })
+        };
+        let reason = || Reason::new("rocblas_gemm_strided_batched_ex", self.text(code), cure(code));
+        match code {
+            status::SUCCESS => Ok(()),
+            status::NOT_IMPLEMENTED => Err(DeviceError::Unsupported(reason())),
+            _ => Err(DeviceError::Failed(reason())),
+        }
     }
 }
 
-impl Kernel for BlasKernel {
-    fn launch(&mut self) -> Result<(), DeviceError> {
-        self.blas.core.activate()?;
-        let code = self.start()?;
-        let reason = |code| Reason::new("rocblas_gemm_strided_batched_ex", self.blas.text(code), cure(code));
-        match code {
-            status::SUCCESS => Ok(()),
-            status::NOT_IMPLEMENTED => Err(DeviceError::Unsupported(reason(code))),
-            _ => Err(DeviceError::Failed(reason(code))),
-        }
-    }
-
-    fn provider(&self) -> String {
-        "rocblas".to_owned()
-    }
+const fn transposition(side: Side) -> c_int {
+    if side.transposed { operation::TRANSPOSE } else { operation::NONE }
 }
 
 #[cfg(test)]
@@ -262,22 +186,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn row_major_products_are_asked_for_with_a_and_b_exchanged() {
-        let plain = shape(&Gemm::new(Dtype::F32, 2, 3, 5)).unwrap();
-        assert_eq!((plain.rows, plain.columns, plain.depth), (3, 2, 5));
-        assert_eq!((plain.first, plain.second), ((operation::NONE, 3), (operation::NONE, 5)));
-        let both = Gemm { transpose_a: true, transpose_b: true, ..Gemm::new(Dtype::F32, 2, 3, 5) };
-        let both = shape(&both).unwrap();
-        assert_eq!((both.first, both.second), ((operation::TRANSPOSE, 5), (operation::TRANSPOSE, 2)));
-        assert_eq!(shape(&Gemm::new(Dtype::F32, 1 << 31, 1, 1)), None);
-    }
-
-    #[test]
-    fn sixteen_bit_types_are_summed_in_f32() {
-        assert_eq!(types(Dtype::F16), Some(Types { input: 150, output: 150, compute: 151 }));
-        assert_eq!(types(Dtype::Bf16), Some(Types { input: 168, output: 151, compute: 151 }));
-        assert_eq!(types(Dtype::I8), Some(Types { input: 160, output: 162, compute: 162 }));
-        assert_eq!(types(Dtype::Fp8), None);
-        assert!(has(Dtype::F64) && !has(Dtype::I4));
+    fn the_numbers_of_types_are_rocblas_s() {
+        let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
+        assert_eq!(numbers, [152, 151, 150, 168, 160, 162].map(Some));
+        assert!(number(Dtype::Tf32).is_none() && has(Dtype::F64) && !has(Dtype::Tf32));
     }
 }

@@ -7,16 +7,9 @@ use rsb_model::environment::Cache;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
-use super::runtime::{HipError, Runtime, call};
+use super::runtime::{HipError, Runtime};
+use crate::cards::{Facts, call};
 use crate::device::DeviceInfo;
-
-/// A card as planning and opening need it.
-pub(super) struct Card {
-    pub(super) info: DeviceInfo,
-    /// The processor, such as `gfx90a`.
-    pub(super) arch: String,
-    pub(super) max_threads_per_unit: u32,
-}
 
 /// Name and architecture, by whichever layout of properties the library has.
 struct Names {
@@ -25,12 +18,12 @@ struct Names {
 }
 
 /// Reads card `ordinal`.
-pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Card, Reason> {
+pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     let names = names(runtime, ordinal)?;
     let arch = arch::processor(&names.arch).to_owned();
     let attribute = |number| value(runtime, number, ordinal);
     let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
-    runtime.activate(ordinal)?;
+    runtime.make_current(ordinal)?;
     let integrated = attribute(attribute::INTEGRATED) == Some(1);
     let peak = arch::peak_bandwidth_gb_s(
         &arch,
@@ -42,6 +35,8 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Card, Reason> {
         device: DeviceRef { backend: BackendId::Rocm, index }.into(),
         name: if names.name.is_empty() { arch.clone() } else { names.name },
         device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
+        pci_address: pci_address(runtime, ordinal),
+        driver: None,
         arch: Some(names.arch),
         units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1) * arch::compute_units_each(&arch),
         max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
@@ -50,7 +45,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Card, Reason> {
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
     };
     let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
-    Ok(Card { info, arch, max_threads_per_unit })
+    Ok(Facts { info, arch, max_threads_per_unit })
 }
 
 fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
@@ -82,7 +77,7 @@ fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
 }
 
 /// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
-pub(super) fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
+fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
     // SAFETY: the function writes at most `length` bytes, zero included, into the array.

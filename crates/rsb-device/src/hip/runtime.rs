@@ -5,13 +5,11 @@ use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::rc::Rc;
 
-use hip_runtime_sys::{Hip, Unavailable, error, hipError_t};
+use hip_runtime_sys::{Hip, Lack, Unavailable, error, hipError_t};
 use rsb_model::Reason;
 
+use crate::cards::{LOOKALIKE, call, lacking, unavailable};
 use crate::device::DeviceError;
-
-/// The symbol by which a software look-alike of the run time says what it is.
-pub(super) const LOOKALIKE: &str = "rsb_lookalike";
 
 /// The loaded run time.
 pub(super) struct Runtime {
@@ -34,18 +32,6 @@ pub(super) enum HipError {
     },
 }
 
-/// Calls a function of the run time and turns its status into a `Result`. It stands in an `unsafe` block of the
-/// caller, who promises what the function asks of its arguments.
-macro_rules! call {
-    ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
-        match $runtime.api.$name {
-            Some(function) => $runtime.status(stringify!($name), function($($argument),*)),
-            None => Err($runtime.missing(stringify!($name))),
-        }
-    };
-}
-pub(super) use call;
-
 impl Runtime {
     /// Loads and initialises it. `hipInit` may end the process where a driver is half removed: planning asks in a
     /// child process.
@@ -67,7 +53,7 @@ impl Runtime {
     }
 
     /// How many devices there are, at least one.
-    pub(super) fn device_count(&self) -> Result<u32, Reason> {
+    pub(super) fn count(&self) -> Result<u32, Reason> {
         let mut count: c_int = 0;
         // SAFETY: the pointer is to a live variable of this type.
         match unsafe { call!(self, hipGetDeviceCount(&raw mut count)) } {
@@ -78,7 +64,7 @@ impl Runtime {
     }
 
     /// Makes `device` the current one of this thread, unless it is already.
-    pub(super) fn activate(&self, device: c_int) -> Result<(), HipError> {
+    pub(super) fn make_current(&self, device: c_int) -> Result<(), HipError> {
         thread_local! {
             static CURRENT: Cell<Option<c_int>> = const { Cell::new(None) };
         }
@@ -111,9 +97,16 @@ impl Runtime {
     }
 }
 
-/// What the system's crates say, as the rest of the program says it.
-pub(super) fn unavailable(missing: Unavailable) -> Reason {
-    Reason::new(missing.what, missing.why, missing.cure)
+/// What is wrong with a run time that is here: a function without which no card can be told or opened.
+pub(super) fn defect() -> Option<Reason> {
+    const NEEDED: [&str; 4] = ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
+    match Hip::load() {
+        Err(missing) => (missing.lack == Lack::Function).then(|| unavailable(missing)),
+        Ok(api) => {
+            let name = api.missing().into_iter().find(|name| NEEDED.contains(name))?;
+            Some(unavailable(Unavailable::symbol(name, api.loaded().path())))
+        }
+    }
 }
 
 /// The likeliest reason why the run time sees no device.
@@ -178,8 +171,10 @@ impl From<HipError> for Reason {
 impl From<HipError> for DeviceError {
     fn from(failed: HipError) -> Self {
         match failed {
-            HipError::Status { code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED, .. }
-            | HipError::Missing(_) => Self::Unsupported(failed.into()),
+            HipError::Status { code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED, .. } => {
+                Self::Unsupported(failed.into())
+            }
+            HipError::Missing(missing) => lacking(missing),
             HipError::Status { .. } => Self::Failed(failed.into()),
         }
     }
@@ -200,10 +195,11 @@ mod tests {
                 DeviceError::Unsupported(reason) => panic!("{reason}"),
             }
         }
-        let missing = HipError::Missing(Unavailable::symbol("hipGraphLaunch", Path::new("/x.so")));
-        for unsupported in [status(error::NOT_SUPPORTED), missing] {
-            assert!(matches!(DeviceError::from(unsupported), DeviceError::Unsupported(_)));
-        }
+        assert!(matches!(DeviceError::from(status(error::NOT_SUPPORTED)), DeviceError::Unsupported(_)));
+        let torn = Unavailable::symbol("hipGraphLaunch", Path::new("/x.so"));
+        assert!(matches!(DeviceError::from(HipError::Missing(torn)), DeviceError::Failed(_)));
+        let absent = Unavailable::new("libamdhip64", "it is not here", "install it");
+        assert!(matches!(DeviceError::from(HipError::Missing(absent)), DeviceError::Unsupported(_)));
     }
 
     #[test]

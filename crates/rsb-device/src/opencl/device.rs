@@ -7,14 +7,15 @@ use std::rc::Rc;
 use rsb_model::{Dtype, Reason};
 
 use super::core::Core;
-use super::launch::{Bound, allocation};
-use super::memory::{Allocation, HostSide};
+use super::launch::Bound;
+use super::memory::Allocation;
 use super::platform::Found;
 use super::program::Program;
 use super::runtime::{ClError, Runtime, call};
 use super::stream::ClStream;
 use super::transfer;
 use crate::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
+use crate::held::{HostSide, Kept};
 use crate::operation::{Launch, LaunchWay, Operation};
 use crate::portable::{self, Module, Plan, Target};
 
@@ -29,13 +30,13 @@ pub struct OpenclDevice {
     /// Built on first use.
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: RefCell<Option<Bound>>,
+    flush: Kept<Bound>,
 }
 
 impl OpenclDevice {
     pub(super) fn open(runtime: Rc<Runtime>, found: Found) -> Result<Self, Reason> {
         let core = Core::open(runtime, &found)?;
-        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: RefCell::default() })
+        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: Kept::default() })
     }
 
     fn program(&self, plan: &Plan) -> Result<Rc<Program>, DeviceError> {
@@ -54,7 +55,13 @@ impl OpenclDevice {
     }
 
     fn target(&self) -> Target {
-        Target { device_type: self.info.device_type, units: self.info.units, most_groups: u32::MAX, store_bytes: 1 }
+        Target {
+            device_type: self.info.device_type,
+            units: self.info.units,
+            most_groups: u32::MAX,
+            store_bytes: 1,
+            matrix: &[],
+        }
     }
 
     /// Twice the last cache.
@@ -88,13 +95,11 @@ impl Device for OpenclDevice {
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        portable::check_range(buffer, offset, bytes.len())?;
-        Ok(allocation(Some(buffer))?.copy(offset, HostSide::From(bytes))?)
+        portable::copy::<Allocation>(buffer, offset, HostSide::From(bytes))
     }
 
     fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        portable::check_range(buffer, offset, bytes.len())?;
-        Ok(allocation(Some(buffer))?.copy(offset, HostSide::To(bytes))?)
+        portable::copy::<Allocation>(buffer, offset, HostSide::To(bytes))
     }
 
     fn prepare<'d>(
@@ -123,21 +128,12 @@ impl Device for OpenclDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        let mut kept = self.flush.borrow_mut();
-        let bound = match &mut *kept {
-            Some(bound) => bound,
-            none => none.insert(self.flush_kernel()?),
-        };
-        bound.start()?;
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
         Ok(self.core.synchronize()?)
     }
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::copy(&self.core, from, to)?))
-    }
-
-    fn pci_address(&self) -> Option<String> {
-        self.core.runtime.pci_address(self.core.device)
     }
 }
 

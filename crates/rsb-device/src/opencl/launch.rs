@@ -10,6 +10,7 @@ use super::memory::Allocation;
 use super::program::{self, Program};
 use super::runtime::{ClError, call};
 use crate::device::{Buffer, DeviceError, Kernel};
+use crate::held;
 use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported};
 
 /// A bound plan.
@@ -146,5 +147,5 @@ fn sized(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Result<Lau
 
 /// The device's memory in a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
-    buffer.and_then(Buffer::storage::<Allocation>).ok_or_else(|| defect("buffer", "it belongs to another device"))
+    held::storage(buffer)
 }

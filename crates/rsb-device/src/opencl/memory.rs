@@ -7,20 +7,15 @@ use std::rc::Rc;
 use super::api::{Object, flag};
 use super::core::Core;
 use super::runtime::{ClError, call, create};
+use crate::device::DeviceError;
+use crate::held::HostSide;
 use crate::portable::PACK;
+use crate::portable::Storage;
 
 /// A buffer.
 pub(super) struct Allocation {
     core: Rc<Core>,
     object: Object,
-}
-
-/// Where a copy between device and host goes.
-pub(super) enum HostSide<'a> {
-    /// To the host.
-    To(&'a mut [u8]),
-    /// From the host.
-    From(&'a [u8]),
 }
 
 impl Allocation {
@@ -111,6 +106,12 @@ impl Allocation {
                 )
             },
         }
+    }
+}
+
+impl Storage for Allocation {
+    fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError> {
+        Ok(Self::copy(self, offset, side)?)
     }
 }
 

@@ -5,6 +5,7 @@ use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use super::OpenclBackend;
 use super::api::{Object, ask, flag, status};
+use super::bus;
 use super::runtime::{ClError, Runtime, call, no_platform};
 use crate::device::{Backend as _, DeviceInfo};
 
@@ -148,6 +149,8 @@ fn describe(
         // One card may be there several times, through several drivers.
         name: format!("{name} ({platform_name})"),
         device_type,
+        pci_address: bus::address(runtime, device).filter(|_| device_type == DeviceType::Gpu),
+        driver: Some(platform_name.to_owned()),
         arch: None,
         units: positive(ask::DEVICE_MAX_COMPUTE_UNITS).and_then(|units| u32::try_from(units).ok()).unwrap_or(1),
         max_clock_mhz: clock.filter(|_| device_type == DeviceType::Gpu),

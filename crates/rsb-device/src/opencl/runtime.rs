@@ -121,20 +121,6 @@ impl Runtime {
     }
 }
 
-impl Runtime {
-    /// The device's address on the bus as sysfs writes it, where the driver tells.
-    pub(super) fn pci_address(&self, device: Object) -> Option<String> {
-        let mut place = [0_u32; 4];
-        let (size, value) = (size_of_val(&place), place.as_mut_ptr().cast());
-        let name = super::api::ask::DEVICE_PCI_BUS_INFO;
-        // SAFETY: the device is live and there is room for four numbers of 32 bits; a driver without the extension says
-        // that it does not know the name.
-        unsafe { call!(self, clGetDeviceInfo(device, name, size, value, std::ptr::null_mut())) }.ok()?;
-        let [domain, bus, slot, function] = place;
-        Some(format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"))
-    }
-}
-
 /// The likeliest reason why the loader sees nothing.
 pub(super) fn no_platform() -> Reason {
     Reason::new("OpenCL platforms", "the loader finds no driver (no file in /etc/OpenCL/vendors names one)", CURE)

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use super::api::{Object, flag};
 use super::core::Core;
 use super::launch::allocation;
-use super::memory::{HostBlock, HostSide};
+use super::memory::HostBlock;
 use super::runtime::{ClError, call};
 use crate::device::{Buffer, DeviceError, Kernel};
+use crate::held::HostSide;
 use crate::operation::{Direction, HostMemory, Transfer};
 use crate::portable::defect;
 

@@ -245,21 +245,66 @@ pub struct Gemm {
     pub alpha: f64,
     /// Factor of C. With zero, C is not read.
     pub beta: f64,
+    /// How wide an element of C is.
+    pub stored: Stored,
+    /// What A, B and C are filled with.
+    pub init: Init,
 }
+
+/// How wide the elements of a product are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stored {
+    /// As libraries have it by default: bf16 as f32, i8 as i32, all else as the inputs.
+    Wide,
+    /// As the inputs, so that the next operation can go on with it.
+    AsInputs,
+}
+
+/// What the matrices of a product hold. Cards run at higher clocks where fewer bits change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Init {
+    /// Numbers at random.
+    Random,
+    /// Sines and cosines of the position.
+    Trigonometric,
+    /// One number everywhere.
+    Constant,
+}
+
+named!(Init, "kind of input", Random = "random", Trigonometric = "trigonometric", Constant = "constant");
 
 impl Gemm {
     /// One plain product: no transposes, alpha 1, beta 0.
     pub const fn new(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
-        Self { dtype, m, n, k, batch: 1, transpose_a: false, transpose_b: false, alpha: 1.0, beta: 0.0 }
+        Self {
+            dtype,
+            m,
+            n,
+            k,
+            batch: 1,
+            transpose_a: false,
+            transpose_b: false,
+            alpha: 1.0,
+            beta: 0.0,
+            stored: Stored::Wide,
+            init: Init::Random,
+        }
     }
 
     /// Type of an element of C.
     pub const fn output_dtype(&self) -> Dtype {
-        match self.dtype {
-            Dtype::Bf16 => Dtype::F32,
-            Dtype::I8 => Dtype::I32,
-            other => other,
+        match (self.stored, self.dtype) {
+            (Stored::Wide, Dtype::Bf16) => Dtype::F32,
+            (Stored::Wide, Dtype::I8) => Dtype::I32,
+            (_, other) => other,
         }
+    }
+
+    /// Whether C is narrower than a product of this type usually is.
+    pub fn is_narrowed(&self) -> bool {
+        self.output_dtype() != (Self { stored: Stored::Wide, ..*self }).output_dtype()
     }
 
     /// Whether C is read.

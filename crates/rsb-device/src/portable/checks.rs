@@ -4,6 +4,7 @@ use rsb_model::shape::format_bytes;
 use rsb_model::{DeviceType, Reason};
 
 use crate::device::{Buffer, DeviceError, DeviceInfo};
+use crate::held::{self, HostSide};
 use crate::operation::Operation;
 
 /// What this device cannot do.
@@ -89,8 +90,27 @@ pub(crate) fn check_buffers(
     ))
 }
 
+/// Storage that a copy between device and host can begin in the middle of.
+pub(crate) trait Storage: 'static {
+    /// Copies and waits; the range lies inside.
+    ///
+    /// # Errors
+    /// When the copy fails.
+    fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError>;
+}
+
+/// Copies between the host and `buffer`, whose storage is a `T`.
+pub(crate) fn copy<T: Storage>(buffer: &Buffer, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError> {
+    let count = match &side {
+        HostSide::To(bytes) => bytes.len(),
+        HostSide::From(bytes) => bytes.len(),
+    };
+    check_range(buffer, offset, count)?;
+    held::storage::<T>(Some(buffer))?.copy(offset, side)
+}
+
 /// Whether `count` bytes from `offset` on lie in `buffer`.
-pub(crate) fn check_range(buffer: &Buffer, offset: u64, count: usize) -> Result<(), DeviceError> {
+fn check_range(buffer: &Buffer, offset: u64, count: usize) -> Result<(), DeviceError> {
     if offset.checked_add(count as u64).is_some_and(|end| end <= buffer.bytes()) {
         return Ok(());
     }

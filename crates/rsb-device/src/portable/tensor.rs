@@ -3,6 +3,7 @@
 use rsb_model::{DeviceType, Dtype};
 
 use super::{Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported};
+use crate::held::convolution_sizes;
 use crate::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange, Reduce,
     ReduceOp,
@@ -37,31 +38,7 @@ pub(super) fn elementwise(op: &Elementwise) -> Plan {
 }
 
 pub(super) fn convolution(op: &Convolution) -> Result<Plan, DeviceError> {
-    let (rows, columns) = op.output_size().ok_or_else(|| {
-        unsupported(
-            "convolution",
-            "the kernel does not fit into the input, or the groups do not divide the channels",
-            "choose other sizes",
-        )
-    })?;
-    let sizes = [
-        op.batch,
-        op.in_channels,
-        op.out_channels,
-        op.height,
-        op.width,
-        op.kernel_height,
-        op.kernel_width,
-        rows,
-        columns,
-        op.stride,
-        op.padding,
-        op.dilation,
-        op.groups,
-    ];
-    if sizes.iter().any(|&size| size > 1 << 24) {
-        return Err(unsupported("convolution", "a size is above 16777216", "choose a smaller size"));
-    }
+    let sizes = convolution_sizes(op)?;
     let arguments = (0..3).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
     let step = Step { kernel: "rsb_convolution", arguments, work: Work::Items(op.output_elements()) };
     Ok(Plan::of(Module::Convolution, op.dtype, vec![step]))
@@ -134,6 +111,13 @@ impl Planner<'_> {
                 "gemm of i8",
                 "its sums are whole numbers, and alpha or beta is not",
                 "choose whole alpha and beta",
+            ));
+        }
+        if op.is_narrowed() {
+            return Err(unsupported(
+                &format!("gemm of {} with a result in {}", op.dtype, op.dtype),
+                "the kernels of this backend store its products wider",
+                "choose f16 or f32",
             ));
         }
         let mut arguments: Vec<Argument> = (0..3).map(Buffer).collect();

@@ -2,8 +2,9 @@ use super::*;
 use crate::device::DeviceInfo;
 use crate::operation::{Gemm, Normalize, NormalizeOp, Reduce, ReduceOp};
 
-const GPU: Target = Target { device_type: DeviceType::Gpu, units: 40, most_groups: 65535, store_bytes: 1 };
-const PROCESSOR: Target = Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1 };
+const GPU: Target = Target { device_type: DeviceType::Gpu, units: 40, most_groups: 65535, store_bytes: 1, matrix: &[] };
+const PROCESSOR: Target =
+    Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1, matrix: &[] };
 
 fn planned(operation: &Operation) -> Plan {
     plan(operation, &Options::default(), GPU).unwrap()
@@ -76,6 +77,8 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
             other => panic!("{other:?}"),
         }
     };
+    let product = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
+    assert!(refused(&product, Some("mkl")).contains("--backend cpu"), "oneMKL is a library of the host");
     let triad = stream(StreamPattern::Triad, Dtype::F32, 8);
     assert!(refused(&stream(StreamPattern::Triad, Dtype::I8, 8), None).contains("bf16"));
     assert!(refused(&triad, Some("rocblas")).contains("native"));
@@ -88,6 +91,25 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     assert!(plan(&rows, &Options::default(), Target { store_bytes: 4, ..GPU }).is_err());
     let odd = PeakArithmetic { dtype: Dtype::F32, operations: 7 };
     assert!(refused(&Operation::PeakArithmetic(odd), None).contains("piece"));
+}
+
+#[test]
+fn matrix_units_are_planned_for_the_types_that_they_multiply() {
+    let options = Options { provider: Some("matrix".to_owned()), ..Options::default() };
+    let peak = |dtype, operations| Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
+    let units = Target { matrix: &[Dtype::F16], ..GPU };
+    let plan = |target, operation: &Operation| plan(operation, &options, target);
+    let found = plan(units, &peak(Dtype::F16, 80 * PeakArithmetic::UNIT)).unwrap();
+    assert_eq!((found.steps[0].kernel, found.provider), ("rsb_peak_matrix", "native-matrix"));
+    assert_eq!(found.steps[0].arguments[1], Argument::Count(10), "a piece is eight of the vector units'");
+    for (target, dtype) in [(units, Dtype::Bf16), (GPU, Dtype::F16)] {
+        let refused = plan(target, &peak(dtype, 80 * PeakArithmetic::UNIT)).unwrap_err();
+        assert!(
+            matches!(&refused, DeviceError::Unsupported(reason) if reason.why.contains("cooperative")),
+            "{refused}"
+        );
+    }
+    assert!(plan(units, &peak(Dtype::F16, PeakArithmetic::UNIT)).is_err(), "less than a piece");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Operation, Rearrange, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, Operation, Rearrange, Reduce,
+    ReduceOp, Stored,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -149,6 +150,14 @@ fn some_operations() -> Vec<Operation> {
         all.push(Operation::Gemm(Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) }));
     }
     all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
+    let narrow = Gemm { stored: Stored::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
+    all.push(Operation::Gemm(narrow));
+    for &init in Init::ALL {
+        all.extend(
+            [Dtype::F64, Dtype::F16, Dtype::I8]
+                .map(|dtype| Operation::Gemm(Gemm { init, beta: 2.0, ..Gemm::new(dtype, 9, 8, 11) })),
+        );
+    }
     all.extend(
         Direction::ALL.iter().map(|&direction| {
             Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4004 })

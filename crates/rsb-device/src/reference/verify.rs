@@ -14,8 +14,8 @@ use super::maths::elementwise;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Gemm, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR, Stream,
-    StreamPattern,
+    BufferSpec, ElementwiseOp, Gemm, Init, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR,
+    Stream, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 
@@ -30,6 +30,8 @@ const SAMPLE: u64 = 1 << 18;
 pub const fn distribution(operation: &Operation) -> Distribution {
     match operation {
         Operation::Reduce(_) => Distribution::Unit,
+        Operation::Gemm(Gemm { init: Init::Trigonometric, .. }) => Distribution::Trigonometric,
+        Operation::Gemm(Gemm { init: Init::Constant, .. }) => Distribution::Constant,
         _ => Distribution::Signed,
     }
 }
@@ -68,7 +70,7 @@ fn steps(terms: u64) -> f64 {
 /// in ways of their own: 64 steps of f32 are counted as one.
 fn product_step(op: &Gemm) -> f64 {
     match op.dtype {
-        Dtype::Bf16 => 64.0 * epsilon(Dtype::F32),
+        Dtype::Bf16 if !op.is_narrowed() => 64.0 * epsilon(Dtype::F32),
         other => epsilon(other),
     }
 }

@@ -8,6 +8,7 @@ use ash::vk;
 use super::failure::{Failure, Named as _};
 use super::info::{Found, Has, Traits};
 use super::instance::Instance;
+use super::matrix;
 use super::queue::Queue;
 
 /// One device, opened.
@@ -29,11 +30,19 @@ impl Core {
             [vk::DeviceQueueCreateInfo::default().queue_family_index(traits.family).queue_priorities(&priorities)];
         let features = vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Has::Yes);
         let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default().shader_float16(true);
-        let names = [vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr()];
+        let mut products = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
+        let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
+        let mut names = Vec::new();
         let mut create = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
         if traits.f16 == Has::Yes {
-            create = create.enabled_extension_names(&names).push_next(&mut small);
+            names.push(vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr());
+            create = create.push_next(&mut small);
         }
+        if traits.matrix == Has::Yes {
+            names.extend(matrix::EXTENSIONS.map(std::ffi::CStr::as_ptr));
+            create = create.push_next(&mut products).push_next(&mut model);
+        }
+        let create = create.enabled_extension_names(&names);
         // SAFETY: every structure is live for the call; what is enabled, the device was found to have.
         let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }.named("vkCreateDevice")?;
         // SAFETY: the device was found in this instance.

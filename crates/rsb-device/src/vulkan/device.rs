@@ -9,16 +9,17 @@ use rsb_model::{DeviceType, Dtype, Reason};
 
 use super::core::Core;
 use super::failure::Failure;
-use super::info::Found;
+use super::info::{Found, Has};
 use super::instance::Instance;
-use super::launch::{Bound, allocation};
-use super::memory::{Allocation, HostSide, Place};
+use super::launch::Bound;
+use super::memory::{Allocation, Place};
 use super::pipeline::{Pipeline, Shape};
 use super::stream::VulkanStream;
 use super::{queue, shaders, transfer};
 use crate::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
+use crate::held::{HostSide, Kept};
 use crate::operation::{Launch, LaunchWay, Operation};
-use crate::portable::{self, GROUP, Plan, Target, unsupported};
+use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
 
 /// Most operations of a product and of a convolution on a processor, which does some hundred million in a second.
 const PATIENCE: [f64; 2] = [64e6, 64e6];
@@ -26,19 +27,17 @@ const PATIENCE: [f64; 2] = [64e6, 64e6];
 /// One device, opened.
 pub struct VulkanDevice {
     info: DeviceInfo,
-    pci_address: Option<String>,
     /// Made on first use.
     pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: RefCell<Option<Bound>>,
+    flush: Kept<Bound>,
     core: Rc<Core>,
 }
 
 impl VulkanDevice {
     pub(super) fn open(instance: Rc<Instance>, found: Found) -> Result<Self, Reason> {
         let core = Core::open(instance, &found)?;
-        let Found { info, pci_address, .. } = found;
-        Ok(Self { info, pci_address, pipelines: RefCell::default(), flush: RefCell::default(), core })
+        Ok(Self { info: found.info, pipelines: RefCell::default(), flush: Kept::default(), core })
     }
 
     fn pipeline(&self, plan: &Plan, kernel: &'static str, shape: Shape) -> Result<Rc<Pipeline>, DeviceError> {
@@ -54,13 +53,22 @@ impl VulkanDevice {
     }
 
     fn bind(&self, plan: &Plan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
-        Bound::new(&self.core, plan, buffers, |kernel, shape| self.pipeline(plan, kernel, shape))
+        let by_subgroups = |step: &Step| shaders::by_subgroups(self.core.traits, step.kernel);
+        let provider = if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
+        let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| self.pipeline(plan, kernel, shape))?;
+        Ok(bound.called(provider))
     }
 
     fn target(&self) -> Target {
         let traits = self.core.traits;
         // Strips of C are for compilers that see one work-item at a time; these shaders are run side by side everywhere.
-        Target { device_type: DeviceType::Gpu, units: self.info.units, most_groups: traits.most_groups, store_bytes: 4 }
+        Target {
+            device_type: DeviceType::Gpu,
+            units: self.info.units,
+            most_groups: traits.most_groups,
+            store_bytes: 4,
+            matrix: if traits.matrix == Has::Yes { &[Dtype::F16] } else { &[] },
+        }
     }
 
     /// What would take too long, or is fixed in the shaders.
@@ -105,13 +113,11 @@ impl Device for VulkanDevice {
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        portable::check_range(buffer, offset, bytes.len())?;
-        Ok(allocation(Some(buffer))?.copy(offset, HostSide::From(bytes))?)
+        portable::copy::<Allocation>(buffer, offset, HostSide::From(bytes))
     }
 
     fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        portable::check_range(buffer, offset, bytes.len())?;
-        Ok(allocation(Some(buffer))?.copy(offset, HostSide::To(bytes))?)
+        portable::copy::<Allocation>(buffer, offset, HostSide::To(bytes))
     }
 
     fn prepare<'d>(
@@ -140,21 +146,12 @@ impl Device for VulkanDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        let mut kept = self.flush.borrow_mut();
-        let bound = match &mut *kept {
-            Some(bound) => bound,
-            none => none.insert(self.flush_kernel()?),
-        };
-        bound.start()?;
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
         Ok(self.core.synchronize()?)
     }
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::copy(&self.core, from, to)?))
-    }
-
-    fn pci_address(&self) -> Option<String> {
-        self.pci_address.clone()
     }
 }
 

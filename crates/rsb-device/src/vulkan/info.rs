@@ -7,6 +7,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::failure::Named as _;
 use super::instance::{self, Instance};
+use super::matrix;
 use crate::device::DeviceInfo;
 
 /// A device as opening it needs it.
@@ -14,12 +15,10 @@ pub(super) struct Found {
     pub(super) info: DeviceInfo,
     pub(super) physical: vk::PhysicalDevice,
     pub(super) traits: Traits,
-    /// Its address on the bus, where an extension tells.
-    pub(super) pci_address: Option<String>,
 }
 
 /// What a device can, and what it takes at most.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Traits {
     /// The family of queues that is used.
     pub(super) family: u32,
@@ -35,12 +34,17 @@ pub(super) struct Traits {
     pub(super) units: u32,
     pub(super) f64: Has,
     pub(super) f16: Has,
+    /// Sums and maxima of a subgroup, in compute kernels.
+    pub(super) subgroups: Has,
+    /// Products of 16 x 16 x 16 of f16, summed in f32.
+    pub(super) matrix: Has,
 }
 
 /// Whether a device has something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Has {
     Yes,
+    #[default]
     No,
 }
 
@@ -79,10 +83,11 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let has = |name: &CStr| extensions.iter().any(|known| known.as_c_str() == name);
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
     let mut allocation = vk::PhysicalDeviceMaintenance3Properties::default();
+    let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
     let mut amd = vk::PhysicalDeviceShaderCorePropertiesAMD::default();
     let mut nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
     let mut bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default();
-    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut allocation);
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut allocation).push_next(&mut subgroup);
     if has(vk::KHR_DRIVER_PROPERTIES_NAME) {
         all = all.push_next(&mut driver);
     }
@@ -118,14 +123,23 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         },
         f64,
         f16,
+        subgroups: subgroups(&subgroup),
+        matrix: if f16 == Has::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME) {
+            matrix::units(instance, physical, &subgroup)
+        } else {
+            Has::No
+        },
     };
-    let name = name(&properties, &driver);
+    let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
+    let name = name(&properties, driver.as_deref());
     let device_type =
         if properties.device_type == vk::PhysicalDeviceType::CPU { DeviceType::Cpu } else { DeviceType::Gpu };
     let info = DeviceInfo {
         device: reference.into(),
         name,
         device_type,
+        pci_address: has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus)),
+        driver,
         arch: None,
         units: traits.units,
         max_clock_mhz: None,
@@ -134,17 +148,17 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_processor(info) } else { info };
-    let pci_address = has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus));
-    Some(Found { info, physical, traits, pci_address })
+    Some(Found { info, physical, traits })
 }
 
 /// The device's name and its driver's: one card may be there several times, through several drivers.
-fn name(properties: &vk::PhysicalDeviceProperties, driver: &vk::PhysicalDeviceDriverProperties<'_>) -> String {
-    let text = |found: Result<&CStr, std::ffi::FromBytesUntilNulError>| {
-        found.map(|text| text.to_string_lossy().trim().to_owned()).unwrap_or_default()
-    };
-    let (device, driver) = (text(properties.device_name_as_c_str()), text(driver.driver_name_as_c_str()));
-    if driver.is_empty() { device } else { format!("{device} [{driver}]") }
+fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> String {
+    let device = text(properties.device_name_as_c_str()).unwrap_or_default();
+    driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))
+}
+
+fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String> {
+    found.ok().map(|text| text.to_string_lossy().trim().to_owned())
 }
 
 /// As sysfs writes it: `0000:03:00.0`.
@@ -180,6 +194,14 @@ fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Has) -
     (f64, small.shader_float16.into())
 }
 
+/// Whether kernels can bring values of a subgroup together. Of subgroups of one there is nothing to bring.
+fn subgroups(told: &vk::PhysicalDeviceSubgroupProperties<'_>) -> Has {
+    let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
+    let in_kernels = told.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+    let can = in_kernels && told.supported_operations.contains(needed) && told.subgroup_size > 1;
+    if can { Has::Yes } else { Has::No }
+}
+
 /// Compute units, where an extension of AMD or NVIDIA tells them.
 fn units(
     amd: &vk::PhysicalDeviceShaderCorePropertiesAMD<'_>,
@@ -206,6 +228,24 @@ mod tests {
     fn an_address_is_written_as_sysfs_does() {
         let bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default().pci_bus(0xc3).pci_device(0x1f).pci_function(1);
         assert_eq!(pci_address(&bus), "0000:c3:1f.1");
+    }
+
+    #[test]
+    fn subgroups_need_their_sums_in_kernels() {
+        let all = vk::PhysicalDeviceSubgroupProperties {
+            subgroup_size: 32,
+            supported_stages: vk::ShaderStageFlags::ALL,
+            supported_operations: vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC,
+            ..Default::default()
+        };
+        assert_eq!(subgroups(&all), Has::Yes);
+        let graphics = vk::PhysicalDeviceSubgroupProperties { supported_stages: vk::ShaderStageFlags::VERTEX, ..all };
+        let basic =
+            vk::PhysicalDeviceSubgroupProperties { supported_operations: vk::SubgroupFeatureFlags::BASIC, ..all };
+        let single = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 1, ..all };
+        for lacking in [graphics, basic, single, vk::PhysicalDeviceSubgroupProperties::default()] {
+            assert_eq!(subgroups(&lacking), Has::No);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ const VERSION: u32 = vk::API_VERSION_1_1;
 pub(super) struct Instance {
     pub(super) raw: ash::Instance,
     /// Keeps the library loaded.
-    _entry: ash::Entry,
+    pub(super) entry: ash::Entry,
 }
 
 impl Instance {
@@ -37,7 +37,7 @@ impl Instance {
         let create = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the structures are live for the call; no function of ours is handed over.
         match unsafe { entry.create_instance(&create, None) }.named("vkCreateInstance") {
-            Ok(raw) => Ok(Rc::new(Self { raw, _entry: entry })),
+            Ok(raw) => Ok(Rc::new(Self { raw, entry })),
             Err(failure) if failure.result() == vk::Result::ERROR_INCOMPATIBLE_DRIVER => Err(no_driver()),
             Err(failure) => Err(failure.into()),
         }

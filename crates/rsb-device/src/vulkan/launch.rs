@@ -10,6 +10,7 @@ use super::failure::{Failure, Named as _};
 use super::memory::{Allocation, Place};
 use super::pipeline::{Pipeline, Shape};
 use crate::device::{Buffer, DeviceError, Kernel};
+use crate::held;
 use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported};
 
 /// A bound plan.
@@ -49,6 +50,11 @@ impl Bound {
             launches.push(Launch::new(pipeline(step.kernel, shape)?, &memory, numbers, groups)?);
         }
         Ok(Self { launches, provider: plan.provider, _buffers: buffers.to_vec(), _scratch: scratch })
+    }
+
+    /// The same by another name in records.
+    pub(super) fn called(self, provider: &'static str) -> Self {
+        Self { provider, ..self }
     }
 
     /// Adds every launch to the queue once.
@@ -196,7 +202,7 @@ fn groups(work: Work, most: u32) -> u32 {
 
 /// The device's memory in a buffer.
 pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
-    buffer.and_then(Buffer::storage::<Allocation>).ok_or_else(|| defect("buffer", "it belongs to another device"))
+    held::storage(buffer)
 }
 
 #[cfg(test)]

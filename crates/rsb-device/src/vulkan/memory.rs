@@ -6,7 +6,10 @@ use ash::vk;
 
 use super::core::Core;
 use super::failure::{Failure, Named as _};
+use crate::device::DeviceError;
+use crate::held::HostSide;
 use crate::portable::PACK;
+use crate::portable::Storage;
 
 /// Bytes that pass the host's side of a copy at once, where the device's memory cannot be mapped.
 const STAGE: u64 = 8 << 20;
@@ -27,14 +30,6 @@ pub(super) struct Allocation {
     memory: vk::DeviceMemory,
     /// Where the host sees it, if it does.
     mapped: Option<*mut u8>,
-}
-
-/// Where a copy between device and host goes.
-pub(super) enum HostSide<'a> {
-    /// To the host.
-    To(&'a mut [u8]),
-    /// From the host.
-    From(&'a [u8]),
 }
 
 impl Allocation {
@@ -141,6 +136,12 @@ impl Allocation {
         }
         // SAFETY: both ranges lie inside, and both buffers are kept by whoever waits for the queue.
         self.core.record(|device, commands| unsafe { device.cmd_copy_buffer(commands, from, to, &region) })
+    }
+}
+
+impl Storage for Allocation {
+    fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError> {
+        Ok(Self::copy(self, offset, side)?)
     }
 }
 

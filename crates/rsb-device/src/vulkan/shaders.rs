@@ -25,14 +25,25 @@ const FILES: &[(&str, &[u8])] = table![
     "exponential_f32",
     "exponential_f16",
     "exponential_bf16",
+    "exponential_subgroups_f32",
+    "exponential_subgroups_f16",
+    "exponential_subgroups_bf16",
     "reduce_f64",
     "reduce_f32",
     "reduce_f16",
     "reduce_bf16",
+    "reduce_subgroups_f64",
+    "reduce_subgroups_f32",
+    "reduce_subgroups_f16",
+    "reduce_subgroups_bf16",
     "normalize_f64",
     "normalize_f32",
     "normalize_f16",
     "normalize_bf16",
+    "normalize_subgroups_f64",
+    "normalize_subgroups_f32",
+    "normalize_subgroups_f16",
+    "normalize_subgroups_bf16",
     "convolution_f64",
     "convolution_f32",
     "convolution_f16",
@@ -45,16 +56,27 @@ const FILES: &[(&str, &[u8])] = table![
     "peak_f64",
     "peak_f32",
     "peak_f16",
+    "peak_matrix_f16",
 ];
+
+/// Kernels that bring values of a group together, by subgroups where the device has them.
+const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
+
+/// Whether `kernel` works by subgroups on a device with these traits.
+pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
+    traits.subgroups == Has::Yes && ACROSS_GROUPS.contains(&kernel)
+}
 
 /// The words of the file that holds `kernel` for `dtype`.
 pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) -> Result<Vec<u32>, DeviceError> {
     check_type(traits, module, dtype)?;
     let stem = match kernel {
         "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
+        "rsb_peak_matrix" => "peak_matrix",
         _ => module.stem(),
     };
-    let name = format!("{stem}_{dtype}");
+    let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
+    let name = format!("{stem}{form}_{dtype}");
     let file = FILES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
         unsupported(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
@@ -94,5 +116,21 @@ mod tests {
                 assert!(bytes.len().is_multiple_of(4), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn every_kernel_that_goes_by_subgroups_has_its_file() {
+        let with = |subgroups| Traits { subgroups, f64: Has::Yes, f16: Has::Yes, ..Traits::default() };
+        for dtype in Module::Reduce.dtypes() {
+            for (module, kernel) in
+                [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
+            {
+                let by_groups = words(with(Has::Yes), module, *dtype, kernel).unwrap();
+                assert_ne!(by_groups, words(with(Has::No), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
+            }
+            let argmax = |subgroups| words(with(subgroups), Module::Reduce, *dtype, "rsb_argmax").unwrap();
+            assert_eq!(argmax(Has::Yes), argmax(Has::No), "places are not brought together by subgroups");
+        }
+        assert!(words(with(Has::Yes), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
     }
 }

@@ -7,7 +7,8 @@ use super::{Twin, twin};
 use crate::launch::{Broken, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 
-pub(super) const TWINS: &[Twin] = &[twin("rsb_gemm_naive", 11, gemm), twin("rsb_gemm_tiled", 11, gemm)];
+pub(super) const TWINS: &[Twin] =
+    &[twin("rsb_gemm_naive", 11, gemm), twin("rsb_gemm_tiled", 11, gemm), twin("rsb_gemm_narrow", 11, narrow)];
 
 /// Sizes and factors, in the order of the parameters.
 struct Parameters {
@@ -17,13 +18,35 @@ struct Parameters {
     scale: Scale,
 }
 
+impl Parameters {
+    fn of(launch: &Launch<'_>) -> Self {
+        Self {
+            shape: Shape { m: launch.size(3), n: launch.size(4), k: launch.size(5) },
+            batch: launch.size(6),
+            transposed: [launch.count(7) != 0, launch.count(8) != 0],
+            scale: Scale { alpha: launch.number(9), beta: launch.number(10) },
+        }
+    }
+
+    fn work(&self, dtype: Dtype) -> Work {
+        let Shape { m, n, k } = self.shape;
+        let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
+        Work { engine: Engine::Vector, ..Work::vector(dtype, flops) }
+    }
+}
+
+/// The result in the type of the operands.
+fn narrow(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let parameters = Parameters::of(launch);
+    match launch.dtype() {
+        Dtype::Bf16 => typed::<half::bf16, half::bf16>(launch, &parameters, multiply)?,
+        other => return Err(Broken::no_type(other)),
+    }
+    Ok(parameters.work(launch.dtype()))
+}
+
 fn gemm(launch: &mut Launch<'_>) -> Result<Work, Broken> {
-    let parameters = Parameters {
-        shape: Shape { m: launch.size(3), n: launch.size(4), k: launch.size(5) },
-        batch: launch.size(6),
-        transposed: [launch.count(7) != 0, launch.count(8) != 0],
-        scale: Scale { alpha: launch.number(9), beta: launch.number(10) },
-    };
+    let parameters = Parameters::of(launch);
     match launch.dtype() {
         Dtype::F64 => typed::<f64, f64>(launch, &parameters, multiply)?,
         Dtype::F32 => typed::<f32, f32>(launch, &parameters, multiply)?,
@@ -32,9 +55,7 @@ fn gemm(launch: &mut Launch<'_>) -> Result<Work, Broken> {
         Dtype::I8 => typed::<i8, i32>(launch, &parameters, multiply_whole)?,
         other => return Err(Broken::no_type(other)),
     }
-    let Shape { m, n, k } = parameters.shape;
-    let flops = 2.0 * m as f64 * n as f64 * k as f64 * parameters.batch as f64;
-    Ok(Work { engine: Engine::Vector, ..Work::vector(launch.dtype(), flops) })
+    Ok(parameters.work(launch.dtype()))
 }
 
 /// One of the functions that multiply.

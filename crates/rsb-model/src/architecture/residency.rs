@@ -19,22 +19,35 @@ struct Unit {
     granule: u32,
     /// Shared memory in bytes.
     shared_bytes: u32,
+    /// What each block takes of it beside its own.
+    reserved_bytes: u32,
+    /// Most blocks of more than one wave.
+    blocks: u32,
 }
 
 const KIB: u32 = 1024;
 
-/// Blocks of more than one wave need a barrier each, of which a unit has so many.
+/// Blocks of more than one wave need a barrier each, of which a unit of AMD has so many.
 const BARRIERS: u32 = 16;
 
 const fn gcn(target: &'static str, waves: u32, registers: u32, granule: u32, shared_bytes: u32) -> Unit {
-    Unit { target, wavefront: 64, simds: 4, waves, registers, granule, shared_bytes }
+    let (simds, reserved_bytes, blocks) = (4, 0, BARRIERS);
+    Unit { target, wavefront: 64, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
 }
 
 const fn rdna(target: &'static str, registers: u32, granule: u32) -> Unit {
-    Unit { target, wavefront: 32, simds: 2, waves: 16, registers, granule, shared_bytes: 64 * KIB }
+    let (simds, waves, shared_bytes, reserved_bytes, blocks) = (2, 16, 64 * KIB, 0, BARRIERS);
+    Unit { target, wavefront: 32, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
 }
 
-/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit, shared memory.
+/// A multiprocessor: 64 Ki registers in four parts. Of its shared memory each block costs `reserved_bytes` beside its own.
+const fn nvidia(target: &'static str, waves: u32, blocks: u32, kib: u32, reserved_bytes: u32) -> Unit {
+    let (simds, registers, granule, shared_bytes) = (4, 512, 8, kib * KIB);
+    Unit { target, wavefront: 32, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
+}
+
+/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit, shared memory; and from
+/// the table of compute capabilities in the CUDA programming guide: warps, blocks and shared memory.
 const UNITS: &[Unit] = &[
     gcn("gfx906", 10, 256, 4, 64 * KIB),
     gcn("gfx908", 10, 256, 4, 64 * KIB),
@@ -52,6 +65,13 @@ const UNITS: &[Unit] = &[
     rdna("gfx1151", 1536, 24),
     rdna("gfx1200", 1536, 24),
     rdna("gfx1201", 1536, 24),
+    nvidia("sm_75", 8, 16, 64, 0),
+    nvidia("sm_80", 16, 32, 164, KIB),
+    nvidia("sm_86", 12, 16, 100, KIB),
+    nvidia("sm_89", 12, 24, 100, KIB),
+    nvidia("sm_90", 16, 32, 228, KIB),
+    nvidia("sm_100", 16, 32, 228, KIB),
+    nvidia("sm_120", 12, 24, 100, KIB),
 ];
 
 /// What a kernel needs.
@@ -99,9 +119,10 @@ pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
     let given = needs.registers.max(1).next_multiple_of(unit.granule);
     let by_registers = (unit.registers / given).min(unit.waves) * unit.simds;
     let in_a_block = needs.block_size.div_ceil(unit.wavefront).max(1);
-    let by_barriers = if in_a_block > 1 { BARRIERS } else { u32::MAX };
-    let by_shared = unit.shared_bytes.checked_div(needs.shared_bytes).unwrap_or(u32::MAX);
-    let blocks = (by_registers / in_a_block).min(by_barriers).min(by_shared);
+    let by_blocks = if in_a_block > 1 { unit.blocks } else { u32::MAX };
+    let taken = needs.shared_bytes.saturating_add(unit.reserved_bytes);
+    let by_shared = unit.shared_bytes.checked_div(taken).unwrap_or(u32::MAX);
+    let blocks = (by_registers / in_a_block).min(by_blocks).min(by_shared);
     Ok(Residency { blocks, waves: blocks * in_a_block, most_waves: unit.waves * unit.simds })
 }
 
@@ -127,6 +148,9 @@ mod tests {
             ("gfx1030", 32, [64, 0, 64], (16, 32)),
             ("gfx1030", 32, [200, 0, 256], (1, 8)),
             ("gfx1100", 32, [96, 0, 256], (4, 32)),
+            ("sm_90", 32, [32, 0, 128], (16, 64)),
+            ("sm_90", 32, [255, 0, 128], (2, 8)),
+            ("sm_90", 32, [32, 100_000, 128], (2, 8)),
         ] {
             assert_eq!(waves(target, wavefront, needs), expected, "{target} {needs:?}");
         }

@@ -15,6 +15,10 @@ const fn mfma(generation: u32) -> MatrixUnit {
     MatrixUnit { kind: MatrixKind::Mfma, generation }
 }
 
+const fn mma(generation: u32) -> MatrixUnit {
+    MatrixUnit { kind: MatrixKind::Mma, generation }
+}
+
 const fn wmma(generation: u32) -> MatrixUnit {
     MatrixUnit { kind: MatrixKind::Wmma, generation }
 }
@@ -90,6 +94,90 @@ const RDNA_4: &[Rate] = &[
     vector(F16, 512),
 ];
 
+const TURING: &[Rate] = &[
+    matrix(F16, 1024, &[[16, 8, 8]]),
+    matrix(I8, 2048, &[[8, 8, 16]]),
+    matrix(I4, 4096, &[[8, 8, 32]]),
+    vector(F64, 4),
+    vector(F32, 128),
+    vector(F16, 256),
+];
+
+const AMPERE: &[Rate] = &[
+    matrix(F64, 128, &[[8, 8, 4]]),
+    matrix(Tf32, 1024, &[[16, 8, 8], [16, 8, 4]]),
+    matrix(F16, 2048, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Bf16, 2048, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(I8, 4096, &[[16, 8, 32], [16, 8, 16]]),
+    matrix(I4, 8192, &[[16, 8, 64], [16, 8, 32]]),
+    vector(F64, 64),
+    vector(F32, 128),
+    vector(F16, 512),
+];
+
+/// `GeForce` cards sum 16-bit products in f32 at half of these rates.
+const AMPERE_GRAPHICS: &[Rate] = &[
+    matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
+    matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Bf16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(I8, 2048, &[[16, 8, 32], [16, 8, 16]]),
+    matrix(I4, 4096, &[[16, 8, 64], [16, 8, 32]]),
+    vector(F64, 4),
+    vector(F32, 256),
+    vector(F16, 256),
+];
+
+/// Likewise.
+const ADA: &[Rate] = &[
+    matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
+    matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Bf16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Fp8, 2048, &[[16, 8, 32]]),
+    matrix(I8, 2048, &[[16, 8, 32], [16, 8, 16]]),
+    matrix(I4, 4096, &[[16, 8, 64], [16, 8, 32]]),
+    vector(F64, 4),
+    vector(F32, 256),
+    vector(F16, 256),
+];
+
+/// With the instruction of four warps together; that of one warp reaches about two thirds.
+const HOPPER: &[Rate] = &[
+    matrix(F64, 256, &[[16, 8, 16], [8, 8, 4]]),
+    matrix(Tf32, 2048, &[[64, 256, 8], [16, 8, 8]]),
+    matrix(F16, 4096, &[[64, 256, 16], [16, 8, 16]]),
+    matrix(Bf16, 4096, &[[64, 256, 16], [16, 8, 16]]),
+    matrix(Fp8, 8192, &[[64, 256, 32], [16, 8, 32]]),
+    matrix(I8, 8192, &[[64, 256, 32], [16, 8, 32]]),
+    vector(F64, 128),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+/// Its matrix units are reached in full by instructions of a whole block alone.
+const BLACKWELL: &[Rate] = &[
+    matrix(F64, 128, &[[8, 8, 4]]),
+    matrix(Tf32, 4096, &[[128, 256, 8], [16, 8, 8]]),
+    matrix(F16, 8192, &[[128, 256, 16], [16, 8, 16]]),
+    matrix(Bf16, 8192, &[[128, 256, 16], [16, 8, 16]]),
+    matrix(Fp8, 16384, &[[128, 256, 32], [16, 8, 32]]),
+    matrix(I8, 16384, &[[128, 256, 32], [16, 8, 32]]),
+    vector(F64, 128),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+/// Likewise half on `GeForce` cards; FP4 has no name in this program yet.
+const BLACKWELL_GRAPHICS: &[Rate] = &[
+    matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
+    matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Bf16, 1024, &[[16, 8, 16], [16, 8, 8]]),
+    matrix(Fp8, 2048, &[[16, 8, 32]]),
+    matrix(I8, 2048, &[[16, 8, 32], [16, 8, 16]]),
+    vector(F64, 4),
+    vector(F32, 256),
+    vector(F16, 256),
+];
+
 const SOURCE_VEGA: &str = "AMD Radeon Instinct MI60 data sheet; Vega 7nm instruction set reference";
 const SOURCE_CDNA_1: &str = "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
 const SOURCE_CDNA_2: &str = "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
@@ -99,9 +187,17 @@ const SOURCE_RDNA_2: &str = "AMD Radeon RX 6900 XT specifications; RDNA 2 instru
 const SOURCE_RDNA_3: &str = "GPUOpen, WMMA on RDNA 3; AMD Radeon RX 7900 XTX specifications";
 const SOURCE_RDNA_4: &str = "GPUOpen, matrix cores of RDNA 4; AMD Radeon RX 9070 XT specifications";
 
+const SOURCE_TURING: &str = "NVIDIA T4 data sheet; NVIDIA Turing GPU architecture (white paper)";
+const SOURCE_AMPERE: &str = "NVIDIA A100 Tensor Core GPU architecture (white paper)";
+const SOURCE_AMPERE_GRAPHICS: &str = "NVIDIA A40 data sheet; NVIDIA Ampere GA102 GPU architecture (white paper)";
+const SOURCE_ADA: &str = "NVIDIA L40S data sheet; NVIDIA Ada GPU architecture (white paper)";
+const SOURCE_HOPPER: &str = "NVIDIA H100 Tensor Core GPU architecture (white paper)";
+const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
+const SOURCE_BLACKWELL_GRAPHICS: &str = "NVIDIA RTX Blackwell GPU architecture (white paper)";
+
 macro_rules! rows {
     ($($target:literal $family:literal $cards:literal $wavefront:literal $matrix:expr, $rates:ident $source:ident;)*) => {
-        /// Every architecture known, oldest first.
+        /// Every architecture known, maker by maker, oldest first.
         pub const ARCHITECTURES: &[Architecture] = &[$(Architecture {
             target: $target, family: $family, cards: $cards, wavefront: $wavefront,
             matrix: $matrix, rates: $rates, source: $source,
@@ -126,4 +222,11 @@ rows! {
     "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
     "gfx1200" "RDNA 4" "Radeon RX 9060" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
     "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
+    "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 Some(mma(2)), TURING SOURCE_TURING;
+    "sm_80" "Ampere" "A100, A30" 32 Some(mma(3)), AMPERE SOURCE_AMPERE;
+    "sm_86" "Ampere" "A10, A40, RTX A6000, GeForce RTX 30" 32 Some(mma(3)), AMPERE_GRAPHICS SOURCE_AMPERE_GRAPHICS;
+    "sm_89" "Ada" "L4, L40S, RTX 6000 Ada, GeForce RTX 40" 32 Some(mma(4)), ADA SOURCE_ADA;
+    "sm_90" "Hopper" "H100, H200, GH200" 32 Some(mma(4)), HOPPER SOURCE_HOPPER;
+    "sm_100" "Blackwell" "B200, GB200" 32 Some(mma(5)), BLACKWELL SOURCE_BLACKWELL;
+    "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 Some(mma(5)), BLACKWELL_GRAPHICS SOURCE_BLACKWELL_GRAPHICS;
 }

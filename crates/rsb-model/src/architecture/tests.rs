@@ -1,7 +1,7 @@
 use super::*;
 use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp8, I4, I8, Tf32};
 
-/// The peaks that AMD's data sheets and product pages print, from the compute units and clocks that they print.
+/// The peaks that data sheets and product pages print, from the compute units and clocks that they print.
 #[test]
 fn peaks_agree_with_the_data_sheets() {
     for (target, units, mhz, dtype, engine, printed) in [
@@ -36,6 +36,24 @@ fn peaks_agree_with_the_data_sheets() {
         ("gfx1201", 64, 2970.0, F32, Engine::Vector, 48.7),
         ("gfx1201", 64, 2970.0, F16, Engine::Matrix, 194.6),
         ("gfx1201", 64, 2970.0, I4, Engine::Matrix, 778.6),
+        ("sm_75", 40, 1590.0, I8, Engine::Matrix, 130.0),
+        ("sm_75", 40, 1590.0, F16, Engine::Matrix, 65.0),
+        ("sm_80", 108, 1410.0, F64, Engine::Vector, 9.7),
+        ("sm_80", 108, 1410.0, F64, Engine::Matrix, 19.5),
+        ("sm_80", 108, 1410.0, Tf32, Engine::Matrix, 156.0),
+        ("sm_80", 108, 1410.0, Bf16, Engine::Matrix, 312.0),
+        ("sm_80", 108, 1410.0, I8, Engine::Matrix, 624.0),
+        ("sm_86", 84, 1740.0, F32, Engine::Vector, 37.4),
+        ("sm_86", 84, 1740.0, F16, Engine::Matrix, 149.7),
+        ("sm_89", 142, 2490.0, F16, Engine::Matrix, 362.05),
+        ("sm_89", 142, 2490.0, Fp8, Engine::Matrix, 724.1),
+        ("sm_90", 132, 1980.0, F64, Engine::Matrix, 66.9),
+        ("sm_90", 132, 1980.0, F32, Engine::Vector, 66.9),
+        ("sm_90", 132, 1830.0, Tf32, Engine::Matrix, 494.7),
+        ("sm_90", 132, 1830.0, Bf16, Engine::Matrix, 989.4),
+        ("sm_90", 132, 1830.0, Fp8, Engine::Matrix, 1978.9),
+        ("sm_120", 170, 2407.0, F32, Engine::Vector, 104.8),
+        ("sm_120", 170, 2407.0, I8, Engine::Matrix, 838.0),
     ] {
         let found = Architecture::find(target).unwrap().peak_tflops(dtype, engine, units, mhz);
         assert!(
@@ -66,7 +84,7 @@ fn the_table_holds_no_contradiction() {
 #[test]
 fn features_after_the_target_are_passed_over_and_unknown_ones_degrade_with_a_message() {
     assert_eq!(Architecture::find("gfx90a:sramecc+:xnack-").map(|found| found.family), Ok("CDNA 2"));
-    for target in ["gfx1999", "sm_90", "", ":"] {
+    for target in ["gfx1999", "sm_999", "", ":"] {
         let reason = Architecture::find(target).unwrap_err();
         assert!(reason.what.contains(if target.len() > 1 { target } else { "unknown" }) && !reason.cure.is_empty());
     }

@@ -1,0 +1,34 @@
+//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS and NVML, loaded at run time. Nothing is linked: a library or a
+//! function that is missing is a value, [`Unavailable`], with what, why and cure. CUDA 11.4 to 13.
+//!
+//! The tables are our own, not those of the crate cudarc: at version 0.19 its bindings panic where a library or a
+//! function is missing, take no path to a library, and read statuses into enumerations that a newer driver's number
+//! would break.
+// The names are those of the C interface, so that its documentation can be searched for them.
+#![allow(unsafe_code, non_snake_case, non_camel_case_types)]
+
+mod cublas;
+mod driver;
+pub mod nvml;
+mod nvrtc;
+pub mod search;
+
+pub use cublas::{Cublas, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
+pub use driver::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUresult, CUstream, Cuda,
+    EVENT_DEFAULT, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, error, func_attribute, stream_capture,
+};
+pub use nvrtc::{Nvrtc, nvrtcProgram, nvrtcResult, result};
+pub use runtime_loading::{Lack, Loaded, Unavailable};
+
+/// Makes the opaque types behind handles.
+macro_rules! handles {
+    ($($(#[$doc:meta])* $handle:ident = $opaque:ident;)*) => {$(
+        #[doc(hidden)]
+        #[repr(C)]
+        pub struct $opaque { _private: [u8; 0] }
+        $(#[$doc])*
+        pub type $handle = *mut $opaque;
+    )*};
+}
+use handles;

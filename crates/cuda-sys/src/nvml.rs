@@ -1,0 +1,187 @@
+//! NVML: the sensors of NVIDIA's cards. Reading them is safe for whoever calls; a sensor that is missing is absent.
+
+use std::ffi::{CString, c_char, c_int, c_uint};
+use std::sync::OnceLock;
+
+use runtime_loading::{Unavailable, function_table};
+
+use crate::handles;
+use crate::search::{Places, Wanted};
+
+/// A status; 0 is success.
+pub type nvmlReturn_t = c_int;
+
+handles! {
+    /// A card.
+    nvmlDevice_t = nvmlDevice_st;
+}
+
+const SUCCESS: nvmlReturn_t = 0;
+/// `NVML_TEMPERATURE_GPU`.
+const CHIP: c_int = 0;
+/// `NVML_CLOCK_SM`.
+const CLOCK_UNITS: c_int = 1;
+/// `NVML_CLOCK_MEM`.
+const CLOCK_MEMORY: c_int = 2;
+
+/// Share of a recent period in percent.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct nvmlUtilization_t {
+    /// That a kernel ran.
+    pub gpu: c_uint,
+    /// That memory was read or written.
+    pub memory: c_uint,
+}
+
+/// Bytes of the card's memory.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct nvmlMemory_t {
+    /// All.
+    pub total: u64,
+    /// Free.
+    pub free: u64,
+    /// In use, by whomever.
+    pub used: u64,
+}
+
+function_table! {
+    /// What is used of NVML.
+    pub struct Nvml {
+        /// Starts it.
+        fn nvmlInit_v2() -> nvmlReturn_t;
+        /// The card at an address on the bus.
+        fn nvmlDeviceGetHandleByPciBusId_v2(address: *const c_char, device: *mut nvmlDevice_t) -> nvmlReturn_t;
+        /// °C.
+        fn nvmlDeviceGetTemperature(device: nvmlDevice_t, sensor: c_int, celsius: *mut c_uint) -> nvmlReturn_t;
+        /// Milliwatts.
+        fn nvmlDeviceGetPowerUsage(device: nvmlDevice_t, milliwatts: *mut c_uint) -> nvmlReturn_t;
+        /// MHz.
+        fn nvmlDeviceGetClockInfo(device: nvmlDevice_t, clock: c_int, mhz: *mut c_uint) -> nvmlReturn_t;
+        /// How busy it is.
+        fn nvmlDeviceGetUtilizationRates(device: nvmlDevice_t, shares: *mut nvmlUtilization_t) -> nvmlReturn_t;
+        /// Its memory.
+        fn nvmlDeviceGetMemoryInfo(device: nvmlDevice_t, memory: *mut nvmlMemory_t) -> nvmlReturn_t;
+        /// What holds its clocks back, a bit for each reason.
+        fn nvmlDeviceGetCurrentClocksThrottleReasons(device: nvmlDevice_t, reasons: *mut u64) -> nvmlReturn_t;
+    }
+}
+
+/// What a card's sensors say now. What they do not say is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// Of the chip, in °C.
+    pub celsius: Option<u32>,
+    /// Power drawn.
+    pub milliwatts: Option<u32>,
+    /// Clock of the multiprocessors.
+    pub units_mhz: Option<u32>,
+    /// Clock of the memory.
+    pub memory_mhz: Option<u32>,
+    /// Share of time that a kernel ran.
+    pub busy_percent: Option<u32>,
+    /// Memory in use and in all, in bytes.
+    pub memory_bytes: Option<(u64, u64)>,
+    /// What holds the clocks back, see [`reasons`].
+    pub held_back: Option<u64>,
+}
+
+const LIBRARY: Wanted = Wanted {
+    name: "NVIDIA's library of sensors (libnvidia-ml)",
+    files: &["libnvidia-ml.so.1", "libnvidia-ml.so"],
+    variable: "RSB_NVML_LIBRARY",
+    symbol: "nvmlInit_v2",
+    cure: "install NVIDIA's driver with its tools (Debian: libnvidia-ml1; it comes with nvidia-smi)",
+};
+
+/// The words for `held_back`: reasons that slow a card down under load. That it is idle, or that its clocks were set on
+/// purpose, is none.
+pub fn reasons(held_back: u64) -> Vec<&'static str> {
+    const REASONS: [(u64, &str); 6] = [
+        (0x04, "power cap"),
+        (0x08, "hardware slow-down"),
+        (0x10, "kept in step with another card"),
+        (0x20, "temperature, by software"),
+        (0x40, "temperature, by hardware"),
+        (0x80, "power brake"),
+    ];
+    REASONS.iter().filter(|(bit, _)| held_back & bit != 0).map(|(_, words)| *words).collect()
+}
+
+/// Reads the card at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started once.
+///
+/// # Errors
+/// When there is no library, or it knows no such card.
+pub fn read(address: &str) -> Result<Readings, Unavailable> {
+    static STARTED: OnceLock<Result<Nvml, Unavailable>> = OnceLock::new();
+    let api = STARTED.get_or_init(|| start(&Places::here())).as_ref().map_err(Clone::clone)?;
+    api.readings(address)
+}
+
+fn start(places: &Places) -> Result<Nvml, Unavailable> {
+    let api = Nvml::resolve(LIBRARY.find(&places.of_the_system())?);
+    let init = api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
+    // SAFETY: it takes nothing and may be called more than once.
+    match unsafe { init() } {
+        SUCCESS => Ok(api),
+        status => Err(Unavailable::new("nvmlInit_v2", format!("NVML status {status}"), LIBRARY.cure)),
+    }
+}
+
+/// What a function wrote to `$value`, where it is there and says that all is well.
+macro_rules! ask {
+    ($api:expr, |$value:ident| $name:ident($($argument:expr),*)) => {{
+        let mut written = Default::default();
+        let $value = &raw mut written;
+        // SAFETY: the device is NVML's own; the pointer is to a live variable of the type that the function writes.
+        let status = $api.$name.map(|function| unsafe { function($($argument),*) });
+        (status == Some(SUCCESS)).then_some(written)
+    }};
+}
+
+impl Nvml {
+    fn readings(&self, address: &str) -> Result<Readings, Unavailable> {
+        let unknown = |why: String| Unavailable::new(format!("sensors at {address}"), why, "check it with nvidia-smi");
+        let text = CString::new(address).map_err(|_| unknown("it is no address".to_owned()))?;
+        let find = self
+            .nvmlDeviceGetHandleByPciBusId_v2
+            .ok_or_else(|| Unavailable::symbol("nvmlDeviceGetHandleByPciBusId_v2", self.loaded.path()))?;
+        let mut device: nvmlDevice_t = std::ptr::null_mut();
+        // SAFETY: the text ends with a zero, the pointer is to a live variable.
+        match unsafe { find(text.as_ptr(), &raw mut device) } {
+            SUCCESS => {}
+            status => return Err(unknown(format!("NVML knows no such card (status {status})"))),
+        }
+        let clock = |kind| ask!(self, |mhz| nvmlDeviceGetClockInfo(device, kind, mhz));
+        let memory: Option<nvmlMemory_t> = ask!(self, |memory| nvmlDeviceGetMemoryInfo(device, memory));
+        let shares: Option<nvmlUtilization_t> = ask!(self, |shares| nvmlDeviceGetUtilizationRates(device, shares));
+        Ok(Readings {
+            celsius: ask!(self, |celsius| nvmlDeviceGetTemperature(device, CHIP, celsius)),
+            milliwatts: ask!(self, |power| nvmlDeviceGetPowerUsage(device, power)),
+            units_mhz: clock(CLOCK_UNITS),
+            memory_mhz: clock(CLOCK_MEMORY),
+            busy_percent: shares.map(|shares| shares.gpu),
+            memory_bytes: memory.map(|memory| (memory.used, memory.total)),
+            held_back: ask!(self, |bits| nvmlDeviceGetCurrentClocksThrottleReasons(device, bits)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_card_is_not_held_back() {
+        assert!(reasons(0x01).is_empty() && reasons(0x02 | 0x100).is_empty());
+        assert_eq!(reasons(0x04 | 0x40), ["power cap", "temperature, by hardware"]);
+    }
+
+    #[test]
+    fn a_machine_without_the_library_says_how_to_get_it() {
+        let nowhere = Places { explicit: vec![("RSB_NVML_LIBRARY", "/nowhere.so".into())], ..Places::default() };
+        let error = start(&nowhere).unwrap_err();
+        assert!(error.why.contains("/nowhere.so") && error.cure.contains("driver"), "{error}");
+    }
+}

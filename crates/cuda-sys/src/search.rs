@@ -1,0 +1,201 @@
+//! Where a library of CUDA may lie, and in which order: the file that a variable names, the folders of
+//! `RSB_CUDA_FOLDERS`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active environment of Python or
+//! Conda, then the default path of the system's loader.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use runtime_loading::{Loaded, Unavailable};
+
+/// The variable with folders to look into first, as `PATH` has them.
+pub const FOLDERS: &str = "RSB_CUDA_FOLDERS";
+
+/// The variable that names the driver's file. Where that file holds other libraries too, they are taken from it.
+pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
+
+/// One library.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// What people call it.
+    pub name: &'static str,
+    /// File names, the newest first. What follows `.so.` is the major version.
+    pub files: &'static [&'static str],
+    /// The variable that names a file explicitly.
+    pub variable: &'static str,
+    /// A function by which it is known.
+    pub symbol: &'static str,
+    /// What to do when there is none.
+    pub cure: &'static str,
+}
+
+/// What the search depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Values of variables that name a file.
+    pub explicit: Vec<(&'static str, OsString)>,
+    /// Folders of installations, the first leading.
+    pub roots: Vec<PathBuf>,
+    /// The major version of CUDA that the driver can do: libraries of newer ones come last.
+    pub newest: Option<u32>,
+}
+
+impl Places {
+    /// Of this process.
+    pub fn here() -> Self {
+        const FILES: [&str; 4] = [DRIVER, "RSB_NVRTC_LIBRARY", "RSB_CUBLAS_LIBRARY", "RSB_NVML_LIBRARY"];
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        let mut roots: Vec<PathBuf> = set(FOLDERS).iter().flat_map(env::split_paths).collect();
+        let known = ["CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"];
+        roots.extend(known.into_iter().filter_map(set).map(PathBuf::from));
+        roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
+        let explicit = FILES.into_iter().filter_map(|name| Some((name, set(name)?))).collect();
+        Self { explicit, roots, newest: None }
+    }
+
+    /// The same with every library in one file: what a test names.
+    pub fn only(file: &Path) -> Self {
+        Self { explicit: vec![(DRIVER, file.into())], ..Self::default() }
+    }
+
+    /// The same for a driver that can do CUDA up to major version `newest`.
+    #[must_use]
+    pub fn up_to(self, newest: Option<u32>) -> Self {
+        Self { newest, ..self }
+    }
+
+    /// The same without any folder of an installation.
+    pub(crate) fn of_the_system(&self) -> Self {
+        // On Windows Subsystem for Linux the driver lies where no loader looks.
+        Self { roots: vec![PathBuf::from("/usr/lib/wsl")], ..self.clone() }
+    }
+
+    fn named(&self, variable: &str) -> Option<PathBuf> {
+        self.explicit.iter().find(|(name, _)| *name == variable).map(|(_, file)| PathBuf::from(file))
+    }
+
+    /// Every file to try, in order. A bare name is for the system's loader.
+    pub fn candidates(&self, files: &[&str]) -> Vec<PathBuf> {
+        let folders: Vec<PathBuf> = self.roots.iter().flat_map(|root| folders(root)).collect();
+        let in_folders = folders.iter().flat_map(|folder| files.iter().map(move |file| folder.join(file)));
+        let by_name = files.iter().map(PathBuf::from);
+        let mut found: Vec<PathBuf> = in_folders.filter(|path| path.exists()).chain(by_name).collect();
+        let too_new =
+            |path: &PathBuf| major(path).is_some_and(|major| self.newest.is_some_and(|newest| major > newest));
+        found.sort_by_key(too_new);
+        found
+    }
+}
+
+/// The major version at the end of a file's name.
+fn major(file: &Path) -> Option<u32> {
+    file.file_name()?.to_str()?.split(".so.").nth(1)?.split('.').next()?.parse().ok()
+}
+
+/// Where libraries lie in an installation: a toolkit has `lib64`, packages of Python have `nvidia/<part>/lib`.
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut found = vec![root.to_owned(), root.join("lib64"), root.join("lib")];
+    let packages = entries(&root.join("lib"), "python").into_iter().map(|python| python.join("site-packages"));
+    for home in std::iter::once(root.to_owned()).chain(packages) {
+        found.extend(entries(&home.join("nvidia"), "").into_iter().map(|part| part.join("lib")));
+    }
+    found.retain(|folder| folder.is_dir());
+    found
+}
+
+/// What is in `folder` and begins with `start`, in order of name.
+fn entries(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let fits = read.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    let mut found: Vec<PathBuf> = fits.map(|entry| entry.path()).collect();
+    found.sort_unstable();
+    found
+}
+
+impl Wanted {
+    /// The first of the candidates that can be loaded.
+    ///
+    /// # Errors
+    /// When none can: what the loader said of the last file that exists, or where it was looked for.
+    pub fn find(&self, places: &Places) -> Result<Loaded, Unavailable> {
+        let failed = |why: String| Unavailable::new(self.name, why, self.cure);
+        if let Some(file) = places.named(self.variable) {
+            return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
+                let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
+                failed(format!("{} names {}, which cannot be loaded{said}", self.variable, file.display()))
+            });
+        }
+        let beside = places.named(DRIVER).and_then(|file| Loaded::first(&[file]).ok());
+        if let Some(whole) = beside.filter(|loaded| loaded.exports(self.symbol)) {
+            return Ok(whole);
+        }
+        Loaded::first(&places.candidates(self.files)).map_err(|refusal| {
+            let nowhere = || {
+                let roots = places.roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>();
+                let names = self.files.join(", ");
+                format!("none of {names} is in {} or on the library path", roots.join(", "))
+            };
+            failed(refusal.unwrap_or_else(nowhere))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted = Wanted {
+        name: "NVRTC",
+        files: &["libx.so.13", "libx.so.12"],
+        variable: "RSB_X_LIBRARY",
+        symbol: "x",
+        cure: "install it",
+    };
+
+    fn put(root: &Path, file: &str) {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "not a library").unwrap();
+    }
+
+    fn shown(root: &Path, places: &Places) -> Vec<String> {
+        let candidates = places.candidates(WANTED.files);
+        let short = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        candidates.iter().map(short).collect()
+    }
+
+    #[test]
+    fn toolkits_and_packages_of_python_are_looked_into() {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), "toolkit/lib64/libx.so.12");
+        put(root.path(), "venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libx.so.12");
+        put(root.path(), "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libx.so.13");
+        let roots = vec![root.path().join("venv"), root.path().join("toolkit")];
+        let places = Places { roots, ..Places::default() };
+        let in_order = [
+            "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libx.so.13",
+            "venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libx.so.12",
+            "toolkit/lib64/libx.so.12",
+            "libx.so.13",
+            "libx.so.12",
+        ];
+        assert_eq!(shown(root.path(), &places), in_order);
+        let [newest, python, toolkit, by_name, older] = in_order;
+        let older_driver = shown(root.path(), &places.up_to(Some(12)));
+        assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
+    }
+
+    #[test]
+    fn each_way_to_miss_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let absent = Places { roots: vec![root.path().to_owned()], ..Places::default() };
+        let error = WANTED.find(&absent).unwrap_err();
+        assert!(error.why.contains("libx.so.13") && error.why.contains(&*root.path().to_string_lossy()), "{error}");
+        put(root.path(), "libx.so.12");
+        let error = WANTED.find(&absent).unwrap_err();
+        assert!(error.why.contains("libx.so.12:") || error.why.contains("ELF"), "it is no library: {error}");
+        let named = Places { explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())], ..Places::default() };
+        let error = WANTED.find(&named).unwrap_err();
+        assert!(error.why.contains("RSB_X_LIBRARY names /a/b.so") && error.cure == "install it", "{error}");
+    }
+}

@@ -1,0 +1,80 @@
+enable f16;
+enable wgpu_cooperative_matrix;
+
+// The highest rate of matrix units: D = A * B + C of 16 x 16 x 16, f16 summed in f32, in 8 chains. A piece of work is 3
+// steps of all chains in one subgroup: 196608 operations. Every element of A * B is 2^-10, and chains begin at multiples
+// of it, so that sums stay exact; a chain that lost a step, or stands for another, ends elsewhere.
+
+const THREADS: u32 = 256u;
+const SIDE: u32 = 16u;
+const CELLS: u32 = 256u;
+const CHAINS: u32 = 8u;
+const STEPS: u32 = 3u;
+// Subgroups have at least 16 lanes.
+const MOST_SUBGROUPS: u32 = 16u;
+const UNIT: f32 = 0.0009765625;
+
+struct Place {
+    @builtin(local_invocation_index) local: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) lanes: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+}
+
+struct Pieces { pieces: u32 }
+var<immediate> c: Pieces;
+
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+
+// Both factors, and where chains begin; then, for each subgroup, the sum of its chains.
+var<workgroup> factor: array<f16, CELLS>;
+var<workgroup> starts: array<f32, CHAINS * CELLS>;
+var<workgroup> ends: array<f32, MOST_SUBGROUPS * CELLS>;
+
+fn result(x: f32) { out[0] = pack2x16float(vec2<f32>(x, 0.0)); }
+
+@compute @workgroup_size(256)
+fn rsb_peak_matrix(place: Place) {
+    let team = place.group.x * place.subgroups + place.subgroup;
+    let teams = place.groups.x * place.subgroups;
+    let mine = c.pieces / teams + select(0u, 1u, team < c.pieces % teams);
+    // 16 products of 2^-7 and 2^-7.
+    factor[place.local] = 0.0078125h;
+    for (var chain = 0u; chain < CHAINS; chain++) { starts[chain * CELLS + place.local] = f32(chain) * UNIT; }
+    workgroupBarrier();
+    let a = coopLoad<coop_mat16x16<f16, A>>(&factor[0], SIDE);
+    let b = coopLoad<coop_mat16x16<f16, B>>(&factor[0], SIDE);
+    var x0 = coopLoad<coop_mat16x16<f32, C>>(&starts[0], SIDE);
+    var x1 = coopLoad<coop_mat16x16<f32, C>>(&starts[CELLS], SIDE);
+    var x2 = coopLoad<coop_mat16x16<f32, C>>(&starts[2u * CELLS], SIDE);
+    var x3 = coopLoad<coop_mat16x16<f32, C>>(&starts[3u * CELLS], SIDE);
+    var x4 = coopLoad<coop_mat16x16<f32, C>>(&starts[4u * CELLS], SIDE);
+    var x5 = coopLoad<coop_mat16x16<f32, C>>(&starts[5u * CELLS], SIDE);
+    var x6 = coopLoad<coop_mat16x16<f32, C>>(&starts[6u * CELLS], SIDE);
+    var x7 = coopLoad<coop_mat16x16<f32, C>>(&starts[7u * CELLS], SIDE);
+    for (var step = 0u; step < mine * STEPS; step++) {
+        x0 = coopMultiplyAdd(a, b, x0);
+        x1 = coopMultiplyAdd(a, b, x1);
+        x2 = coopMultiplyAdd(a, b, x2);
+        x3 = coopMultiplyAdd(a, b, x3);
+        x4 = coopMultiplyAdd(a, b, x4);
+        x5 = coopMultiplyAdd(a, b, x5);
+        x6 = coopMultiplyAdd(a, b, x6);
+        x7 = coopMultiplyAdd(a, b, x7);
+    }
+    let sum = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;
+    coopStore(sum, &ends[place.subgroup * CELLS], SIDE);
+    workgroupBarrier();
+    // 0 + 1 + ... + 7 units at the start, and a unit for each step of each chain.
+    let right = (28.0 + f32(CHAINS * STEPS * mine)) * UNIT;
+    var off = false;
+    for (var i = place.lane; i < CELLS; i += place.lanes) { off = off || ends[place.subgroup * CELLS + i] != right; }
+    if off {
+        result(-1.0);
+    } else if place.group.x == 0u && place.local == 0u {
+        result(1.0);
+    }
+}

@@ -1,0 +1,44 @@
+//! Calls of a run time's functions, each of which may be missing. `$runtime` has the table of functions as `api`, and
+//! turns a status or a missing function into its own kind of error.
+
+/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the caller, who promises
+/// what the function asks of its arguments.
+macro_rules! call {
+    ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
+        match $runtime.api.$name {
+            Some(function) => $runtime.status(stringify!($name), function($($argument),*)),
+            None => Err($runtime.missing(stringify!($name))),
+        }
+    };
+}
+
+/// Calls a function for what it does.
+macro_rules! done {
+    ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: whoever calls promises live handles and memory that is long enough, as `Driver` says.
+        Ok(unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }?)
+    }};
+}
+
+/// Calls a function for what it makes, whose address it writes to `$value`.
+macro_rules! made {
+    ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
+        let mut made = std::ptr::null_mut();
+        let $value = &raw mut made;
+        // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
+        unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }?;
+        Ok(made.cast())
+    }};
+}
+
+/// Calls a function for a whole number, which it writes to `$value`.
+macro_rules! number {
+    ($runtime:expr, |$value:ident| $name:ident($($argument:expr),* $(,)?)) => {{
+        let mut number: c_int = 0;
+        let $value = &raw mut number;
+        // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
+        unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }.map(|()| number)
+    }};
+}
+
+pub(crate) use {call, done, made, number};

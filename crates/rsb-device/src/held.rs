@@ -1,0 +1,104 @@
+//! What every backend with memory of its own does alike: it finds its storage in a buffer, copies to and from the host,
+//! keeps what it made once, and hands the sizes of an operation to its kernel.
+
+use std::cell::RefCell;
+
+use rsb_model::Reason;
+
+use crate::device::{Buffer, DeviceError};
+use crate::operation::Convolution;
+
+/// Where a copy between device and host goes.
+pub(crate) enum HostSide<'a> {
+    /// To the host.
+    To(&'a mut [u8]),
+    /// From the host.
+    From(&'a [u8]),
+}
+
+/// The storage of a buffer, which is a `T` where it belongs to the backend that asks.
+pub(crate) fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
+    buffer.and_then(Buffer::storage::<T>).ok_or_else(|| {
+        DeviceError::Failed(Reason::new(
+            "buffer",
+            "it belongs to another device",
+            "this is a defect of this program: please report it with the case's id",
+        ))
+    })
+}
+
+/// Something made on first use and then kept.
+pub(crate) struct Kept<T>(RefCell<Option<T>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(RefCell::new(None))
+    }
+}
+
+impl<T> Kept<T> {
+    /// What `does` makes of it, which `make` makes where it is not there yet.
+    pub(crate) fn with<R, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+        does: impl FnOnce(&mut T) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mut kept = self.0.borrow_mut();
+        match &mut *kept {
+            Some(known) => does(known),
+            none => does(none.insert(make()?)),
+        }
+    }
+}
+
+/// Largest size of a convolution that kernels with 32-bit numbers take.
+const LARGEST: u64 = 1 << 24;
+
+/// The numbers that kernels of a convolution take, in the order in which they take them.
+pub(crate) fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
+    let unsupported = |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));
+    let (rows, columns) = op.output_size().ok_or_else(|| {
+        let why = "the kernel does not fit into the input, or the groups do not divide the channels";
+        unsupported(why.to_owned(), "choose other sizes")
+    })?;
+    let sizes = [
+        op.batch,
+        op.in_channels,
+        op.out_channels,
+        op.height,
+        op.width,
+        op.kernel_height,
+        op.kernel_width,
+        rows,
+        columns,
+        op.stride,
+        op.padding,
+        op.dilation,
+        op.groups,
+    ];
+    if sizes.iter().any(|&size| size > LARGEST) {
+        return Err(unsupported(format!("a size is above {LARGEST}"), "choose a smaller size"));
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_made_once_and_a_failure_is_not_kept() {
+        let kept = Kept::<u32>::default();
+        let value = |made: Result<u32, &'static str>| kept.with(|| made, |known| Ok(*known));
+        assert_eq!(value(Err("no memory")), Err("no memory"));
+        assert_eq!((value(Ok(3)), value(Ok(4))), (Ok(3), Ok(3)));
+    }
+
+    #[test]
+    fn storage_of_another_backend_is_a_defect_and_no_panic() {
+        let buffer = Buffer::new(4, 7_u32);
+        assert_eq!(storage::<u32>(Some(&buffer)), Ok(&7));
+        assert!(matches!(storage::<u64>(Some(&buffer)), Err(DeviceError::Failed(_))));
+        assert!(storage::<u32>(None).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! A device's address on the bus: by the common extension, or by what AMD and NVIDIA had before there was one.
+
+use super::api::{Object, ask};
+use super::runtime::{Runtime, call};
+
+/// The type of [`ask::DEVICE_TOPOLOGY_AMD`] that tells a place.
+const PCI_EXPRESS: u8 = 1;
+
+/// A place on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    domain: u32,
+    bus: u32,
+    slot: u32,
+    function: u32,
+}
+
+/// The device's address as sysfs writes it, where the driver tells.
+pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
+    let place = common(runtime, device).or_else(|| nvidia(runtime, device)).or_else(|| amd(runtime, device))?;
+    Some(format!("{:04x}:{:02x}:{:02x}.{:x}", place.domain, place.bus, place.slot, place.function))
+}
+
+/// What the driver says to `name`, when it is as long as `N` bytes.
+fn told<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> Option<[u8; N]> {
+    let mut value = [0_u8; N];
+    let mut written = 0_usize;
+    let room = value.as_mut_ptr().cast();
+    // SAFETY: the device is live and there is room for `N` bytes; a driver without the extension says that it does not
+    // know the name.
+    unsafe { call!(runtime, clGetDeviceInfo(device, name, N, room, &raw mut written)) }.ok()?;
+    (written == N).then_some(value)
+}
+
+fn number(runtime: &Runtime, device: Object, name: u32) -> Option<u32> {
+    told(runtime, device, name).map(u32::from_ne_bytes)
+}
+
+fn common(runtime: &Runtime, device: Object) -> Option<Place> {
+    let bytes = told::<16>(runtime, device, ask::DEVICE_PCI_BUS_INFO)?;
+    let [domain, bus, slot, function]: [u32; 4] =
+        bytes.as_chunks::<4>().0.iter().map(|part| u32::from_ne_bytes(*part)).collect::<Vec<_>>().try_into().ok()?;
+    Some(Place { domain, bus, slot, function })
+}
+
+fn nvidia(runtime: &Runtime, device: Object) -> Option<Place> {
+    let bus = number(runtime, device, ask::DEVICE_PCI_BUS_ID_NV)?;
+    let place = number(runtime, device, ask::DEVICE_PCI_SLOT_ID_NV)?;
+    // Older drivers do not tell the domain, which is zero but on large servers.
+    let domain = number(runtime, device, ask::DEVICE_PCI_DOMAIN_ID_NV).unwrap_or(0);
+    Some(of_nvidia(domain, bus, place))
+}
+
+/// The slot's number is that of the bus: five bits of device, three of function.
+const fn of_nvidia(domain: u32, bus: u32, place: u32) -> Place {
+    Place { domain, bus, slot: place >> 3, function: place & 7 }
+}
+
+fn amd(runtime: &Runtime, device: Object) -> Option<Place> {
+    of_amd(&told(runtime, device, ask::DEVICE_TOPOLOGY_AMD)?)
+}
+
+/// The type in the first four bytes, the place in the last three. The domain is not told.
+fn of_amd(topology: &[u8; 24]) -> Option<Place> {
+    let [PCI_EXPRESS, 0, 0, 0, .., bus, slot, function] = *topology else { return None };
+    Some(Place { domain: 0, bus: bus.into(), slot: slot.into(), function: function.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn makers_words_for_a_place_are_understood() {
+        assert_eq!(of_nvidia(1, 0xc1, 0x09), Place { domain: 1, bus: 0xc1, slot: 1, function: 1 });
+        let mut topology = [0_u8; 24];
+        assert_eq!(of_amd(&topology), None, "a type that tells no place");
+        topology[0] = PCI_EXPRESS;
+        topology[21..].copy_from_slice(&[0xc3, 0, 1]);
+        assert_eq!(of_amd(&topology), Some(Place { domain: 0, bus: 0xc3, slot: 0, function: 1 }));
+    }
+}

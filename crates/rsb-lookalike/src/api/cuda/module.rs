@@ -1,0 +1,77 @@
+//! Code objects, kernels and their launches.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use cuda_sys::{CUfunction, CUmodule, CUresult, CUstream};
+
+use super::{handle, in_context, put, put_handle};
+use crate::ops::{Geometry, Limits};
+
+/// Shared memory of a block that a kernel gets without asking for more.
+pub(super) const SHARED_BYTES: c_int = 48 << 10;
+
+/// From the table of compute capabilities in the programming guide, the same from 5.0 on.
+const LIMITS: Limits = Limits {
+    grid: [i32::MAX as u32, 65_535, 65_535],
+    block: [1024, 1024, 64],
+    shared_bytes: SHARED_BYTES.cast_unsigned(),
+};
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
+    // SAFETY: the caller gives a whole code object, and room for one handle; or null.
+    in_context(|state| unsafe { put_handle(module, state.load_image(image)?) })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuModuleUnload(module: CUmodule) -> CUresult {
+    in_context(|state| state.modules.remove(handle(module)).map(drop))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuModuleGetFunction(
+    function: *mut CUfunction,
+    module: CUmodule,
+    name: *const c_char,
+) -> CUresult {
+    // SAFETY: the caller gives a text that ends with a zero, and room for one handle; or null.
+    in_context(|state| unsafe { put_handle(function, state.kernel(handle(module), name)?) })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuLaunchKernel(
+    function: CUfunction,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: CUstream,
+    parameters: *mut *mut c_void,
+    _extra: *mut *mut c_void,
+) -> CUresult {
+    let geometry = Geometry { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes };
+    // SAFETY: the caller gives one pointer for each parameter of the kernel, to its 8 bytes.
+    in_context(|state| unsafe {
+        state.launch_kernel(handle(function), (geometry, &LIMITS), handle(stream), parameters.cast_const())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    blocks: *mut c_int,
+    function: CUfunction,
+    block_size: c_int,
+    shared_bytes: usize,
+) -> CUresult {
+    // SAFETY: the caller gives room for one, or null.
+    in_context(|state| unsafe { put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?) })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, number: c_int, function: CUfunction) -> CUresult {
+    // SAFETY: the caller gives room for one, or null.
+    in_context(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
+}

@@ -1,0 +1,177 @@
+//! The products of rocBLAS.
+
+use std::ffi::{c_int, c_void};
+
+use rocblas_sys::{datatype, operation, rocblas_handle, rocblas_int, rocblas_status, rocblas_stride};
+
+use super::super::handle;
+use super::answer;
+use crate::ops::gemm::{Call, Given, Refusal, Scalar};
+
+fn scalar(code: c_int) -> Result<Scalar, Refusal> {
+    Ok(match code {
+        datatype::F64_R => Scalar::F64,
+        datatype::F32_R => Scalar::F32,
+        datatype::F16_R => Scalar::F16,
+        datatype::BF16_R => Scalar::Bf16,
+        datatype::I8_R => Scalar::I8,
+        datatype::I32_R => Scalar::I32,
+        _ => return Err(Refusal::Unsupported),
+    })
+}
+
+/// A matrix as it stands among the arguments.
+#[derive(Clone, Copy)]
+struct Matrix {
+    pointer: *const c_void,
+    dtype: c_int,
+    leading: rocblas_int,
+    stride: rocblas_stride,
+}
+
+impl Matrix {
+    fn given(self, how: c_int) -> Result<Given, Refusal> {
+        Ok(Given {
+            address: handle(self.pointer),
+            scalar: scalar(self.dtype)?,
+            leading: self.leading,
+            stride: self.stride,
+            transposed: transposed(how)?,
+        })
+    }
+}
+
+/// The arguments of either function.
+struct Arguments {
+    of: rocblas_handle,
+    operations: [c_int; 2],
+    sizes: [rocblas_int; 3],
+    factors: [*const c_void; 2],
+    /// A, B, C and D.
+    matrices: [Matrix; 4],
+    batch: rocblas_int,
+    compute_type: c_int,
+}
+
+impl Arguments {
+    fn call(&self) -> Result<Call, Refusal> {
+        let ([a, b, c, d], [how_a, how_b]) = (self.matrices, self.operations);
+        let (a, b) = (a.given(how_a)?, b.given(how_b)?);
+        let [c, d] = [c.given(operation::NONE)?, d.given(operation::NONE)?];
+        // Only what the program asks for is imitated: D is C.
+        if c != d {
+            return Err(Refusal::Unsupported);
+        }
+        Ok(Call {
+            name: "rocblas_gemm",
+            handle: handle(self.of),
+            sizes: self.sizes,
+            factors: self.factors,
+            matrices: [a, b, c],
+            batch: self.batch,
+            sums: scalar(self.compute_type)?,
+            dtype: a.scalar.dtype(),
+        })
+    }
+}
+
+fn transposed(code: c_int) -> Result<bool, Refusal> {
+    match code {
+        operation::NONE => Ok(false),
+        operation::TRANSPOSE | operation::CONJUGATE_TRANSPOSE => Ok(true),
+        _ => Err(Refusal::Value),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
+    of: rocblas_handle,
+    operation_a: c_int,
+    operation_b: c_int,
+    m: rocblas_int,
+    n: rocblas_int,
+    k: rocblas_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: rocblas_int,
+    stride_a: rocblas_stride,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: rocblas_int,
+    stride_b: rocblas_stride,
+    beta: *const c_void,
+    c: *const c_void,
+    c_type: c_int,
+    ldc: rocblas_int,
+    stride_c: rocblas_stride,
+    d: *mut c_void,
+    d_type: c_int,
+    ldd: rocblas_int,
+    stride_d: rocblas_stride,
+    batch: rocblas_int,
+    compute_type: c_int,
+    _algorithm: c_int,
+    _solution: i32,
+    _flags: u32,
+) -> rocblas_status {
+    let given = |pointer, dtype, leading, stride| Matrix { pointer, dtype, leading, stride };
+    let arguments = Arguments {
+        of,
+        operations: [operation_a, operation_b],
+        sizes: [m, n, k],
+        factors: [alpha, beta],
+        matrices: [
+            given(a, a_type, lda, stride_a),
+            given(b, b_type, ldb, stride_b),
+            given(c, c_type, ldc, stride_c),
+            given(d, d_type, ldd, stride_d),
+        ],
+        batch,
+        compute_type,
+    };
+    // SAFETY: the caller gives factors in the type that sums are made in.
+    answer(|state| unsafe { state.multiply(&arguments.call()?) })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rocblas_gemm_ex(
+    of: rocblas_handle,
+    operation_a: c_int,
+    operation_b: c_int,
+    m: rocblas_int,
+    n: rocblas_int,
+    k: rocblas_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: rocblas_int,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: rocblas_int,
+    beta: *const c_void,
+    c: *const c_void,
+    c_type: c_int,
+    ldc: rocblas_int,
+    d: *mut c_void,
+    d_type: c_int,
+    ldd: rocblas_int,
+    compute_type: c_int,
+    _algorithm: c_int,
+    _solution: i32,
+    _flags: u32,
+) -> rocblas_status {
+    // A batch of one, whose distances do not matter.
+    let given = |pointer, dtype, leading| Matrix { pointer, dtype, leading, stride: 0 };
+    let arguments = Arguments {
+        of,
+        operations: [operation_a, operation_b],
+        sizes: [m, n, k],
+        factors: [alpha, beta],
+        matrices: [given(a, a_type, lda), given(b, b_type, ldb), given(c, c_type, ldc), given(d, d_type, ldd)],
+        batch: 1,
+        compute_type,
+    };
+    // SAFETY: the caller gives factors in the type that sums are made in.
+    answer(|state| unsafe { state.multiply(&arguments.call()?) })
+}

@@ -1,0 +1,108 @@
+//! A library that was loaded, and its functions looked up by name.
+
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+
+/// A library that is loaded. It is never unloaded: the vendors' libraries have threads and handlers that outlive any
+/// handle, and every function pointer stays valid this way.
+#[derive(Clone, Copy)]
+pub struct Loaded {
+    library: &'static Library,
+    path: &'static Path,
+}
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    /// The first of `candidates` that can be loaded.
+    ///
+    /// # Errors
+    /// When none can: what the loader said of one that is there, if any.
+    pub fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
+        let mut refusal = None;
+        for candidate in candidates {
+            // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name,
+            // or named explicitly.
+            match unsafe { Library::new(candidate) } {
+                Ok(library) => {
+                    let path = full_path(candidate);
+                    return Ok(Self { library: Box::leak(Box::new(library)), path: Box::leak(path.into_boxed_path()) });
+                }
+                // A file that is there but does not load says more than one that is not.
+                Err(error) => refusal = said_of_what_is_there(candidate, refusal_text(&error)).or(refusal),
+            }
+        }
+        Err(refusal)
+    }
+
+    /// The file, as far as it can be told; else the name that the system's loader knew.
+    pub fn path(&self) -> &'static Path {
+        self.path
+    }
+
+    /// Whether the library exports `name`.
+    pub fn exports(&self, name: &str) -> bool {
+        // SAFETY: the address is only looked up, never used.
+        unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
+    }
+
+    /// The function `name`, if the library has it. `F` must be its type; the macro [`crate::function_table`] writes
+    /// both from one prototype.
+    pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
+        // SAFETY: every caller names a documented function and its documented prototype.
+        unsafe { self.library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
+    }
+}
+
+/// What the loader said, unless it is that there is no such file.
+fn said_of_what_is_there(candidate: &Path, text: String) -> Option<String> {
+    // Of a bare name the loader first says the file that it could not open: another one is a library that this one needs.
+    let itself = text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
+    (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
+}
+
+/// What the system's loader said; the error itself only says that it failed.
+fn refusal_text(error: &libloading::Error) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    cause.unwrap_or_else(|| error.to_string())
+}
+
+/// The file that the system's loader took for `candidate`: what is mapped now tells.
+fn full_path(candidate: &Path) -> PathBuf {
+    if candidate.is_absolute() {
+        return candidate.to_owned();
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let name = candidate.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    mapped(&maps, name).unwrap_or_else(|| candidate.to_owned())
+}
+
+/// The path in a process's map of memory whose file name is `name` or goes on after it with a version.
+fn mapped(maps: &str, name: &str) -> Option<PathBuf> {
+    maps.lines()
+        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
+        .map(Path::new)
+        .find(|path| {
+            let rest = path.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(name));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_of_memory_tells_the_file() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 11 /usr/lib/libxy.so.6\n\
+                    7f02-7f03 r-xp 00000000 08:01 12 /usr/lib/libx.so.6.4.1\n";
+        assert_eq!(mapped(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
+        assert_eq!(mapped(maps, "libx.so.7"), None);
+    }
+}
