@@ -1,5 +1,5 @@
-//! What the hardware can do at most, and how near a matrix product comes to it.
+//! The same points on every backend of each card, and of the processor: what each run time makes of one hardware.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::main(&["compute-peak", "memory-bandwidth", "gemm"])
+    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::HardwareAcceleration)
 }

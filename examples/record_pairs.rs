@@ -75,7 +75,8 @@ fn machine() -> Result<Machine> {
             devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }
     }
-    Ok(Machine { devices, missing: Vec::new(), readiness: rusty_stack_bench::frameworks::readiness })
+    let readiness = rusty_stack_bench::frameworks::readiness;
+    Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
 }
 
 /// Arithmetic and copies in turn, some milliseconds each, for ever.

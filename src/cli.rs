@@ -3,6 +3,7 @@
 
 mod baseline;
 mod bisect;
+mod factor;
 mod python;
 
 use std::path::PathBuf;
@@ -140,6 +141,12 @@ pub struct MeasureArgs {
     /// Seconds that one replicate of a case may take
     #[arg(long, value_name = "S", env = "RSB_TIMEOUT", hide_env = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// Measure frameworks in this interpreter [default: see `python list --help`]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+    /// Measure the scenarios of this file: every combination of batch sizes, sequence lengths, precisions and other axes
+    #[arg(long, value_name = "FILE")]
+    pub sweep: Option<PathBuf>,
     /// Write one JSON document to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
@@ -200,7 +207,7 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "PERCENT")]
     pub threshold: Option<f64>,
     /// Compare although these differ: driver, rocm, python or a framework, such as rocm,driver
-    #[arg(long, value_delimiter = ',', value_name = "FACTOR")]
+    #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
     pub across: Vec<String>,
     /// Show unchanged cases one by one too
     #[arg(long, short)]

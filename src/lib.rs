@@ -10,3 +10,4 @@ mod memory_profile;
 pub mod plan;
 pub mod show;
 pub mod suites;
+pub mod sweep;

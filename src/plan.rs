@@ -4,12 +4,12 @@ mod auto;
 mod components;
 
 use rsb_device::device::DeviceInfo;
-use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Params, Reason};
+use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Outcome, Params, Reason, RunDevice};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 use crate::frameworks;
 use crate::measure::Profile;
-use crate::suites::Suite;
+use crate::suites::{Suite, compared};
 
 /// What is here to run on.
 #[derive(Debug, Clone)]
@@ -18,6 +18,10 @@ pub struct Machine {
     pub devices: Vec<DeviceInfo>,
     /// Backends that cannot, and why.
     pub missing: Vec<(BackendId, Reason)>,
+    /// Those of them whose library is here and broken.
+    pub broken: Vec<BackendId>,
+    /// Addresses on the bus of cards whose sensors the driver shows, whether a run time reaches them or not.
+    pub sensors: Vec<String>,
     /// What stands in the way of a component, asked for those alone that are wanted: it takes a while.
     pub readiness: fn(&str) -> Result<(), Reason>,
 }
@@ -41,6 +45,13 @@ pub struct Selection {
     pub profile: Profile,
 }
 
+impl Selection {
+    /// Whether a card is measured through every backend that reaches it.
+    fn compares_backends(&self) -> bool {
+        self.names.is_empty() && self.suite.compares_backends()
+    }
+}
+
 /// One entry of the suite `custom`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomEntry {
@@ -57,8 +68,25 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What cannot run here, and why.
     pub skipped: Vec<(Case, Reason)>,
+    /// What should run here and cannot, and why: the library of its backend is broken.
+    pub failed: Vec<(Case, Reason)>,
+    /// The devices that were asked for.
+    pub devices: Vec<DeviceInfo>,
     /// What is to be said of the devices, such as that cases are smaller for want of memory.
     pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// What gets no turn, how it ends and why.
+    pub fn without_figures(&self) -> impl Iterator<Item = (&Case, Outcome, &Reason)> {
+        let skipped = self.skipped.iter().map(|(case, reason)| (case, Outcome::Skipped, reason));
+        skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
+    }
+
+    /// The devices, as a run records them.
+    pub fn run_devices(&self) -> Vec<RunDevice> {
+        self.devices.iter().map(DeviceInfo::record).collect()
+    }
 }
 
 /// A selection that cannot be planned: the user's words are off.
@@ -89,6 +117,12 @@ pub enum PlanError {
         /// What there is.
         known: String,
     },
+    /// An entry for a component names axes that it does not have.
+    #[error("{why}")]
+    Entry {
+        /// Which, and what there is.
+        why: String,
+    },
     /// The suite `custom` has no entries.
     #[error("the suite `custom` is empty; add [[custom]] entries with a `benchmark` to rusty-stack-bench.toml")]
     EmptyCustom,
@@ -105,6 +139,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
 }
+
+/// The axis by which a benchmark of sensors names a card.
+const CARD_AXIS: &str = "card";
 
 /// One benchmark with the axes asked for.
 struct Wanted {
@@ -125,11 +162,17 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         selection.profile.breadth()
     };
     let notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device)).collect();
-    let mut plan = Plan { notes, ..Plan::default() };
-    for wanted in &wanted {
+    let compares = selection.compares_backends();
+    let chosen = devices.iter().map(|device| (*device).clone()).collect();
+    let mut plan = Plan { notes, devices: chosen, ..Plan::default() };
+    for (index, wanted) in wanted.iter().enumerate() {
         let before = plan.cases.len() + plan.skipped.len();
         for device in places(wanted.benchmark, selection, machine, &devices) {
-            for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &wanted.axes)? {
+            let axes = with_sensors(wanted, device, machine);
+            let entry = (index, wanted.benchmark);
+            let on_device = if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
+            let Some(axes) = on_device else { continue };
+            for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
                 match case {
                     Ok(case) => plan.cases.push(case),
                     Err(skipped) => plan.skipped.push(skipped),
@@ -142,8 +185,10 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         }
     }
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
-    for component in components::wanted(selection) {
-        components::add(&mut plan, component, (selection, machine), (&devices, breadth))?;
+    let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == backend.as_str());
+    (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
+    for (component, axes) in components::wanted(selection)? {
+        components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
     }
     Ok(plan)
 }
@@ -151,15 +196,27 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
 fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
     let find =
         |name: &str| rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() });
-    if selection.names.is_empty() && selection.suite == Suite::Custom {
-        if selection.custom.is_empty() {
+    if selection.names.is_empty() && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration) {
+        let compared = selection.compares_backends().then(compared::entries);
+        let entries = compared.as_ref().unwrap_or(&selection.custom);
+        if entries.is_empty() {
             return Err(PlanError::EmptyCustom);
         }
+        if let Some(entries) = &compared {
+            let named: Vec<_> = entries.iter().map(|entry| find(&entry.benchmark)).collect::<Result<_, _>>()?;
+            check_axes(&named, selection)?;
+        }
         let entry = |entry: &CustomEntry| {
-            let axes = entry.axes.iter().chain(&selection.axes).cloned().collect();
-            Ok(Wanted { benchmark: find(&entry.benchmark)?, axes })
+            let benchmark = find(&entry.benchmark)?;
+            // Of the suite's own entries an axis asked for replaces the values of those that have it.
+            let asked = if compared.is_some() { own_axes(benchmark, &selection.axes) } else { selection.axes.clone() };
+            let is_kept =
+                |axis: &&(String, Vec<String>)| compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0);
+            let axes = entry.axes.iter().filter(is_kept).chain(&asked).cloned().collect();
+            Ok(Wanted { benchmark, axes })
         };
-        return selection.custom.iter().map(entry).collect();
+        let is_native = |entry: &&CustomEntry| frameworks::find(&entry.benchmark).is_none();
+        return entries.iter().filter(is_native).map(entry).collect();
     }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => selection.suite.benchmarks(),
@@ -179,17 +236,17 @@ fn own_axes(benchmark: &dyn Benchmark, axes: &[(String, Vec<String>)]) -> Vec<(S
 }
 
 fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> Result<(), PlanError> {
-    let components = components::wanted(selection);
+    let components = components::wanted(selection)?;
     let known = |name: &str| {
         benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
-            || components.iter().any(|component| frameworks::has_axis(component, name))
+            || components.iter().any(|(component, _)| frameworks::has_axis(component, name))
     };
     match selection.axes.iter().find(|(name, _)| !known(name)) {
         None => Ok(()),
         Some((axis, _)) => {
             let mut names: Vec<&str> =
                 benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
-            names.extend(components.iter().flat_map(|component| frameworks::axes(component)));
+            names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
             names.sort_unstable();
             names.dedup();
             Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
@@ -197,17 +254,20 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
     }
 }
 
-fn backend_of(device: &DeviceInfo) -> Option<BackendId> {
+pub(crate) fn backend_of(device: &DeviceInfo) -> Option<BackendId> {
     device.device.0.split(':').next().and_then(|backend| backend.parse().ok())
 }
 
+fn index_of(device: &DeviceInfo) -> Option<u32> {
+    device.device.0.rsplit(':').next().and_then(|index| index.parse().ok())
+}
+
 fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m DeviceInfo>, PlanError> {
-    let index = |device: &DeviceInfo| device.device.0.rsplit(':').next().and_then(|index| index.parse::<u32>().ok());
     let asked = |device: &&DeviceInfo| {
         let backend = backend_of(device);
         let by_backend = match selection.backend {
             Some(wanted) => backend == Some(wanted),
-            None => auto::takes(device, &machine.devices),
+            None => selection.compares_backends() || auto::takes(device, &machine.devices),
         };
         let by_suite = !selection.names.is_empty()
             || backend.is_some_and(|backend| selection.suite.wants(backend, device.device_type));
@@ -217,15 +277,38 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
     if let Some(&wrong) = selection
         .devices
         .iter()
-        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| index(device) != Some(wanted)))
+        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| index_of(device) != Some(wanted)))
     {
         let known = found.iter().map(|device| device.device.0.as_str()).collect::<Vec<_>>().join(", ");
         return Err(PlanError::UnknownDevice { index: wrong, known });
     }
     let chosen = |device: &&DeviceInfo| {
-        selection.devices.is_empty() || index(device).is_some_and(|index| selection.devices.contains(&index))
+        selection.devices.is_empty() || index_of(device).is_some_and(|index| selection.devices.contains(&index))
     };
     Ok(found.into_iter().filter(chosen).collect())
+}
+
+/// The axes of `wanted` on `device`. What reads sensors watches on the host those cards that no run time reaches.
+fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
+    let mut axes = wanted.axes.clone();
+    let is_asked = axes.iter().any(|(name, _)| name == CARD_AXIS);
+    if wanted.benchmark.runs_on() == RunsOn::CardsAndSensors && is_host(device) && !is_asked {
+        axes.push((CARD_AXIS.to_owned(), unreached(machine)));
+    }
+    axes
+}
+
+/// Addresses of cards with sensors that no run time reaches.
+fn unreached(machine: &Machine) -> Vec<String> {
+    let reached = |address: &str| {
+        let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
+        known.any(|known| known.eq_ignore_ascii_case(address))
+    };
+    machine.sensors.iter().filter(|address| !reached(address)).cloned().collect()
+}
+
+fn is_host(device: &DeviceInfo) -> bool {
+    backend_of(device) == Some(BackendId::Cpu)
 }
 
 /// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend asked for.
@@ -235,10 +318,9 @@ fn places<'m>(
     machine: &'m Machine,
     devices: &[&'m DeviceInfo],
 ) -> Vec<&'m DeviceInfo> {
-    let is_host = |device: &&DeviceInfo| backend_of(device) == Some(BackendId::Cpu);
     let wanted = !selection.names.is_empty() || selection.suite.uses_host_tools();
-    let host = |tools| {
-        let asked = selection.backend.is_none_or(|backend| [BackendId::Cpu, tools].contains(&backend));
+    let host = |tools: &'static [BackendId]| {
+        let asked = selection.backend.is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
         machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
     };
     let cards = devices.iter().copied().filter(|device| !is_host(device));
@@ -246,6 +328,11 @@ fn places<'m>(
         RunsOn::Any | RunsOn::Cards => devices.to_vec(),
         RunsOn::Host(tools) => host(tools).collect(),
         RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
+        RunsOn::CardsAndSensors => {
+            let is_asked = selection.axes.iter().any(|(name, _)| name == CARD_AXIS);
+            let shown = is_asked || !unreached(machine).is_empty();
+            cards.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
+        }
     }
 }
 
@@ -281,13 +368,17 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) 
                 && selection.suite.wants(backend, DeviceType::Gpu)
         }
     };
-    let left_out = if selection.backend.is_none() { auto::left_out(&machine.devices) } else { Vec::new() };
+    let left_out = if selection.backend.is_none() && !selection.compares_backends() {
+        auto::left_out(&machine.devices)
+    } else {
+        Vec::new()
+    };
     let missing = machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
     missing
         .flat_map(|(backend, reason)| match selection.backend {
             Some(_) => wanted
                 .iter()
-                .filter(|wanted| wanted.benchmark.runs_on() != RunsOn::Host(*backend))
+                .filter(|wanted| !matches!(wanted.benchmark.runs_on(), RunsOn::Host(tools) if tools.contains(backend)))
                 .map(|wanted| absent(wanted.benchmark.name(), *backend, reason))
                 .collect::<Vec<_>>(),
             None => vec![absent("all", *backend, reason)],
@@ -316,135 +407,4 @@ pub fn count(benchmark: &dyn Benchmark, device: &DeviceInfo, breadth: Breadth) -
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rsb_device::device::DeviceRefText;
-
-    fn machine() -> Machine {
-        let device = DeviceInfo {
-            device: DeviceRefText("cpu:0".into()),
-            name: "test".into(),
-            device_type: DeviceType::Cpu,
-            arch: None,
-            units: 2,
-            max_clock_mhz: None,
-            usable_memory_bytes: 8 << 30,
-            caches: Vec::new(),
-            peak_bandwidth_gb_s: None,
-        };
-        let reason = Reason::new("backend rocm", "no driver", "install one");
-        let readiness = |name: &str| Err(Reason::new(name, "it is not installed", "install it"));
-        Machine { devices: vec![device], missing: vec![(BackendId::Rocm, reason)], readiness }
-    }
-
-    fn selection(names: &[&str], suite: Suite) -> Selection {
-        Selection {
-            names: names.iter().map(|&name| name.to_owned()).collect(),
-            suite,
-            custom: Vec::new(),
-            backend: None,
-            devices: Vec::new(),
-            axes: Vec::new(),
-            profile: Profile::Quick,
-        }
-    }
-
-    #[test]
-    fn a_suite_runs_what_is_here_and_says_what_is_not() {
-        let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
-        assert!(quick.cases.len() > 10);
-        assert!(quick.skipped.iter().any(|(case, _)| case.id.as_str() == "gpu_performance/all/rocm"));
-        let gpu = plan(&selection(&[], Suite::GpuPerformance), &machine()).unwrap();
-        assert!(gpu.cases.is_empty() && !gpu.skipped.is_empty());
-        let component = plan(&selection(&[], Suite::Component), &machine()).unwrap();
-        assert!(component.cases.is_empty() && component.skipped.len() == frameworks::all().len());
-    }
-
-    #[test]
-    fn components_that_are_here_are_planned_where_frameworks_run() {
-        let ready = Machine { readiness: |_| Ok(()), ..machine() };
-        let ids = |backend: Option<BackendId>, axes: &[(&str, &str)]| {
-            let axes = axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
-            let asked = Selection { backend, axes, ..selection(&["pytorch"], Suite::Quick) };
-            let plan = plan(&asked, &ready).unwrap();
-            let of = |case: &Case| case.id.to_string();
-            (
-                plan.cases.iter().map(of).collect::<Vec<_>>(),
-                plan.skipped.iter().map(|(case, _)| of(case)).collect::<Vec<_>>(),
-            )
-        };
-        let (here, skipped) = ids(None, &[("workload", "matmul"), ("shape", "64x64x64")]);
-        assert_eq!((here, skipped.len()), (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0));
-        let (on_cards, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
-        assert!(!on_cards.is_empty() && on_cards.iter().all(|id| id.contains("/cuda:0/")), "{on_cards:?}");
-        assert_eq!(ids(Some(BackendId::Vulkan), &[]), (Vec::new(), vec!["component_specific/pytorch".to_owned()]));
-    }
-
-    #[test]
-    fn a_backend_asked_for_by_name_skips_each_benchmark() {
-        let asked = Selection { backend: Some(BackendId::Rocm), ..selection(&["gemm", "tensor-ops"], Suite::Quick) };
-        let plan = plan(&asked, &machine()).unwrap();
-        assert!(plan.cases.is_empty());
-        let ids: Vec<&str> = plan.skipped.iter().map(|(case, _)| case.id.as_str()).collect();
-        assert_eq!(ids, ["gpu_performance/gemm/rocm", "gpu_performance/tensor-ops/rocm"]);
-    }
-
-    #[test]
-    fn mistakes_are_named_with_the_cure() {
-        let message = |selection: Selection| plan(&selection, &machine()).unwrap_err().to_string();
-        assert!(message(selection(&["gem"], Suite::Quick)).contains("did you mean `gemm`?"));
-        assert!(!message(selection(&["zzz"], Suite::Quick)).contains("did you mean"));
-        let axis =
-            Selection { axes: vec![("colour".into(), vec!["red".into()])], ..selection(&["gemm"], Suite::Quick) };
-        assert!(message(axis).contains("shape"), "the axes that there are");
-        let value =
-            Selection { axes: vec![("dtype".into(), vec!["f33".into()])], ..selection(&["gemm"], Suite::Quick) };
-        assert!(message(value).contains("f33"));
-        let device = Selection { devices: vec![7], ..selection(&["gemm"], Suite::Quick) };
-        assert!(message(device).contains("cpu:0"));
-        assert!(message(selection(&[], Suite::Custom)).contains("[[custom]]"));
-    }
-
-    #[test]
-    fn what_runs_on_cards_alone_says_what_is_missing_when_it_is_named() {
-        let ids = |selection: &Selection| {
-            let plan = plan(selection, &machine()).unwrap();
-            assert!(plan.cases.is_empty());
-            plan.skipped.iter().map(|(case, reason)| (case.id.to_string(), reason.why.clone())).collect::<Vec<_>>()
-        };
-        let named = selection(&["launch-latency"], Suite::Quick);
-        let rocm = ("gpu_performance/launch-latency/rocm".to_owned(), "no driver".to_owned());
-        assert_eq!(ids(&named), std::slice::from_ref(&rocm));
-        assert_eq!(ids(&Selection { backend: Some(BackendId::Rocm), ..named.clone() }), [rocm]);
-        let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
-        assert!(
-            quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
-            "a suite names each backend once"
-        );
-    }
-
-    #[test]
-    fn what_needs_no_card_is_planned_on_the_host() {
-        for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm)] {
-            let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
-            let plan = plan(&named, &machine()).unwrap();
-            assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
-            assert!(plan.cases.iter().all(|case| case.device == "cpu:0"));
-        }
-        let cuda = Selection { backend: Some(BackendId::Cuda), ..selection(&["kernel-compilation"], Suite::Quick) };
-        assert!(plan(&cuda, &machine()).unwrap().cases.is_empty());
-    }
-
-    #[test]
-    fn an_axis_concerns_the_benchmarks_that_have_it() {
-        let shaped = Selection {
-            axes: vec![("shape".into(), vec!["64x64x64".into()])],
-            ..selection(&["gemm", "memory-bandwidth"], Suite::Quick)
-        };
-        let plan = plan(&shaped, &machine()).unwrap();
-        let gemm: Vec<&str> =
-            plan.cases.iter().filter(|case| case.benchmark == "gemm").map(|case| case.id.as_str()).collect();
-        assert!(gemm.iter().all(|id| id.contains("64x64x64")), "{gemm:?}");
-        assert!(plan.cases.iter().any(|case| case.benchmark == "memory-bandwidth"));
-    }
-}
+mod tests;

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod common;
+#[path = "common/made_up.rs"]
+mod made_up;
 
 use common::{Bench, Ended, SMALL};
 use serde_json::Value;
@@ -14,29 +16,11 @@ const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 fn with_baseline() -> (Bench, Value) {
     let bench = Bench::new().set("GIT_CONFIG_GLOBAL", "gitconfig");
     bench.write("gitconfig", "[user]\n\tname = Ada\n");
-    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
-    let mut run = read(&bench.run_files()[0]);
-    let measured = run["benchmarks"][0].take();
-    run["benchmarks"] = (0..12).map(|index| made_up(&measured, index)).collect();
-    bench.write("made-up.json", &run.to_string());
-    bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
-    (bench, run)
+    made_up::with_baseline(bench)
 }
 
 fn read(path: &std::path::Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn made_up(measured: &Value, index: u32) -> Value {
-    let mut case = measured.clone();
-    case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
-    let replicate = |replicate: u32| {
-        let level = 1000.0 * f64::from(index + 1) * (1.0 + f64::from((index + replicate * 5) % 7) / 500.0);
-        let times: Vec<f64> = (0..20).map(|sample| level * (1.0 + f64::from(sample % 4) / 400.0)).collect();
-        serde_json::json!({ "replicate": replicate, "iters": vec![1; 20], "times_ns": times })
-    };
-    case["samples"] = (0..3).map(replicate).collect();
-    case
 }
 
 /// Writes `run` as `current.json`, with the cases of `slower` that many times as slow.
@@ -44,11 +28,7 @@ fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
     let mut current = run.clone();
     current["run_id"] = "current".into();
     for (index, factor) in slower {
-        for replicate in current["benchmarks"][index]["samples"].as_array_mut().unwrap() {
-            for time in replicate["times_ns"].as_array_mut().unwrap() {
-                *time = (time.as_f64().unwrap() * factor).into();
-            }
-        }
+        made_up::scale(&mut current["benchmarks"][index], *factor);
     }
     bench.write("current.json", &current.to_string());
 }

@@ -190,3 +190,26 @@ fn probe_is_one_document_with_the_promised_keys() {
     }
     assert!(document["memory_gb"].as_f64().unwrap() > 0.1);
 }
+
+#[test]
+fn a_trend_of_a_file_follows_what_is_asked_for() {
+    let bench = Bench::new();
+    let rows = "timestamp,value,id\n1700000000,1.0,gemm a\n1700086400,1.1,gemm a\n1700000000,2.0,copy b\n";
+    bench.write("series.csv", rows);
+    let series = |more: &[&str]| {
+        let ended = bench.run(&[&["trend", "--input", "series.csv", "--json"], more].concat()).expect(0);
+        ended.json()["series"].as_array().unwrap().len()
+    };
+    assert_eq!((series(&[]), series(&["--case", "gemm"]), series(&["--case", "g*a"])), (2, 1, 1));
+    assert_eq!(series(&["--metric", "value"]), 2);
+    let nothing = bench.run(&["trend", "--input", "series.csv", "--case", "triad"]).expect(2);
+    assert!(nothing.stderr.contains("gemm a"), "what there is: {}", nothing.stderr);
+    let page = bench.run(&["trend", "--input", "series.csv", "--case", "copy"]).expect(0).stdout;
+    assert!(page.contains("1 with one run and no trend yet"), "{page}");
+}
+
+#[test]
+fn a_factor_that_is_none_is_a_mistake() {
+    let ended = Bench::new().run(&["gate", "--across", "rcom"]).expect(2);
+    assert!(ended.stderr.contains("did you mean rocm?"), "{}", ended.stderr);
+}

@@ -5,32 +5,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod common;
+#[path = "common/made_up.rs"]
+mod made_up;
 
 use common::{Bench, SMALL};
+use made_up::scale;
 use serde_json::Value;
 
-/// A bench with a baseline of twelve cases, and the run that it was made of: three replicates each, about 1 % apart.
+/// A bench with a baseline of twelve cases, and the run that it was made of.
 fn with_baseline() -> (Bench, Value) {
-    let bench = Bench::new();
-    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
-    let mut run: Value = serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
-    let measured = run["benchmarks"][0].take();
-    run["benchmarks"] = (0..12).map(|index| synthetic(&measured, index)).collect();
-    bench.write("made-up.json", &run.to_string());
-    bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
-    (bench, run)
-}
-
-fn synthetic(measured: &Value, index: u32) -> Value {
-    let mut case = measured.clone();
-    case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
-    let replicate = |replicate: u32| {
-        let level = 1000.0 * f64::from(index + 1) * (1.0 + f64::from((index + replicate * 5) % 7) / 500.0);
-        let times: Vec<f64> = (0..20).map(|sample| level * (1.0 + f64::from(sample % 4) / 400.0)).collect();
-        serde_json::json!({ "replicate": replicate, "iters": vec![1; 20], "times_ns": times })
-    };
-    case["samples"] = (0..3).map(replicate).collect();
-    case
+    made_up::with_baseline(Bench::new())
 }
 
 /// Writes `run` as the current side, changed by `change`, and gates it.
@@ -41,14 +25,6 @@ fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> V
     bench.write("current.json", &current.to_string());
     let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"]);
     ended.expect(code).json()
-}
-
-fn scale(case: &mut Value, factor: f64) {
-    for replicate in case["samples"].as_array_mut().unwrap() {
-        for time in replicate["times_ns"].as_array_mut().unwrap() {
-            *time = (time.as_f64().unwrap() * factor).into();
-        }
-    }
 }
 
 fn regressed(result: &Value) -> Vec<&str> {

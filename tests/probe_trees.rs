@@ -163,7 +163,7 @@ fn captured_trees_are_readable_pages() {
         (
             "sysfs/rx7900xtx.tar.gz",
             &[("rx7900xtx/card0", "class/drm/card0")],
-            &["AMD Radeon RX 7900 series, gfx1100", "GDDR6, up to 1249 MHz, size unknown", "31.5 GB/s", "WMMA 1"],
+            &["AMD Radeon RX 7900 XTX, gfx1100", "GDDR6, up to 1249 MHz, size unknown", "31.5 GB/s", "WMMA 1"],
         ),
         (
             "sysfs/rx9070.tar.gz",

@@ -53,15 +53,23 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
     let on_cards = names(rows().into_iter().filter(|(_, on)| on.contains("cards")).map(|(name, _)| name));
     let reason = Reason::new("devices of ROCm", "there is no card", "put one in");
     let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];
-    let machine = Machine { devices: Vec::new(), missing, readiness: |_| Ok(()) };
+    let machine =
+        Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
     let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
     assert!(plan.cases.is_empty());
     let skipped =
         |device: &str| names(plan.skipped.iter().filter(|one| one.0.device == device).map(|one| &one.0.benchmark));
-    assert_eq!(skipped("cuda"), names(["all"]), "what this build lacks is named once");
+    let whole = || names(["all"]);
+    assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_cards.clone() } else { whole() }, "or named once");
     if cfg!(feature = "rocm") {
         assert_eq!(skipped("rocm"), on_cards, "each benchmark says what it lacks");
     }
+    // A library that is here and broken is a failure of each, and the bench ends with 1.
+    let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
+    let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
+    let failed = names(plan.failed.iter().filter(|one| one.0.device == "rocm").map(|one| &one.0.benchmark));
+    assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
+    assert!(plan.skipped.iter().all(|one| one.0.device != "rocm"));
     assert!(
         text("benches/gpu_performance.rs").contains("bench::suite(rusty_stack_bench::suites::Suite::GpuPerformance)")
     );

@@ -1,10 +1,12 @@
 //! How each framework component stands: what its last run says, and what is missing where it never ran.
 
 use rsb_model::record::ComponentStatus;
-use rsb_model::{ComponentBenchmarkResult, Timestamp};
-use rsb_stats::threshold_checks;
+use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Fingerprint, Run, Timestamp};
+use rsb_stats::{Policy, threshold_checks};
+use rsb_store::Baselines;
 use serde_json::{Value, json};
 
+use super::settings::Folders;
 use super::{judge, settings};
 use crate::cli::ComponentsArgs;
 use crate::exit::{Ended, Exit, Trouble};
@@ -14,6 +16,13 @@ use crate::show;
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 50;
 
+/// What the last run of a component says.
+struct Last {
+    started: Timestamp,
+    record: ComponentBenchmarkResult,
+    against: Option<Value>,
+}
+
 /// The verb `components`.
 ///
 /// # Errors
@@ -22,26 +31,25 @@ pub fn run(args: &ComponentsArgs) -> Ended {
     let (config, folders) = settings::load(&args.places)?;
     let store = judge::open(&folders)?;
     let policy = judge::policy(&config, &folders, None)?;
-    let mut waiting: Vec<&Component> = frameworks::all().iter().collect();
-    let mut found: Vec<(&str, Timestamp, ComponentBenchmarkResult)> = Vec::new();
+    let mut last: Vec<Option<Last>> = frameworks::all().iter().map(|_| None).collect();
     for summary in store.runs().map_err(Trouble::usage)?.into_iter().take(MOST_RUNS) {
-        if waiting.is_empty() {
+        if last.iter().all(Option::is_some) {
             break;
         }
         // A run whose file is gone has nothing to say.
         let Ok(run) = store.run(&summary.run_id.0) else { continue };
-        let checks = threshold_checks(std::slice::from_ref(&run), &policy);
-        waiting.retain(|component| match frameworks::record(component, &run.benchmarks, &checks) {
-            Some(record) => {
-                found.push((component.name, summary.started, record));
-                false
+        let compared = compare(&run, &folders, &policy);
+        for (component, known) in frameworks::all().iter().zip(&mut last) {
+            if known.is_none() {
+                *known = of_run(component, &run, &policy, compared.as_ref());
             }
-            None => true,
-        });
+        }
     }
+    let living = store.being_measured();
     let rows: Vec<Value> = frameworks::all()
         .iter()
-        .map(|component| row(component, found.iter().find(|(name, ..)| *name == component.name)))
+        .zip(&last)
+        .map(|(component, last)| row(component, last.as_ref(), living.iter().any(|run| measures(run, component))))
         .collect();
     if args.json {
         show::text(&rsb_report::document("components", &rows)?)?;
@@ -51,17 +59,49 @@ pub fn run(args: &ComponentsArgs) -> Ended {
     Ok(Exit::Pass)
 }
 
-fn row(component: &Component, found: Option<&(&str, Timestamp, ComponentBenchmarkResult)>) -> Value {
+/// `run` against the baseline of its machine and suite, where there is one.
+fn compare(run: &Run, folders: &Folders, policy: &Policy) -> Option<ComparisonResult> {
+    let baselines = Baselines::new(&folders.baselines);
+    let saved = baselines.load(&run.suite, Some(&Fingerprint::of(&run.environment))).ok()?;
+    Some(rsb_stats::gate(&saved.into_runs(), std::slice::from_ref(run), policy, &[], Timestamp::now()))
+}
+
+fn of_run(component: &Component, run: &Run, policy: &Policy, compared: Option<&ComparisonResult>) -> Option<Last> {
+    let checks = threshold_checks(std::slice::from_ref(run), policy);
+    let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
+    let against = compared.and_then(|compared| frameworks::against_baseline(component, compared));
+    if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
+        throughput.comparison_to_baseline = frameworks::rate_change(component, &run.benchmarks, compared);
+    }
+    Some(Last { started: run.started, record, against: against.map(|against| json!(against)) })
+}
+
+/// Whether a run that goes on is about `component`: its suite is, or is named after it.
+fn measures(run: &Run, component: &Component) -> bool {
+    let is_suite = |suite: &&crate::suites::Suite| suite.as_str() == run.suite;
+    let suite = <crate::suites::Suite as clap::ValueEnum>::value_variants().iter().find(is_suite);
+    match suite {
+        Some(suite) => suite.components().contains(&component.name),
+        None => run.suite.split('_').any(|name| name == component.name),
+    }
+}
+
+fn row(component: &Component, last: Option<&Last>, is_running: bool) -> Value {
     let missing = frameworks::readiness(component.name).err();
-    let record = found.map(|(_, _, record)| record);
+    let record = last.map(|last| &last.record);
+    let status = match record {
+        _ if is_running => "running",
+        Some(record) => word(record.status),
+        None => "not_run",
+    };
     json!({
         "component_id": component.name,
-        "status": record.map_or("not_run", |record| word(record.status)),
-        "last_run": found.map(|(_, started, _)| started.to_string()),
+        "status": status,
+        "last_run": last.map(|last| last.started.to_string()),
         "version": record.and_then(|record| record.version.as_deref()),
         "metrics": record.map(|record| &record.results),
         "threshold_checks": record.map(|record| record.threshold_checks.as_slice()).unwrap_or_default(),
-        "comparison_to_baseline": null,
+        "comparison_to_baseline": last.and_then(|last| last.against.as_ref()),
         "record": record,
         "missing": missing.as_ref().map(|reason| format!("{}: {}", reason.what, reason.why)),
         "cure": missing.as_ref().map(|reason| &reason.cure),
@@ -77,6 +117,7 @@ const fn word(status: ComponentStatus) -> &'static str {
 }
 
 fn line(row: &Value) -> String {
+    const INDENT: &str = "\n                 ";
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let mut line = format!("{:<16} {:<8}", text("component_id"), text("status").replace('_', " "));
     for part in [text("version"), text("last_run")] {
@@ -84,8 +125,20 @@ fn line(row: &Value) -> String {
             line.extend([" ", &part]);
         }
     }
+    let against = &row["comparison_to_baseline"];
+    if let Some(verdict) = against["verdict"].as_str() {
+        line.extend([INDENT, "against its baseline: ", verdict]);
+        if let (Some(case), Some(change)) = (against["slowest_case"].as_str(), against["time_change_percent"].as_f64())
+        {
+            line.extend([", time of ", case, &format!(" {change:+.1} %")]);
+        }
+    }
+    for check in row["threshold_checks"].as_array().into_iter().flatten().filter(|check| check["passed"] != true) {
+        let of = |name: &str| check[name].as_str().unwrap_or_default();
+        line.extend([INDENT, "target missed: ", of("name"), ", ", of("expected"), ", is ", of("actual")]);
+    }
     if !text("missing").is_empty() {
-        line.extend(["\n                 missing: ", &text("missing"), "\n                 cure: ", &text("cure")]);
+        line.extend([INDENT, "missing: ", &text("missing"), INDENT, "cure: ", &text("cure")]);
     }
     line
 }

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::Trouble;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 19] = [
+pub const KNOWN: [(&str, &str); 25] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -21,8 +21,14 @@ pub const KNOWN: [(&str, &str); 19] = [
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "the file of the HIP run time, in place of the usual search"),
     ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),
+    ("RSB_RCCL_LIBRARY", "the file of RCCL, in place of the usual search"),
     ("RSB_OPENCL_LIBRARY", "the file of OpenCL's loader, in place of the usual search"),
     ("RSB_VULKAN_LIBRARY", "the file of Vulkan's loader, in place of the usual search"),
+    ("RSB_CUDA_LIBRARY", "the file of NVIDIA's driver (libcuda), in place of the usual search"),
+    ("RSB_NVRTC_LIBRARY", "the file of NVRTC, in place of the usual search"),
+    ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
+    ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
+    ("RSB_CUDA_FOLDERS", "folders to look for NVRTC and cuBLAS in first, as PATH has them"),
     ("RSB_SYSFS_ROOT", "a folder that stands for /sys where cards' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
 ];
@@ -33,6 +39,26 @@ pub const KNOWN: [(&str, &str); 19] = [
 /// Names the variable and the nearest known one.
 pub fn check() -> Result<(), Trouble> {
     check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+}
+
+/// What is set and does not count under `cargo bench`, each with what does there.
+pub fn not_of_bench() -> Vec<String> {
+    not_of_bench_in(|name| std::env::var_os(name).is_some())
+}
+
+fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
+    const FILTER: &str = "filter by id, such as `-- rocm:0`";
+    let others = [
+        ("RSB_SUITE", "choose the target with --bench"),
+        ("RSB_BACKEND", FILTER),
+        ("RSB_DEVICE", FILTER),
+        ("RSB_RUNS", "use Criterion's --sample-size"),
+        ("RSB_WARMUP", "use Criterion's --warm-up-time"),
+        ("RSB_REPLICATES", "one process measures each case; `run` has replicates"),
+        ("RSB_TIMEOUT", "use Criterion's --measurement-time"),
+    ];
+    let set = others.into_iter().filter(|(name, _)| is_set(name));
+    set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}")).collect()
 }
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
@@ -51,6 +77,12 @@ fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_count_under_cargo_bench_says_what_does() {
+        let notes = not_of_bench_in(|name| ["RSB_RUNS", "RSB_PROFILE"].contains(&name));
+        assert_eq!(notes, ["RSB_RUNS does not count under cargo bench: use Criterion's --sample-size"]);
+    }
 
     #[test]
     fn a_typo_is_an_error_that_names_the_right_one() {

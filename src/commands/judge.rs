@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Fingerprint, Run, Timestamp};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
@@ -184,6 +185,27 @@ fn criterion_folder(text: &str) -> Option<(&Path, &str)> {
         return Some((Path::new(text), LATEST));
     }
     text.rsplit_once('@').map(|(folder, name)| (Path::new(folder), name)).filter(|(folder, _)| folder.is_dir())
+}
+
+/// The targets that `run` has figures of: those of the policy's file, else those that come with the program.
+pub(super) fn targets_met(config: &Config, folders: &Folders, run: &Run) -> Result<Vec<ThresholdCheck>, Trouble> {
+    let mut checks = targets(config, folders, run)?;
+    checks.retain(ThresholdCheck::has_figure);
+    Ok(checks)
+}
+
+/// Every target that concerns `run`, by the policy's file, else by those that come with the program.
+pub(super) fn targets(config: &Config, folders: &Folders, run: &Run) -> Result<Vec<ThresholdCheck>, Trouble> {
+    const OWN: &str = include_str!("../../baselines/policy.toml");
+    let has_file = folders.policy.1 == Named::Yes || folders.policy.0.exists();
+    let policy = if has_file { policy(config, folders, None)? } else { own(OWN)? };
+    Ok(rsb_stats::threshold_checks(std::slice::from_ref(run), &policy))
+}
+
+fn own(text: &str) -> Result<Policy, Trouble> {
+    let broken = |error: String| Trouble::usage(anyhow!("the policy that comes with the program: {error}"));
+    let file: PolicyFile = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
+    Policy::try_from(file).map_err(|error| broken(error.to_string()))
 }
 
 /// The policy's file under the thresholds of the configuration, under the flag.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rsb_model::BackendId;
+use rsb_model::{BackendId, Reason};
 use rsb_report::{CaseRow, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -21,7 +21,7 @@ pub fn run(args: &ListArgs, style: Style) -> Ended {
     if args.json {
         show::text(&rsb_report::document("benchmarks", &rows)?)?;
     } else {
-        show::text(&rsb_report::list::cases(&rows, style))?;
+        show::text(&rsb_report::matrix::text(&rows, style))?;
         if args.verbose {
             show::text(&axes())?;
         }
@@ -37,6 +37,7 @@ fn rows(machine: &Machine) -> Vec<CaseRow> {
         benchmark: component.name.to_owned(),
         about: component.about.to_owned(),
         backend: "any".to_owned(),
+        devices: Vec::new(),
         cases: frameworks::count(component),
         missing: (machine.readiness)(component.name).err(),
     });
@@ -44,31 +45,47 @@ fn rows(machine: &Machine) -> Vec<CaseRow> {
         benchmark: "all".to_owned(),
         about: "every native benchmark".to_owned(),
         backend: (*name).to_owned(),
+        devices: Vec::new(),
         cases: 0,
         missing: Some(suites::to_come(name, cure)),
     });
     native.chain(components).chain(to_come).collect()
 }
 
+/// Why no compiler of `backends` is here, as the first of them says it; nothing where one is.
+fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
+    let mut reasons = Vec::new();
+    for &backend in backends {
+        match measure::has_compiler(backend) {
+            Ok(()) => return None,
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    reasons.into_iter().next()
+}
+
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
     let prefix = format!("{backend}:");
-    let devices = machine.devices.iter().filter(|device| device.device.0.starts_with(&prefix));
+    let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.0.starts_with(&prefix)).collect();
     let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
     let fits = match benchmark.runs_on() {
         RunsOn::Any | RunsOn::CardsAndHost(_) => true,
+        RunsOn::CardsAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
         RunsOn::Cards => backend != BackendId::Cpu,
         RunsOn::Host(_) => backend == BackendId::Cpu,
     };
     let missing = match benchmark.runs_on().tools() {
         _ if !fits => Some(plan::unfit(benchmark, backend)),
-        Some(tools) if backend == BackendId::Cpu => measure::has_compiler(tools).err(),
+        [] => missing,
+        tools if backend == BackendId::Cpu => no_compiler(tools),
         _ => missing,
     };
     CaseRow {
         benchmark: benchmark.name().to_owned(),
         about: benchmark.about().to_owned(),
         backend: backend.as_str().to_owned(),
-        cases: devices.map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),
+        devices: devices.iter().map(|device| device.name.clone()).collect(),
+        cases: devices.iter().map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),
         missing,
     }
 }

@@ -1,4 +1,6 @@
-//! The manual page.
+//! The manual page: the program, then a section for each verb with its flags.
+
+use clap::Command;
 
 use crate::exit::{Ended, Exit};
 use crate::{cli, show};
@@ -8,8 +10,51 @@ use crate::{cli, show};
 /// # Errors
 /// When standard output cannot be written.
 pub fn run() -> Ended {
-    let mut page = Vec::new();
-    clap_mangen::Man::new(cli::command()).render(&mut page)?;
-    show::text(&String::from_utf8_lossy(&page))?;
+    show::text(&page()?)?;
     Ok(Exit::Pass)
+}
+
+fn page() -> std::io::Result<String> {
+    let mut command = cli::command();
+    command.build();
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    let mut page = String::from_utf8_lossy(&page).into_owned();
+    verbs(&command, "", &mut page)?;
+    Ok(page)
+}
+
+/// A section for each verb of `command`, and for those below it.
+fn verbs(command: &Command, above: &str, page: &mut String) -> std::io::Result<()> {
+    let shown = |verb: &&Command| !verb.is_hide_set() && verb.get_name() != "help";
+    for verb in command.get_subcommands().filter(shown) {
+        let name = format!("{above}{}", verb.get_name());
+        let man = clap_mangen::Man::new(verb.clone());
+        let mut part = Vec::new();
+        man.render_synopsis_section(&mut part)?;
+        man.render_description_section(&mut part)?;
+        if verb.get_arguments().any(|argument| !argument.is_hide_set()) {
+            man.render_options_section(&mut part)?;
+        }
+        // What is a section of a page of its own is a part of one here.
+        let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
+        page.extend([".SH \"VERB ", &name.to_uppercase(), "\"\n", &part]);
+        verbs(verb, &format!("{name} "), page)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_stands_with_its_flags() {
+        let page = page().unwrap();
+        for (verb, flag) in [("RUN", "replicates"), ("GATE", "against"), ("TREND", "input"), ("BASELINE SAVE", "")] {
+            let section = page.split(&format!(".SH \"VERB {verb}\"")).nth(1).unwrap_or_else(|| panic!("no {verb}"));
+            let own = section.split(".SH ").next().unwrap();
+            assert!(own.contains(flag) && own.contains(".SS SYNOPSIS"), "{verb}: {own}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use rsb_model::{BenchmarkResult, Environment, Run, Timestamp};
 use rsb_store::{Journal, Store, StoreError, new_run_id};
 
 use crate::measure::inject;
+use crate::plan::Plan;
 
 /// The hash of this program: two programs of one commit need not be the same.
 pub(super) fn program_hash() -> Option<String> {
@@ -27,16 +28,17 @@ impl Recorder {
         suite: &str,
         profile: &str,
         environment: Environment,
-        planned: usize,
+        plan: &Plan,
     ) -> Result<Self, StoreError> {
         let now = Timestamp::now();
         let commit = environment.git.as_ref().map(|git| git.commit.as_str());
         let mut run = Run::begin(new_run_id(now, commit), now, suite, profile, environment);
         run.program = program_hash();
+        run.devices = plan.run_devices();
         run.notes.extend(inject::note());
         let mut journal = store.begin(&run)?;
         run.run_id = journal.run_id().clone();
-        let trouble = journal.plan(planned).err();
+        let trouble = journal.plan(plan.cases.len() + plan.without_figures().count()).err();
         Ok(Self { run, journal, trouble })
     }
 

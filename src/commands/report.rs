@@ -27,7 +27,7 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
     };
     let policy = judge::policy(&config, &folders, None)?;
     let comparison = against_saved(&folders, &run, &policy);
-    let checks = rsb_stats::threshold_checks(std::slice::from_ref(&run), &policy);
+    let checks = judge::targets(&config, &folders, &run)?;
     let report = Report::new(&run).with_checks(&checks);
     let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
     match args.format {

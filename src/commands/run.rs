@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use rsb_device::DeviceInfo;
+use rsb_device::{Absence, DeviceInfo};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
 use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Outcome, Reason};
 use rsb_report::Style;
 use rsb_store::Store;
 
-use super::alone;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::settings::{self, Folders};
+use super::{alone, judge};
 use crate::cli::{MeasureArgs, Places, RunArgs};
 use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, interrupt};
@@ -38,6 +38,9 @@ pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> Ended {
 /// # Errors
 /// When the words or the configuration are off, or the results cannot be kept.
 pub fn run(args: &RunArgs, style: Style) -> Ended {
+    if let Some(python) = &args.measure.python {
+        rsb_probe::choose_python(python.clone());
+    }
     let (config, folders) = settings::load(&args.measure.places)?;
     let (selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
     let plan = plan::plan(&selection, &machine()).map_err(Trouble::usage)?;
@@ -63,6 +66,11 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
         show::json(run)?;
     } else {
         show::text(&rsb_report::run::text(run, style))?;
+        match judge::targets_met(&config, &folders, run) {
+            Ok(targets) if targets.is_empty() => {}
+            Ok(targets) => show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?,
+            Err(trouble) => eprintln!("warning: no targets are shown: {}", show::chain(&trouble.error)),
+        }
         if let Ok(path) = &stored {
             eprintln!("stored in {}", path.display());
         }
@@ -77,13 +85,15 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
 /// What would be measured, and what not and why.
 fn show_plan(plan: &Plan, json: bool) -> Ended {
     if json {
-        let skipped: Vec<_> =
-            plan.skipped.iter().map(|(case, reason)| serde_json::json!({ "case": case, "reason": reason })).collect();
+        let skipped: Vec<_> = plan
+            .without_figures()
+            .map(|(case, outcome, reason)| serde_json::json!({ "case": case, "outcome": outcome, "reason": reason }))
+            .collect();
         show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }))?;
     } else {
         let cases = plan.cases.iter().map(|case| case.id.to_string());
-        let skipped = plan.skipped.iter().map(|(case, reason)| format!("{}: skipped: {reason}", case.id));
-        show::text(&cases.chain(skipped).collect::<Vec<_>>().join("\n"))?;
+        let others = plan.without_figures().map(|(case, outcome, reason)| format!("{}: {outcome}: {reason}", case.id));
+        show::text(&cases.chain(others).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Pass)
 }
@@ -99,11 +109,18 @@ fn exit_of(counts: Counts) -> Exit {
 
 /// The devices here, and why the other backends have none.
 pub(super) fn machine() -> Machine {
-    let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), readiness: crate::frameworks::readiness };
+    let readiness = crate::frameworks::readiness;
+    let sensors = rsb_probe::telemetry::cards(&rsb_probe::ProbeOptions::here());
+    let sensors = sensors.into_iter().filter_map(|card| card.pci_address).collect();
+    let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors, readiness };
     for (backend, answer) in every_backend() {
         match answer {
             Ok(devices) => machine.devices.extend(devices),
-            Err(reason) => machine.missing.push((backend, reason)),
+            Err(Absence::Missing(reason)) => machine.missing.push((backend, reason)),
+            Err(Absence::Broken(reason)) => {
+                machine.missing.push((backend, reason));
+                machine.broken.push(backend);
+            }
         }
     }
     let absent = crate::suites::absent_backends();
@@ -112,7 +129,7 @@ pub(super) fn machine() -> Machine {
 }
 
 /// What each backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
-fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Reason>)> {
+fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
     let known: Vec<BackendId> = rsb_device::backends().iter().map(|backend| backend.id()).collect();
     let ask = |id: BackendId| {
         let found = rsb_device::backends().into_iter().find(|backend| backend.id() == id);
@@ -122,7 +139,7 @@ fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Reason>)> {
         let asked: Vec<_> = known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
         let answer = |(id, thread): (BackendId, std::thread::ScopedJoinHandle<'_, _>)| {
             let died = || Reason::new(format!("devices of {id}"), "asking for them failed", "report this as a bug");
-            (id, thread.join().unwrap_or_else(|_| Err(died())))
+            (id, thread.join().unwrap_or_else(|_| Err(died().into())))
         };
         asked.into_iter().map(answer).collect()
     })
@@ -162,8 +179,7 @@ impl Kept {
         environment: Environment,
         plan: &Plan,
     ) -> Result<Self, Trouble> {
-        let planned = plan.cases.len() + plan.skipped.len();
-        let mut recorder = Recorder::begin(store, suite, profile, environment, planned).map_err(Trouble::usage)?;
+        let mut recorder = Recorder::begin(store, suite, profile, environment, plan).map_err(Trouble::usage)?;
         recorder.run.notes.extend(plan.notes.iter().cloned());
         Ok(Self { recorder, progress: None })
     }
@@ -233,6 +249,9 @@ pub fn under_criterion(selections: impl Fn(Profile, &Machine) -> Vec<Selection>)
 
 fn criterion_run(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> Ended {
     super::environment::check()?;
+    for note in super::environment::not_of_bench() {
+        eprintln!("note: {note}");
+    }
     let folder = |name: &str| std::env::var_os(name).map(Into::into);
     let places = Places { results_dir: folder("RSB_RESULTS_DIR"), config: folder("RSB_CONFIG"), ..Places::default() };
     let (_, folders) = settings::load(&places)?;

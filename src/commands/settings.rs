@@ -7,8 +7,9 @@ use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
 use crate::exit::Trouble;
 use crate::measure::{Limits, Profile, Settings};
-use crate::plan::Selection;
+use crate::plan::{CustomEntry, Selection};
 use crate::suites::Suite;
+use crate::sweep;
 
 /// Where things are kept, decided.
 #[derive(Debug, Clone)]
@@ -47,7 +48,7 @@ pub(super) fn resolve(
     config: &Config,
 ) -> Result<(Selection, Settings), Trouble> {
     let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
-    let quick = if names.is_empty() { suite.profile() } else { Profile::Quick };
+    let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
     let mut settings = Settings::of(profile);
     if let Some(runs) = args.runs.map(|runs| runs as usize).or(config.run.runs) {
@@ -59,17 +60,29 @@ pub(super) fn resolve(
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
         .map_err(|message| Trouble::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
+    let swept = args.sweep.as_deref().map(|file| swept(file, names)).transpose()?;
     let devices = if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
-    let selection = Selection {
-        names: names.to_vec(),
-        suite,
-        custom: config.custom_entries(),
-        backend,
-        devices,
-        axes: args.axis.clone(),
-        profile,
+    let (names, suite, custom) = match swept {
+        Some(entries) => (Vec::new(), Suite::Custom, entries),
+        None => (names.to_vec(), suite, config.custom_entries()),
     };
+    let selection = Selection { names, suite, custom, backend, devices, axes: args.axis.clone(), profile };
     Ok((selection, settings))
+}
+
+/// The scenarios of `file`, of the benchmarks named where any are.
+fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, Trouble> {
+    let entries = sweep::read(file).map_err(Trouble::usage)?;
+    let is_wanted = |entry: &CustomEntry| names.is_empty() || names.contains(&entry.benchmark);
+    let wanted: Vec<CustomEntry> = entries.into_iter().filter(is_wanted).collect();
+    if wanted.is_empty() {
+        let file = file.display();
+        return Err(Trouble::usage(anyhow::anyhow!(
+            "{file} has no scenario of {}; `run --sweep {file}` measures them all",
+            names.join(", ")
+        )));
+    }
+    Ok(wanted)
 }
 
 fn limits(timeout: Option<u64>, config: &Config) -> Limits {

@@ -1,5 +1,6 @@
 //! Where metrics go over the stored runs, or over a CSV file.
 
+use anyhow::anyhow;
 use rsb_report::Style;
 use rsb_stats::SeriesInput;
 use rsb_store::{Series, SeriesFilter};
@@ -16,7 +17,7 @@ use crate::show;
 pub fn run(args: &TrendArgs, style: Style) -> Ended {
     let (_, folders) = settings::load(&args.places)?;
     let series = match &args.input {
-        Some(path) => rsb_store::read_series(path).map_err(Trouble::usage)?,
+        Some(path) => given(args, rsb_store::read_series(path).map_err(Trouble::usage)?)?,
         None => stored(args, &judge::open(&folders)?)?,
     };
     let inputs: Vec<SeriesInput> = series.into_iter().map(input).collect();
@@ -43,6 +44,31 @@ fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Tro
         series.retain(|series| matches!(series.metric.as_str(), "time_ms" | "time_us" | "latency_ns"));
     }
     Ok(series)
+}
+
+/// Series that are named where none is asked for.
+const SHOWN: usize = 5;
+
+/// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
+fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, Trouble> {
+    let pattern = args.case.as_deref().map(|text| format!("*{text}*"));
+    let metric = args.metric.as_deref().filter(|name| *name != "all");
+    let is_asked = |series: &Series| {
+        pattern.as_deref().is_none_or(|pattern| rsb_stats::glob::matches(pattern, &series.id))
+            && metric.is_none_or(|name| name == series.metric)
+    };
+    let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_asked);
+    if !asked.is_empty() || others.is_empty() {
+        return Ok(asked);
+    }
+    let name = |series: &Series| match series.id.as_str() {
+        "" => format!("one without an id ({})", series.metric),
+        id => format!("{id} ({})", series.metric),
+    };
+    let more = others.len().saturating_sub(SHOWN);
+    let there = others.iter().take(SHOWN).map(name).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(Trouble::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
 }
 
 fn input(series: Series) -> SeriesInput {

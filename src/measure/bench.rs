@@ -32,9 +32,9 @@ pub fn run(plan: &Plan, environment: &rsb_model::Environment, keeper: &mut dyn K
         .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
         .configure_from_args();
     if is_measuring() {
-        for (case, reason) in &plan.skipped {
-            eprintln!("{}: skipped: {reason}", case.id);
-            let ended = Some((Outcome::Skipped, reason.clone()));
+        for (case, outcome, reason) in plan.without_figures() {
+            eprintln!("{}: {outcome}: {reason}", case.id);
+            let ended = Some((outcome, reason.clone()));
             keeper.keep(&assemble::result(
                 case,
                 &Progress { ended, ..Progress::default() },
@@ -89,7 +89,7 @@ fn measure(
     match finished {
         Ok(replicate) => progress.replicates.push(replicate?),
         Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
-        Err(Trouble::Failed(reason)) => progress.ended = Some((Outcome::Failed, reason)),
+        Err(Trouble::Failed(reason) | Trouble::Gone(reason)) => progress.ended = Some((Outcome::Failed, reason)),
         Err(Trouble::Interrupted) => return None,
     }
     Some(progress)
@@ -142,12 +142,16 @@ pub fn planned(selections: &[Selection], machine: &Machine) -> Result<Plan, Plan
     for selection in selections {
         let part = crate::plan::plan(selection, machine)?;
         plan.cases.extend(part.cases);
+        plan.devices.extend(part.devices);
         plan.skipped.extend(part.skipped);
+        plan.failed.extend(part.failed);
         plan.notes.extend(part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>());
     }
     let asked =
         |device: &str| selections.iter().any(|one| one.backend.is_some_and(|backend| backend.as_str() == device));
-    plan.skipped.retain(|(case, _)| case.benchmark != crate::cli::ALL || !asked(&case.device));
+    for ended in [&mut plan.skipped, &mut plan.failed] {
+        ended.retain(|(case, _)| case.benchmark != crate::cli::ALL || !asked(&case.device));
+    }
     Ok(plan)
 }
 

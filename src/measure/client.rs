@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+pub use rsb_model::protocol::WORKER_ARGUMENT;
 use rsb_model::protocol::{Request, Response};
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason};
@@ -33,9 +34,6 @@ pub struct WorkerCommand {
     pub environment: Vec<(&'static str, Option<String>)>,
 }
 
-/// The argument that makes this program a worker.
-pub const WORKER_ARGUMENT: &str = "__worker";
-
 impl WorkerCommand {
     /// A build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
@@ -55,7 +53,12 @@ impl WorkerCommand {
     /// The worker of `case`: frameworks have one of their own, beside the program of this command.
     fn of_case(&self, case: &Case) -> Result<Cow<'_, Self>, Reason> {
         match case.benchmark_type {
-            BenchmarkType::ComponentSpecific => crate::frameworks::command(&self.program).map(Cow::Owned),
+            BenchmarkType::ComponentSpecific => {
+                let mut command = crate::frameworks::command(&self.program, &case.benchmark)?;
+                let slowed = self.environment.iter().filter(|(name, _)| *name == inject::VARIABLE);
+                command.environment.extend(slowed.cloned());
+                Ok(Cow::Owned(command))
+            }
             _ => Ok(Cow::Borrowed(self)),
         }
     }
@@ -75,6 +78,8 @@ pub enum Trouble {
     Skipped(Reason),
     /// It broke.
     Failed(Reason),
+    /// Its device was there when it was planned and cannot be opened now.
+    Gone(Reason),
     /// Somebody pressed Ctrl-C.
     Interrupted,
 }
@@ -197,6 +202,7 @@ impl Worker {
         match self.wait()? {
             Response::Skipped { reason } => Err(Trouble::Skipped(reason)),
             Response::Failed { reason } => Err(Trouble::Failed(reason)),
+            Response::Gone { reason } => Err(Trouble::Gone(reason)),
             response => Ok(response),
         }
     }

@@ -1,15 +1,15 @@
 //! The devices and the compiler of a backend: asked in a child where a vendor's library has to be loaded, which may crash or hang.
 
-use rsb_device::{Backend, DeviceInfo, child};
+use rsb_device::{Absence, Backend, DeviceInfo, child};
 use rsb_model::{BackendId, Reason};
 
 /// What `backend` has here. The processor is always there and needs no library.
 ///
 /// # Errors
-/// When it has nothing: what, why, cure.
-pub fn devices_of(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Reason> {
+/// When it has nothing, or its library is broken: what, why, cure.
+pub fn devices_of(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
     if backend.id() == BackendId::Cpu {
-        return backend.devices();
+        return Ok(backend.devices()?);
     }
     child::devices(&program(&format!("devices of {}", backend.id()))?, backend.id(), child::LIMIT)
 }

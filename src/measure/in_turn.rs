@@ -79,7 +79,9 @@ fn pair(
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, Trouble::Failed(_))) if began.elapsed() >= left => return true,
         Err((which, Trouble::Skipped(reason))) => both[which].ended = Some((Outcome::Skipped, reason)),
-        Err((which, Trouble::Failed(reason))) => both[which].ended = Some((Outcome::Failed, reason)),
+        Err((which, Trouble::Failed(reason) | Trouble::Gone(reason))) => {
+            both[which].ended = Some((Outcome::Failed, reason));
+        }
         Err((_, Trouble::Interrupted)) => return false,
     }
     let noise = watch.end();

@@ -5,7 +5,7 @@
 use rsb_model::CaseId;
 
 /// `<part of an id>=<factor>`.
-pub const VARIABLE: &str = "RSB_TEST_SLOWDOWN";
+pub const VARIABLE: &str = rsb_model::protocol::SLOWDOWN;
 
 /// How the note of a slowed run begins.
 const NOTE: &str = "slowed on purpose: ";
@@ -13,9 +13,7 @@ const NOTE: &str = "slowed on purpose: ";
 /// `time_ns`, made longer where the environment says so.
 #[cfg(feature = "fault-injection")]
 pub(super) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
-    let Ok(text) = std::env::var(VARIABLE) else { return time_ns };
-    let named = text.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
-    time_ns * named.and_then(|(_, factor)| factor.parse::<f64>().ok()).unwrap_or(1.0)
+    std::env::var(VARIABLE).map_or(time_ns, |said| rsb_model::protocol::slowed(id, time_ns, &said))
 }
 
 /// Time as it is.

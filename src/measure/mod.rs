@@ -68,8 +68,8 @@ pub fn measure(
 ) -> std::io::Result<Ended> {
     let summary = EnvironmentSummary::of(environment);
     let mut session = Session::new(settings)?;
-    for (case, reason) in &plan.skipped {
-        let ended = Some((Outcome::Skipped, reason.clone()));
+    for (case, outcome, reason) in plan.without_figures() {
+        let ended = Some((outcome, reason.clone()));
         observer.known(&assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
     }
     let mut progress: Vec<Progress> = vec![Progress::default(); plan.cases.len()];
@@ -94,7 +94,8 @@ pub fn measure(
             let left = settings.limits.suite.saturating_sub(began.elapsed());
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
-                Err(Trouble::Skipped(reason)) => skipped(&mut progress[index], replicate, reason),
+                Err(Trouble::Skipped(reason)) => cannot(&mut progress[index], replicate, (Outcome::Skipped, reason)),
+                Err(Trouble::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
                 Err(Trouble::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
                 Err(Trouble::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
@@ -117,11 +118,11 @@ pub fn measure(
     Ok(Ended::Complete)
 }
 
-/// A case that cannot run is skipped. One that could a moment ago keeps what was measured, and says what has changed:
-/// its card has gone, for instance.
-fn skipped(progress: &mut Progress, replicate: u32, reason: Reason) {
+/// A case that cannot run here is skipped, and fails when its card was there as it was planned. One that could run a
+/// moment ago keeps what was measured, and says what has changed.
+fn cannot(progress: &mut Progress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
     if progress.replicates.is_empty() {
-        progress.ended = Some((Outcome::Skipped, reason));
+        progress.ended = Some((outcome, reason));
     } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
         progress.noise.push(format!("from replicate {} on it could not run any more: {reason}", replicate + 1));
     }

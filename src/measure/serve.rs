@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use rsb_device::Device;
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, Reason};
 use rsb_workloads::Failure;
@@ -50,7 +51,14 @@ pub fn serve() -> ExitCode {
         answers.write_all(line.as_bytes())
     };
     // When nobody listens any more there is nobody to tell.
-    let _ = match converse(&case, &mut requests, &mut answer) {
+    let device = match open(&case) {
+        Ok(device) => device,
+        Err(reason) => {
+            let _ = answer(reason);
+            return ExitCode::SUCCESS;
+        }
+    };
+    let _ = match converse((&case, &*device), &mut requests, &mut answer) {
         Ok(()) => Ok(()),
         Err(Failure::Skipped(reason)) => answer(Response::Skipped { reason }),
         Err(Failure::Failed(reason)) => answer(Response::Failed { reason }),
@@ -58,8 +66,18 @@ pub fn serve() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot be opened has gone.
+/// (Another build of this program may lack the backend.)
+fn open(case: &Case) -> Result<Box<dyn Device>, Response> {
+    let backend = case.device.split(':').next().and_then(|name| name.parse().ok());
+    rsb_device::open(&case.device).map_err(|reason| match backend {
+        Some(backend) if rsb_device::has_backend(backend) => Response::Gone { reason },
+        _ => Response::Skipped { reason },
+    })
+}
+
 fn converse(
-    case: &Case,
+    (case, device): (&Case, &dyn Device),
     requests: &mut dyn Iterator<Item = Request>,
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
@@ -73,8 +91,7 @@ fn converse(
             "use the program and worker of one version",
         ))
     })?;
-    let device = rsb_device::open(&case.device).map_err(Failure::Skipped)?;
-    let mut prepared = benchmark.prepare(&case.params, &*device)?;
+    let mut prepared = benchmark.prepare(&case.params, device)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::default();
     answer(Response::Ready { device_type, pci_address: device.pci_address() }).map_err(gone)?;

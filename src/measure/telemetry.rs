@@ -11,9 +11,6 @@ use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{Sampler, card_at};
 use serde_json::{Map, Value, json};
 
-/// The variable that names a folder which stands for `/sys`.
-const SYSFS_ROOT: &str = "RSB_SYSFS_ROOT";
-
 /// Between two readings. Drivers refresh their figures about as often.
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -26,8 +23,7 @@ pub(super) struct Watch(Sampler);
 impl Watch {
     /// Watches the card at this address on the bus; nothing when it has no sensors here.
     pub(super) fn begin(pci_address: &str) -> Option<Self> {
-        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
-        Self::begin_in(&ProbeOptions { sysfs_root: root.map(Into::into) }, pci_address)
+        Self::begin_in(&ProbeOptions::here(), pci_address)
     }
 
     fn begin_in(options: &ProbeOptions, pci_address: &str) -> Option<Self> {
@@ -82,21 +78,6 @@ mod tests {
     use super::*;
     use rsb_model::telemetry::Spread;
 
-    const CARD: &str = "class/drm/card0/device";
-
-    /// A tree that stands for /sys, with one card.
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, ProbeOptions) {
-        let folder = tempfile::tempdir().unwrap();
-        let uevent = ("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
-        for (name, content) in files.iter().chain(&[uevent]) {
-            let path = folder.path().join(CARD).join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
-        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
-        (folder, options)
-    }
-
     fn throttled(reasons: &[&str]) -> GpuTelemetry {
         let throttle_reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
         GpuTelemetry { samples: 3, throttled: Some(!reasons.is_empty()), throttle_reasons, ..GpuTelemetry::default() }
@@ -104,7 +85,12 @@ mod tests {
 
     #[test]
     fn a_card_is_watched_by_its_address() {
-        let (_folder, options) = tree(&[("gpu_busy_percent", "97\n"), ("hwmon/hwmon3/power1_average", "290000000\n")]);
+        let root = tempfile::tempdir().unwrap();
+        let device = root.path().join("class/drm/card0/device");
+        std::fs::create_dir_all(device.join("hwmon/hwmon3")).unwrap();
+        std::fs::write(device.join("uevent"), "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n").unwrap();
+        std::fs::write(device.join("hwmon/hwmon3/power1_average"), "290000000\n").unwrap();
+        let options = ProbeOptions { sysfs_root: Some(root.path().to_owned()) };
         let known = Watch::begin_in(&options, "0000:03:00.0").unwrap().end();
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
@@ -113,8 +99,8 @@ mod tests {
 
     #[test]
     fn what_the_case_says_itself_stays() {
-        let (_folder, options) = tree(&[("gpu_busy_percent", "97\n"), ("mem_info_vram_used", "1000000\n")]);
-        let known = Watch::begin_in(&options, "0000:03:00.0").unwrap().end();
+        let one = |value| Some(Spread { mean: value, min: value, max: value });
+        let known = GpuTelemetry { utilization_percent: one(97.0), vram_used_mb: one(1.0), ..GpuTelemetry::default() };
         let mut fields = Fields::new().with("operation", "triad").with("gpu_utilization_percent", 3.0);
         add_fields(&mut fields, &known);
         assert_eq!(fields.number("gpu_utilization_percent"), Some(3.0));

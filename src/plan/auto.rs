@@ -1,50 +1,39 @@
 //! Which devices `auto` takes: each card once, through its native run time where that is here, and the processor as
 //! itself alone, not through the drivers of Vulkan and OpenCL that run on it.
 
+use std::cmp::Ordering;
+
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, DeviceType, Reason};
+use rsb_model::card::Alike;
+use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
-use super::backend_of;
+use super::{backend_of, index_of};
 
-/// Who made a card, as far as its name tells. Run times name one card differently, so that nothing finer is certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Maker {
-    Amd,
-    Nvidia,
-    Intel,
-    Other,
+/// Whether `other` is to be measured rather than `device`, when one of them is enough: the run time of the card's maker
+/// goes first, then the backends in the order of their identifiers; of several drivers that one backend has for a card,
+/// the first.
+fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
+    let (before, own) = (other.record(), device.record());
+    let alike = before.alike(&own);
+    match preference(&before).cmp(&preference(&own)) {
+        Ordering::Less => alike != Alike::Not,
+        Ordering::Equal => alike == Alike::OneCard && before.driver != own.driver && index_of(other) < index_of(device),
+        Ordering::Greater => false,
+    }
 }
 
-const WORDS: &[(Maker, &[&str])] = &[
-    (Maker::Nvidia, &["nvidia", "geforce", "quadro", "tesla"]),
-    (Maker::Amd, &["amd", "radeon", "instinct", "gfx", "radv"]),
-    (Maker::Intel, &["intel", "arc"]),
-];
-
-fn maker(device: &DeviceInfo) -> Maker {
-    match backend_of(device) {
-        Some(BackendId::Rocm) => return Maker::Amd,
-        Some(BackendId::Cuda) => return Maker::Nvidia,
-        _ => {}
-    }
-    let name = device.name.to_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
-    let is_of = |known: &[&str]| known.iter().any(|known| words.iter().any(|word| word.starts_with(known)));
-    WORDS.iter().find(|(_, known)| is_of(known)).map_or(Maker::Other, |(maker, _)| *maker)
+/// The less, the rather it is taken.
+fn preference(device: &RunDevice) -> impl Ord {
+    let backend = device.backend();
+    (backend != device.maker().native(), backend)
 }
 
 /// Whether `auto` takes `device`, one of all that are here.
 pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
-    let Some(backend) = backend_of(device) else { return false };
-    match (backend, device.device_type) {
-        (BackendId::Cpu, _) => true,
-        (_, DeviceType::Cpu) => false,
-        _ => {
-            let own = maker(device);
-            let same = all.iter().filter(|other| other.device_type != DeviceType::Cpu && maker(other) == own);
-            // The order of the identifiers is the order of preference.
-            same.filter_map(backend_of).min() == Some(backend)
-        }
+    match (backend_of(device), device.device_type) {
+        (Some(BackendId::Cpu), _) => true,
+        (None, _) | (_, DeviceType::Cpu) => false,
+        _ => !all.iter().any(|other| goes_before(other, device)),
     }
 }
 
@@ -74,6 +63,8 @@ mod tests {
             device: DeviceRefText(id.into()),
             name: name.into(),
             device_type,
+            pci_address: None,
+            driver: None,
             arch: None,
             units: 8,
             max_clock_mhz: None,
@@ -101,11 +92,11 @@ mod tests {
             device("opencl:2", "Intel(R) Arc(TM) A770 Graphics (Intel(R) OpenCL Graphics)", Gpu),
             device("oneapi:0", "Intel(R) Arc(TM) A770 Graphics (Intel(R) OpenCL Graphics)", Gpu),
         ];
-        assert_eq!(taken(&here), ["cpu:0", "rocm:0", "vulkan:1", "opencl:2"]);
-        let [(BackendId::Oneapi, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
+        assert_eq!(taken(&here), ["cpu:0", "rocm:0", "vulkan:1", "oneapi:0"]);
+        let [(BackendId::Opencl, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
             panic!()
         };
-        assert!(reason.why.contains("Arc") && reason.cure.contains("--backend oneapi"), "{reason}");
+        assert!(reason.why.contains("Arc") && reason.cure.contains("--backend opencl"), "{reason}");
     }
 
     #[test]
@@ -116,6 +107,38 @@ mod tests {
             panic!()
         };
         assert!(reason.why.contains("llvmpipe") && reason.cure.contains("--backend vulkan"), "{reason}");
+    }
+
+    #[test]
+    fn addresses_tell_cards_of_one_maker_apart_and_join_what_is_one() {
+        let at = |id: &str, address: &str, driver: &str| DeviceInfo {
+            pci_address: (!address.is_empty()).then(|| address.to_owned()),
+            driver: Some(driver.to_owned()),
+            ..device(id, "AMD Radeon", DeviceType::Gpu)
+        };
+        let (one, two) = ("0000:03:00.0", "0000:C3:00.0");
+        let nvidia = |id: &str, address: &str| DeviceInfo { name: "H200".into(), ..at(id, address, "") };
+        for (what, here, expected) in [
+            ("one card twice", vec![at("rocm:0", one, ""), at("vulkan:0", one, "radv")], vec!["rocm:0"]),
+            ("two cards", vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv")], vec!["rocm:0", "vulkan:0"]),
+            ("letters", vec![at("rocm:0", two, ""), at("opencl:0", "0000:c3:00.0", "x")], vec!["rocm:0"]),
+            ("no address", vec![at("rocm:0", one, ""), at("opencl:0", "", "rusticl")], vec!["rocm:0"]),
+            (
+                "one of two without",
+                vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv"), at("opencl:0", "", "rusticl")],
+                vec!["rocm:0", "vulkan:0"],
+            ),
+            ("two drivers", vec![at("vulkan:0", one, "radv"), at("vulkan:1", one, "amdvlk")], vec!["vulkan:0"]),
+            ("parts of a card", vec![at("rocm:0", one, ""), at("rocm:1", one, "")], vec!["rocm:0", "rocm:1"]),
+            (
+                "twins",
+                vec![at("vulkan:0", one, "radv"), at("vulkan:1", two, "radv"), at("opencl:0", two, "rusticl")],
+                vec!["vulkan:0", "vulkan:1"],
+            ),
+            ("no maker's name", vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)], vec!["cuda:0"]),
+        ] {
+            assert_eq!(taken(&here), expected, "{what}");
+        }
     }
 
     #[test]

@@ -4,27 +4,53 @@ use rsb_device::DeviceInfo;
 use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason};
 use rsb_workloads::Breadth;
 
-use super::{Machine, Plan, PlanError, Selection, backend_of};
+use super::{CustomEntry, Machine, Plan, PlanError, Selection, backend_of};
 use crate::frameworks::{self, Component, Wish};
+use crate::suites::Suite;
 
-/// The components that are asked for: by name, or as part of the suite.
-pub(super) fn wanted(selection: &Selection) -> Vec<&'static Component> {
+/// Values that replace those of an axis.
+type Axes = Vec<(String, Vec<String>)>;
+
+/// The components that are asked for, each with its axes: by name, as part of the suite, or as an entry of `custom`.
+pub(super) fn wanted(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
+    if selection.names.is_empty() && selection.suite == Suite::Custom {
+        let known = selection.custom.iter().filter_map(|entry| Some((frameworks::find(&entry.benchmark)?, entry)));
+        return known.map(|(component, entry)| of_entry(component, entry, selection)).collect();
+    }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => selection.suite.components(),
         names => names.iter().map(String::as_str).collect(),
     };
-    names.into_iter().filter_map(frameworks::find).collect()
+    Ok(names.into_iter().filter_map(frameworks::find).map(|component| (component, selection.axes.clone())).collect())
+}
+
+/// An entry that names no workload means those that have all of its axes.
+fn of_entry(
+    component: &'static Component,
+    entry: &CustomEntry,
+    selection: &Selection,
+) -> Result<(&'static Component, Axes), PlanError> {
+    let mut axes: Axes = entry.axes.iter().chain(&selection.axes).cloned().collect();
+    let fitting = frameworks::workloads_with(component, &axes).map_err(|why| PlanError::Entry { why })?;
+    if axes.iter().all(|(name, _)| name != frameworks::WORKLOAD) {
+        axes.push((frameworks::WORKLOAD.to_owned(), fitting));
+    }
+    Ok((component, axes))
 }
 
 /// Plans `component` on the chosen devices, or on those of a backend that frameworks reach without our help.
 pub(super) fn add(
     plan: &mut Plan,
-    component: &'static Component,
+    (component, axes): (&'static Component, &Axes),
     (selection, machine): (&Selection, &Machine),
     (devices, breadth): (&[&DeviceInfo], Breadth),
 ) -> Result<(), PlanError> {
     if let Err(reason) = (machine.readiness)(component.name) {
-        plan.skipped.push(absent(component.name, &reason));
+        let skipped = absent(component.name, &reason);
+        // Several entries may be of one component.
+        if plan.skipped.iter().all(|(case, _)| case.id != skipped.0.id) {
+            plan.skipped.push(skipped);
+        }
         return Ok(());
     }
     let places = places(selection, devices);
@@ -34,9 +60,13 @@ pub(super) fn add(
         plan.skipped
             .push(absent(component.name, &Reason::new(component.name, why, "choose --backend cpu, rocm or cuda")));
     }
-    let wish = Wish { breadth, axes: &selection.axes };
+    let wish = Wish { breadth, axes };
     for device in places {
-        plan.cases.extend(frameworks::cases(component, &device, wish)?);
+        for case in frameworks::cases(component, &device, wish)? {
+            if plan.cases.iter().all(|known| known.id != case.id) {
+                plan.cases.push(case);
+            }
+        }
     }
     Ok(())
 }

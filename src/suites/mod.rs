@@ -1,5 +1,7 @@
 //! Which benchmarks make up each suite, and on which kind of device.
 
+pub mod compared;
+
 use rsb_model::{BackendId, DeviceType, Reason};
 use rsb_workloads::{Breadth, RunsOn};
 
@@ -21,6 +23,8 @@ pub enum Suite {
     Quick,
     /// Every point of every benchmark on whatever is here.
     Full,
+    /// The same points on every backend of each card, and of the processor.
+    HardwareAcceleration,
     /// The `[[custom]]` entries of the configuration file.
     Custom,
 }
@@ -35,6 +39,7 @@ impl Suite {
             Self::CpuPerformance => "cpu-performance",
             Self::Quick => "quick",
             Self::Full => "full",
+            Self::HardwareAcceleration => "hardware-acceleration",
             Self::Custom => "custom",
         }
     }
@@ -42,12 +47,15 @@ impl Suite {
     /// The native benchmarks in it.
     pub fn benchmarks(self) -> Vec<&'static str> {
         let holds = |runs_on: RunsOn| match self {
-            Self::Component | Self::Custom => false,
+            Self::Component | Self::Custom | Self::HardwareAcceleration => false,
             Self::CpuPerformance => runs_on == RunsOn::Any,
             // What uses the host's tools is not of a card, and takes too long for a glance.
             Self::GpuPerformance | Self::Quick => !matches!(runs_on, RunsOn::Host(_)),
             Self::PreInstallation | Self::Full => true,
         };
+        if self == Self::HardwareAcceleration {
+            return compared::benchmarks();
+        }
         let all = rsb_workloads::all().iter();
         all.filter(|benchmark| holds(benchmark.runs_on())).map(|benchmark| benchmark.name()).collect()
     }
@@ -74,11 +82,18 @@ impl Suite {
         }
     }
 
+    /// Whether a card is measured through every backend that reaches it, and not through one alone.
+    pub fn compares_backends(self) -> bool {
+        self == Self::HardwareAcceleration
+    }
+
     /// The profile when none is asked for.
     pub const fn profile(self) -> Profile {
         match self {
             // Every point thoroughly would take a day.
-            Self::Quick | Self::PreInstallation | Self::Component | Self::Full => Profile::Quick,
+            Self::Quick | Self::PreInstallation | Self::Component | Self::Full | Self::HardwareAcceleration => {
+                Profile::Quick
+            }
             _ => Profile::Standard,
         }
     }
@@ -100,12 +115,8 @@ pub fn absent_backends() -> Vec<(BackendId, Reason)> {
 }
 
 fn absent_backend(backend: BackendId) -> Reason {
-    let what = format!("backend {backend}");
-    if backend == BackendId::Cuda {
-        let cure = "measure the card with --backend vulkan or opencl; cuda comes with a later version";
-        return Reason::new(what, "this version does not have it yet", cure);
-    }
-    Reason::new(what, "this build was made without it", format!("build it with `--features {backend}`"))
+    let cure = format!("build it with `--features {backend}`");
+    Reason::new(format!("backend {backend}"), "this build was made without it", cure)
 }
 
 /// Run times of machine learning that no version measures on yet: their name, and how to measure that hardware today.

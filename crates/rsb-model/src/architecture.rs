@@ -1,4 +1,4 @@
-//! What each instruction set of AMD's GPUs can do in a clock: the one table behind peaks, kernels and docs.
+//! What each instruction set of AMD's and NVIDIA's GPUs can do in a clock: the one table behind peaks, kernels and docs.
 //!
 //! A peak is what the data sheet would say at the clock given. It is no promise: power and heat lower the clock, and
 //! cards of the RDNA family may run above the highest clock that their driver lists.
@@ -18,7 +18,7 @@ pub use table::ARCHITECTURES;
 /// One instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Architecture {
-    /// `gfx942`.
+    /// `gfx942`, `sm_90`.
     pub target: &'static str,
     /// The family by the maker's name: `CDNA 3`.
     pub family: &'static str,
@@ -56,6 +56,8 @@ pub enum MatrixKind {
     Mfma,
     /// Wave matrix multiply-accumulate, of the RDNA family.
     Wmma,
+    /// Matrix multiply-accumulate of NVIDIA's tensor cores.
+    Mma,
 }
 
 impl MatrixKind {
@@ -64,6 +66,7 @@ impl MatrixKind {
         match self {
             Self::Mfma => "MFMA",
             Self::Wmma => "WMMA",
+            Self::Mma => "MMA",
         }
     }
 }

@@ -136,6 +136,7 @@ fields! {
     threads One Parameter, "processor threads used";
     cache One Parameter, "hot: inputs were touched just before; cold: caches were flushed before every iteration";
     stores One Parameter, "temporal: through the caches; non-temporal: around them";
+    rotating_buffers One Parameter, "sets of buffers that take turns from one iteration to the next";
     init One Parameter, "kind of input: random uniform in [-1, 1), from a fixed seed, unless said otherwise";
     input_shape One Parameter, "sizes of the input, outermost first";
     output_shape One Parameter, "sizes of the output, outermost first";
@@ -173,6 +174,11 @@ fields! {
     num_ranks One Parameter, "processes that work together";
     use_cache One Parameter, "whether keys and values of earlier positions are kept";
     graph_optimization One Parameter, "how far a graph is optimised before it runs: disabled, basic, extended, all";
+    request_rate One Parameter, "requests sent in a second at random times; 0 for all at once";
+    ttft_limit_ms Milliseconds Parameter, "longest time to the first token of a good answer";
+    tpot_limit_ms Milliseconds Parameter, "longest time for each token after the first of a good answer";
+    execution One Parameter, "whether an engine runs its model operation by operation (eager) or compiled";
+    optimizer One Parameter, "whose optimizer changes the weights: torch, deepspeed";
     num_stages One Parameter, "stages of a software pipeline";
     num_warps One Parameter, "warps or waves of a block";
     // Time.
@@ -190,6 +196,13 @@ fields! {
     ttft_ms Milliseconds Metric(Lower), "time to the first token";
     tpot_ms Milliseconds Metric(Lower), "time for each token after the first";
     itl_ms Milliseconds Metric(Lower), "time between two tokens";
+    latency_p90_ms Milliseconds Metric(Lower), "latency that 90 in 100 stay below";
+    ttft_p90_ms Milliseconds Metric(Lower), "time to the first token that 90 in 100 requests stay below";
+    ttft_p99_ms Milliseconds Metric(Lower), "time to the first token that 99 in 100 requests stay below";
+    tpot_p90_ms Milliseconds Metric(Lower), "time for each token after the first that 90 in 100 requests stay below";
+    tpot_p99_ms Milliseconds Metric(Lower), "time for each token after the first that 99 in 100 requests stay below";
+    itl_p90_ms Milliseconds Metric(Lower), "time between two tokens that 90 in 100 stay below";
+    itl_p99_ms Milliseconds Metric(Lower), "time between two tokens that 99 in 100 stay below";
     compile_time_ms Milliseconds Metric(Lower), "time to compile";
     backward_time_ms Milliseconds Metric(Lower), "time to compute the gradients";
     optimizer_step_time_ms Milliseconds Metric(Lower), "time to change the weights once";
@@ -202,6 +215,7 @@ fields! {
     gflops Gigaflops Metric(Higher), "operations over time";
     tokens_per_second PerSecond Metric(Higher), "tokens over time";
     requests_per_second PerSecond Metric(Higher), "requests over time";
+    goodput_requests_per_second PerSecond Metric(Higher), "requests answered within the limits, over time";
     throughput_samples_per_second PerSecond Metric(Higher), "samples over time";
     // Against a limit.
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
@@ -237,6 +251,7 @@ fields! {
     memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not freed after them";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
     // Truth and spread.
+    failed_requests One Metric(Lower), "requests that were not answered";
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
     input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";
     gradient_norm One Fact, "length of the gradient of all weights";
@@ -251,6 +266,9 @@ fields! {
     kernel_used One Fact, "kernel that was seen doing the work";
     spills One Fact, "registers of a thread kept in memory for want of room";
     shared_mem_bytes Bytes Fact, "shared memory of a block";
+    measured_occupancy_percent Percent Fact, "resident waves over the most that could be, as rocprofv3 counted them";
+    wave_efficiency_percent Percent Fact, "threads of a wave that worked, as rocprofv3 counted them";
+    memory_busy_percent Percent Fact, "share of the time in which the memory unit worked, as rocprofv3 counted it";
     registers One Fact, "vector registers of a thread";
     shared_bytes Bytes Fact, "shared memory of a block";
     code_object_bytes Bytes Fact, "size of what the compiler made";

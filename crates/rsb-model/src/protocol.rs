@@ -7,8 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::field::Fields;
-use crate::ids::DeviceType;
+use crate::ids::{CaseId, DeviceType};
 use crate::outcome::Reason;
+
+/// The argument that makes the program a worker.
+pub const WORKER_ARGUMENT: &str = "__worker";
+
+/// The variable that makes cases slower on purpose, to prove the gate: `<part of an id>=<factor>`.
+pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
+
+/// `time_ns` of the case `id`, made longer where `said` names it.
+pub fn slowed(id: &CaseId, time_ns: f64, said: &str) -> f64 {
+    let named = said.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
+    time_ns * named.and_then(|(_, factor)| factor.parse::<f64>().ok()).unwrap_or(1.0)
+}
 
 /// What a worker is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,9 +70,27 @@ pub enum Response {
         /// What, why, cure.
         reason: Reason,
     },
+    /// The device of the case cannot be opened, though it was there when the case was planned.
+    Gone {
+        /// What, why, cure.
+        reason: Reason,
+    },
     /// The case broke.
     Failed {
         /// What, why, cure.
         reason: Reason,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_slowed_where_it_is_named() {
+        let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
+        let of = |said: &str| slowed(&id, 2.0, said);
+        assert_eq!((of("pytorch=1.5"), of("/matmul=2"), of("triton=9")), (3.0, 4.0, 2.0));
+        assert_eq!((of("pytorch"), of("pytorch=soon")), (2.0, 2.0), "what is no factor changes nothing");
+    }
 }

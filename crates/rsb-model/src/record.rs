@@ -262,6 +262,21 @@ pub struct ThresholdCheck {
     pub reference: Option<String>,
 }
 
+impl ThresholdCheck {
+    /// How a figure of a look-alike ends: it meets no target and misses none.
+    pub const SIMULATED: &str = " (simulated)";
+
+    /// Whether the figure is a look-alike's.
+    pub fn is_simulated(&self) -> bool {
+        self.actual.ends_with(Self::SIMULATED)
+    }
+
+    /// Whether there is a figure at all.
+    pub fn has_figure(&self) -> bool {
+        self.passed.is_some() || self.is_simulated()
+    }
+}
+
 /// The unit of `metric` where it is one of ours, else what the case says.
 pub fn unit_symbol(metric: &str) -> &'static str {
     crate::field::Field::find(metric).map_or(Unit::One.symbol(), |field| field.unit.symbol())

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::card::RunDevice;
 use crate::environment::Environment;
 use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;
@@ -29,6 +30,9 @@ pub struct Run {
     pub profile: String,
     /// The machine.
     pub environment: Environment,
+    /// The devices that cases were planned on: which of them are one card, and through which driver each was reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<RunDevice>,
     /// One for each case, in the order in which they ended.
     pub benchmarks: Vec<BenchmarkResult>,
     /// A hash of the program that measured, where it is known.
@@ -69,6 +73,7 @@ impl Run {
             suite: suite.to_owned(),
             profile: profile.to_owned(),
             environment,
+            devices: Vec::new(),
             benchmarks: Vec::new(),
             program: None,
             notes: Vec::new(),

@@ -115,7 +115,7 @@ impl Entry {
     fn gpu(self) -> Gpu {
         let Self { card, node, is_part } = self;
         let node = node.unwrap_or_default();
-        let known = card.id.and_then(|id| names::find(id, card.revision));
+        let known = card.id.and_then(|id| names::find(id, card.revision, card.board));
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
         // The DRM tells the memory of the whole card, a node that of its partition.
         let vram = if is_part { node.vram_bytes } else { card.vram_bytes.or(node.vram_bytes) };

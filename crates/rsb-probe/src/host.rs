@@ -8,11 +8,26 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::ProbeOptions;
 
 /// Larger than any file of `/proc` or `/sys` that is read here.
 const WHOLE: u64 = 1 << 20;
+
+/// The variable that names the interpreter before all others.
+pub(crate) const PYTHON: &str = "MLSTACK_BENCHMARK_PYTHON";
+
+static CHOSEN_PYTHON: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on `program` counts as if the variable named it. The first choice stays.
+pub(crate) fn choose_python(program: PathBuf) {
+    let _ = CHOSEN_PYTHON.set(program);
+}
+
+fn chosen_python() -> Option<(OsString, OsString)> {
+    CHOSEN_PYTHON.get().map(|program| (PYTHON.into(), program.clone().into_os_string()))
+}
 
 /// One machine as seen through its files and variables.
 #[derive(Debug)]
@@ -34,7 +49,7 @@ impl Host {
         Self {
             root: Some(PathBuf::from("/")),
             sys: PathBuf::from("/sys"),
-            variables: std::env::vars_os().collect(),
+            variables: std::env::vars_os().chain(chosen_python()).collect(),
             folder: std::env::current_dir().unwrap_or_default(),
         }
     }

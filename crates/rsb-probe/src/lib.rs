@@ -26,6 +26,7 @@ mod state;
 pub mod telemetry;
 
 pub use git::git;
+pub use python::FRAMEWORKS;
 pub use state::{StateSample, sample, state, state_between};
 
 use host::Host;
@@ -40,6 +41,14 @@ const HANG_LIMIT: Duration = Duration::from_secs(3);
 pub struct ProbeOptions {
     /// A folder that stands for `/sys`. The rest of the host is then left out.
     pub sysfs_root: Option<PathBuf>,
+}
+
+impl ProbeOptions {
+    /// Of this machine, or of the folder that `RSB_SYSFS_ROOT` names in the place of `/sys`.
+    pub fn here() -> Self {
+        let root = std::env::var_os("RSB_SYSFS_ROOT").filter(|root| !root.is_empty());
+        Self { sysfs_root: root.map(PathBuf::from) }
+    }
 }
 
 /// Why a probe makes no sense as asked.
@@ -77,6 +86,16 @@ pub fn environment(options: &ProbeOptions) -> Environment {
 /// made, or `PATH`.
 pub fn python_program() -> Option<std::path::PathBuf> {
     python::program(&Host::here())
+}
+
+/// What a flag or a variable of this project names as the interpreter, whether or not it is one.
+pub fn named_python() -> Option<std::path::PathBuf> {
+    python::named(&Host::here())
+}
+
+/// Names the interpreter for the rest of this process, before every variable: a flag did. The first choice stays.
+pub fn choose_python(program: std::path::PathBuf) {
+    host::choose_python(program);
 }
 
 /// Where the environment lies that this project makes for its user; nothing where there is no home.

@@ -13,6 +13,8 @@ mod find;
 mod layout;
 mod packages;
 
+pub use packages::FRAMEWORKS;
+
 use find::Found;
 use layout::Layout;
 
@@ -34,6 +36,11 @@ pub(crate) fn program(host: &Host) -> Option<PathBuf> {
     find::interpreter(host).map(|found| match found {
         Found::Program(program) | Found::Launcher(program) => program,
     })
+}
+
+/// What a flag or a variable of this project names, whether or not it is an interpreter.
+pub(crate) fn named(host: &Host) -> Option<PathBuf> {
+    find::named(host).map(PathBuf::from)
 }
 
 /// Where the environment lies that this project makes for its user.

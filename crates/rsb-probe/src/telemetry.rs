@@ -15,6 +15,8 @@ use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
 
 mod metrics;
+#[cfg(feature = "cuda")]
+mod nvml;
 mod sampler;
 mod throttle;
 
@@ -30,7 +32,17 @@ const SAMPLE_LIMIT: Duration = Duration::from_millis(500);
 pub struct CardFolder {
     /// Address on the bus, as in [`rsb_model::gpu::Gpu::pci_address`].
     pub pci_address: Option<String>,
-    folder: PathBuf,
+    source: Source,
+}
+
+/// Where sensors are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    /// In files of sysfs.
+    Folder(PathBuf),
+    /// By NVIDIA's library: its driver has no files for them.
+    #[cfg(feature = "cuda")]
+    Nvml(String),
 }
 
 /// The cards of this machine (or of the tree given) that have sensors, in no special order.
@@ -40,7 +52,8 @@ pub fn cards(options: &ProbeOptions) -> Vec<CardFolder> {
         let with_sensors =
             |folder: &PathBuf| folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file();
         let found = card::folders(&host).into_iter().filter(with_sensors);
-        let told = found.map(|folder| CardFolder { pci_address: card::address(&folder), folder });
+        let told =
+            found.map(|folder| CardFolder { pci_address: card::address(&folder), source: Source::Folder(folder) });
         report(told.collect::<Vec<_>>());
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
@@ -51,7 +64,19 @@ pub fn card_at(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> 
     let is_it = |card: &CardFolder| {
         card.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
     };
-    cards(options).into_iter().find(is_it)
+    cards(options).into_iter().find(is_it).or_else(|| by_library(options, pci_address))
+}
+
+/// A card of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such cards.
+#[cfg(feature = "cuda")]
+fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
+    let card = CardFolder { pci_address: Some(pci_address.to_owned()), source: Source::Nvml(pci_address.to_owned()) };
+    (options.sysfs_root.is_none() && nvml::is_there(pci_address)).then_some(card)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn by_library(_: &ProbeOptions, _: &str) -> Option<CardFolder> {
+    None
 }
 
 /// Reads `card` now. Sensors that do not answer in time are absent, with the reason.
@@ -60,8 +85,12 @@ pub fn sample(card: &CardFolder) -> GpuSample {
 }
 
 fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
-    let folder = card.folder.clone();
-    let reading = Pending::start(move |report| read(&folder, report));
+    let source = card.source.clone();
+    let reading = Pending::start(move |report| match source {
+        Source::Folder(folder) => read(&folder, report),
+        #[cfg(feature = "cuda")]
+        Source::Nvml(address) => report((nvml::sample(&address), true)),
+    });
     let (sample, is_whole) = reading.latest(Instant::now() + limit).unwrap_or_default();
     if is_whole {
         return sample;

@@ -71,7 +71,7 @@ struct Expected {
 /// RX 580 with 4 GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the maker's clock is 1366 MHz at 155 W.
 /// RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920.
 /// RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16.
-/// RX 7900 series: GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express 4.0 x16.
+/// RX 7900 XTX (told by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express 4.0 x16.
 /// RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0; power set from 220 to 200 W.
 const CARDS: [Expected; 5] = [
     Expected {
@@ -121,7 +121,7 @@ const CARDS: [Expected; 5] = [
         card: "card0",
         pci_id: "1002:744c",
         address: "0000:03:00.0",
-        name: "AMD Radeon RX 7900 series",
+        name: "AMD Radeon RX 7900 XTX",
         target: "gfx1100",
         memory: "GDDR6",
         vram_gb: None,

@@ -4,6 +4,9 @@
 #[path = "../src/sample.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "written for tests, and this is one for the eye")]
 mod sample;
+#[path = "../src/sample_backends.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "as above")]
+mod sample_backends;
 
 use std::path::Path;
 
@@ -21,6 +24,7 @@ fn main() -> std::io::Result<()> {
     one.samples.truncate(1);
     one.benchmark_id = "parser/one replicate".parse().map_err(std::io::Error::other)?;
     all.extend(charts::distribution(&one));
+    all.extend(charts::backends(&sample_backends::card_run()));
     for chart in &all {
         std::fs::write(folder.join("charts").join(chart.file_name()), &chart.svg)?;
     }

@@ -12,6 +12,7 @@
 )]
 
 pub mod architectures;
+pub mod backends;
 pub mod capability;
 pub mod charts;
 pub mod comparison;
@@ -23,6 +24,7 @@ mod gpus;
 pub mod label;
 pub mod list;
 pub mod markdown;
+pub mod matrix;
 pub mod number;
 pub mod report;
 pub mod run;
@@ -37,7 +39,8 @@ pub use charts::{Chart, ChartLink};
 pub use comparison::Detail;
 pub use document::{ReportError, document, json};
 pub use gate::GateFormat;
-pub use list::{BaselineRow, CaseRow, ComparisonRow, HistoryRow, RunRow};
+pub use list::{BaselineRow, ComparisonRow, HistoryRow, RunRow};
+pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
 pub use style::{Color, Style, Tone};
@@ -45,5 +48,7 @@ pub use table::{Align, Cell, Column, Table};
 
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sample_backends;
 #[cfg(test)]
 mod snapshots;

@@ -1,12 +1,11 @@
-//! Lists of what is stored and of what can be run. The caller fills the rows; they are plain data.
+//! Lists of what is stored. The caller fills the rows; they are plain data.
 
-use rsb_model::{Outcome, Reason, Timestamp, Verdict};
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use rsb_model::{Outcome, Timestamp, Verdict};
+use serde::Serialize;
 
 use crate::comparison::tone;
 use crate::document::{ReportError, csv, csv_number};
-use crate::number::{format_count, format_moment, format_quantity};
+use crate::number::{format_moment, format_quantity};
 use crate::run::outcome_cell;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
@@ -86,39 +85,6 @@ pub struct ComparisonRow {
     pub current: String,
     /// The conclusion.
     pub verdict: Verdict,
-}
-
-/// A family of cases on one backend: a benchmark, and whether it can run here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseRow {
-    /// The benchmark.
-    pub benchmark: String,
-    /// What it measures, in a line.
-    pub about: String,
-    /// The backend.
-    pub backend: String,
-    /// Cases at the breadth asked for.
-    pub cases: usize,
-    /// Why it cannot run here; none when it can.
-    pub missing: Option<Reason>,
-}
-
-impl Serialize for CaseRow {
-    /// Writes `runnable`, and `what`, `why`, `cure` beside it when it cannot run.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_struct("CaseRow", 8)?;
-        row.serialize_field("benchmark", &self.benchmark)?;
-        row.serialize_field("about", &self.about)?;
-        row.serialize_field("backend", &self.backend)?;
-        row.serialize_field("cases", &self.cases)?;
-        row.serialize_field("runnable", &self.missing.is_none())?;
-        if let Some(Reason { what, why, cure }) = &self.missing {
-            row.serialize_field("what", what)?;
-            row.serialize_field("why", why)?;
-            row.serialize_field("cure", cure)?;
-        }
-        row.end()
-    }
 }
 
 const SHORT_COMMIT: usize = 9;
@@ -257,57 +223,4 @@ pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
         ]);
     }
     or_nothing(&table, style, "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.")
-}
-
-/// What can run here and what cannot, for a terminal.
-pub fn cases(rows: &[CaseRow], style: Style) -> String {
-    let mut table = Table::new([
-        Column::left("benchmark"),
-        Column::left("backend"),
-        Column::right("cases"),
-        Column::left("here"),
-        Column::elided("measures"),
-    ]);
-    for row in rows {
-        let here = match row.missing {
-            None => Cell::toned("yes", Tone::Good),
-            Some(_) => Cell::toned("no", Tone::Caution),
-        };
-        let count = if row.missing.is_none() { row.cases.to_string() } else { String::new() };
-        table.push([
-            Cell::from(&row.benchmark),
-            Cell::from(&row.backend),
-            Cell::from(count),
-            here,
-            Cell::from(&row.about),
-        ]);
-    }
-    if table.is_empty() {
-        return "No benchmark matches.\n".to_owned();
-    }
-    table.text(style) + &missing(rows, style)
-}
-
-/// Why what cannot run cannot, each reason once.
-fn missing(rows: &[CaseRow], style: Style) -> String {
-    let mut groups: Vec<(&Reason, Vec<&CaseRow>)> = Vec::new();
-    for row in rows {
-        let Some(reason) = &row.missing else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, members)) => members.push(row),
-            None => groups.push((reason, vec![row])),
-        }
-    }
-    let mut out = String::new();
-    for (reason, members) in groups {
-        let mut backends: Vec<&str> = members.iter().map(|row| row.backend.as_str()).collect();
-        let mut seen = std::collections::HashSet::new();
-        backends.retain(|backend| seen.insert(*backend));
-        let count = format_count(members.len(), "benchmark", "benchmarks");
-        let head = format!("{} ({count}): {}: {}", backends.join(", "), reason.what, reason.why);
-        out.push('\n');
-        out.push_str(&style.wrap(&head, 0));
-        out.push_str(&style.wrap(&format!("cure: {}", reason.cure), 2));
-    }
-    out
 }

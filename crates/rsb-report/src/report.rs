@@ -16,7 +16,7 @@ use crate::number::{format_count, format_moment};
 use crate::run::{self, duration, figures};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
-use crate::{environment, targets, unmeasured};
+use crate::{backends, environment, targets, unmeasured};
 
 /// A run, with what it was compared with and the targets it was held to.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -107,6 +107,7 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
         out.push('\n');
         out.push_str(&images(charts, &Place::Comparison));
     }
+    out.push_str(&backends::markdown(run, &images(charts, &Place::Backends)));
     out.push_str(&results(run, charts));
     out.push_str(&images(charts, &Place::Other));
     out.push_str(&unmeasured::markdown(run));

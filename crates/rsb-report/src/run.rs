@@ -8,7 +8,7 @@ use crate::label::{Shortener, benchmark_of, headline_text, roofline_text, spread
 use crate::number::format_time;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
-use crate::unmeasured;
+use crate::{backends, unmeasured};
 
 /// For a terminal: the run, the machine, a row for each case with a figure, what was not measured, the counts.
 pub fn text(run: &Run, style: Style) -> String {
@@ -18,6 +18,7 @@ pub fn text(run: &Run, style: Style) -> String {
         out.push_str(&table.text(style));
         out.push('\n');
     }
+    out.push_str(&backends::text(run, style));
     out.push_str(&unmeasured::text(run, style));
     for note in &run.notes {
         out.push_str(&style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()));

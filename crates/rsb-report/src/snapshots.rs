@@ -5,9 +5,10 @@ use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
 use crate::charts::{self, ChartLink, Place};
 use crate::comparison::{self, Detail};
 use crate::gate::{self, GateFormat};
-use crate::list::{BaselineRow, CaseRow, ComparisonRow, HistoryRow, RunRow};
+use crate::list::{BaselineRow, ComparisonRow, HistoryRow, RunRow};
+use crate::matrix::CaseRow;
 use crate::sample;
-use crate::{Color, Report, Style, document, environment, gpus, json, list, report, run, trend};
+use crate::{Color, Report, Style, document, environment, gpus, json, list, matrix, report, run, trend};
 
 const NARROW: Style = Style { color: Color::Never, width: 80 };
 const COLORED: Style = Style { color: Color::Always, width: 100 };
@@ -247,13 +248,28 @@ fn what_can_run_here() {
         benchmark: benchmark.into(),
         about: format!("how fast {benchmark} is"),
         backend: backend.into(),
+        devices: Vec::new(),
         cases: 6,
         missing,
     };
     let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
-    let rows =
-        [row("gemm", "cpu", None), row("gemm", "rocm", Some(reason.clone())), row("convolution", "rocm", Some(reason))];
-    insta::assert_snapshot!("cases", list::cases(&rows, Style::PLAIN));
+    let unfit =
+        |on: &str| Reason::new(on, "it runs on cards alone", "choose a backend of cards, such as --backend rocm");
+    let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
+    let to_come = Reason::new("backend mps", "it is not yet available", "measure with --backend cpu");
+    let mut rows = vec![
+        row("gemm", "cpu", None),
+        row("gemm", "rocm", Some(reason.clone())),
+        row("gemm", "vulkan", None),
+        row("all-reduce", "cpu", Some(unfit("all-reduce on cpu"))),
+        row("all-reduce", "rocm", Some(reason)),
+        row("all-reduce", "vulkan", None),
+        row("launch-latency", "cpu", Some(unfit("launch-latency on cpu"))),
+        row("pytorch", "any", Some(python)),
+        row("all", "mps", Some(to_come)),
+    ];
+    rows[5].cases = 0;
+    insta::assert_snapshot!("cases", matrix::text(&rows, Style::PLAIN));
     insta::assert_snapshot!("cases_json", document("cases", &rows[..2]).unwrap());
 }
 
@@ -264,7 +280,7 @@ fn empty_lists_say_what_to_do() {
         list::baselines(&[], Style::PLAIN),
         list::history(&[], Style::PLAIN),
         list::comparisons(&[], Style::PLAIN),
-        list::cases(&[], Style::PLAIN),
+        matrix::text(&[], Style::PLAIN),
     ] {
         assert!(text.starts_with("No ") && text.ends_with(".\n"), "{text}");
     }

@@ -6,43 +6,75 @@ use crate::number::format_count;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-fn table(checks: &[ThresholdCheck]) -> Table {
-    let has_references = checks.iter().any(|check| check.reference.is_some());
+fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
     let columns =
         [Column::left(""), Column::elided("target"), Column::right("expected"), Column::left("achieved")].into_iter();
-    let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere").optional())));
+    let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere"))));
     for check in checks {
         let (word, tone) = word(check);
+        let name = short(&check.name);
         let cells =
-            [Cell::toned(word, tone), Cell::from(&check.name), Cell::from(&check.expected), Cell::from(&check.actual)];
+            [Cell::toned(word, tone), Cell::from(&name), Cell::from(&check.expected), Cell::from(&check.actual)];
         let reference = has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
         table.push(cells.into_iter().chain(reference));
     }
     table
 }
 
-const fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
+/// What others achieved, a line for each target that has it and a figure here: a terminal has no room for it in the table.
+fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
+    let mut out = String::new();
+    for check in checks.iter().filter(|check| check.has_figure()) {
+        if let Some(reference) = &check.reference {
+            out.push_str(&style.wrap(&format!("{}, elsewhere: {reference}", short(&check.name)), 2));
+        }
+    }
+    out
+}
+
+/// `roofline_percent of tensor-core rocm:0/f16/matrix`: what kind of benchmark it is need not be said.
+fn short(name: &str) -> String {
+    match name.split_once(" of ") {
+        Some((metric, id)) if !id.contains('*') => format!("{metric} of {}", crate::trend::short(id)),
+        _ => name.to_owned(),
+    }
+}
+
+fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
     match check.passed {
         Some(true) => ("met", Tone::Good),
         Some(false) => ("missed", Tone::Bad),
+        None if check.is_simulated() => ("simulated", Tone::Dim),
         None => ("no figure", Tone::Caution),
     }
+}
+
+/// Whether any target has a figure. A table of nothing but `no figure` says no more than the sentence does: the policy
+/// is of another project, or its benchmarks were not asked for.
+fn is_any_known(checks: &[ThresholdCheck]) -> bool {
+    checks.iter().any(|check| check.passed.is_some() || check.is_simulated())
 }
 
 /// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let count = |passed| checks.iter().filter(|check| check.passed == passed).count();
-    let (met, missed, unknown) = (count(Some(true)), count(Some(false)), count(None));
+    let simulated = checks.iter().filter(|check| check.is_simulated()).count();
+    let (met, missed, unknown) = (count(Some(true)), count(Some(false)), count(None) - simulated);
     let total = format_count(checks.len(), "target", "targets");
     let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
     let mut sentence = match checks.len() {
         0 => return String::new(),
         1 if met == 1 => return "The one target is met.".to_owned(),
+        all if all == unknown => return format!("No figure for any of {total}."),
         all if all == met => return format!("All {total} are met."),
         _ => format!("{met} of {total} {} met", verb(met, "is", "are")),
     };
     if missed > 0 {
         sentence.push_str(&format!(", {missed} {} missed", verb(missed, "is", "are")));
+    }
+    if simulated > 0 {
+        sentence
+            .push_str(&format!(", {simulated} {} simulated, which counts for nothing", verb(simulated, "is", "are")));
     }
     if unknown > 0 {
         sentence.push_str(&format!(", {unknown} {} no figure", verb(unknown, "has", "have")));
@@ -55,7 +87,11 @@ pub fn text(checks: &[ThresholdCheck], style: Style) -> String {
     if checks.is_empty() {
         return String::new();
     }
-    format!("{}\n{}{}\n\n", style.paint(Tone::Strong, "Targets"), table(checks).text(style), sentence(checks))
+    if !is_any_known(checks) {
+        return format!("Targets: {}\n\n", sentence(checks));
+    }
+    let (title, table) = (style.paint(Tone::Strong, "Targets"), table(checks, false).text(style));
+    format!("{title}\n{table}{}{}\n\n", elsewhere(checks, style), sentence(checks))
 }
 
 /// As a section of a Markdown document. Nothing when there are none.
@@ -63,7 +99,11 @@ pub fn markdown(checks: &[ThresholdCheck]) -> String {
     if checks.is_empty() {
         return String::new();
     }
-    format!("## Targets\n\n{}\n\n{}\n", sentence(checks), table(checks).markdown())
+    if !is_any_known(checks) {
+        return format!("## Targets\n\n{}\n", sentence(checks));
+    }
+    let has_references = checks.iter().any(|check| check.reference.is_some());
+    format!("## Targets\n\n{}\n\n{}\n", sentence(checks), table(checks, has_references).markdown())
 }
 
 #[cfg(test)]
@@ -83,6 +123,12 @@ mod tests {
     }
 
     #[test]
+    fn a_table_without_a_figure_is_a_sentence() {
+        assert_eq!(text(&checks(&[None; 9]), Style::PLAIN), "Targets: No figure for any of 9 targets.\n\n");
+        assert!(!markdown(&checks(&[None; 9])).contains("expected"));
+    }
+
+    #[test]
     fn what_others_achieved_stands_beside_a_target_that_has_it() {
         let mut all = checks(&[Some(true), Some(false)]);
         assert!(!markdown(&all).contains("elsewhere"), "no empty column");
@@ -90,6 +136,15 @@ mod tests {
         let page = markdown(&all);
         assert!(page.contains("elsewhere") && page.contains("28.4 GB/s"), "{page}");
         assert!(text(&all, Style::PLAIN).contains("28.4 GB/s"));
+    }
+
+    #[test]
+    fn what_a_look_alike_achieved_is_shown_and_counts_for_nothing() {
+        let mut all = checks(&[Some(true), None]);
+        all[1].actual = format!("95 %{}", ThresholdCheck::SIMULATED);
+        let page = text(&all, Style::PLAIN);
+        assert!(page.contains("simulated") && page.contains("95 %") && !page.contains("no figure"), "{page}");
+        assert_eq!(sentence(&all), "1 of 2 targets is met, 1 is simulated, which counts for nothing.");
     }
 
     #[test]

@@ -72,7 +72,15 @@ fn slope(series: &SeriesTrend) -> String {
     )
 }
 
+/// With one figure nothing can have gone anywhere, however stable it may be called.
+const fn is_alone(series: &SeriesTrend) -> bool {
+    series.n < 2
+}
+
 fn direction(series: &SeriesTrend) -> Cell {
+    if is_alone(series) {
+        return Cell::toned("one run, no trend yet", Tone::Dim);
+    }
     let word = direction_word(series.direction);
     match series.direction {
         Direction::Stable => Cell::toned(word, Tone::Dim),
@@ -163,15 +171,18 @@ pub fn text(document: &TrendDocument, style: Style) -> String {
     out
 }
 
-/// `12 series: 1 increasing, 2 decreasing, 9 stable.`
+/// `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.` Those of one run are counted apart.
 pub fn sentence(document: &TrendDocument) -> String {
-    let count = |direction| document.series.iter().filter(|series| series.direction == direction).count();
+    let alone = document.series.iter().filter(|series| is_alone(series)).count();
+    let followed = || document.series.iter().filter(|series| !is_alone(series));
+    let count = |direction| followed().filter(|series| series.direction == direction).count();
     format!(
-        "{}: {} increasing, {} decreasing, {} stable; {}.",
+        "{}: {} increasing, {} decreasing, {} stable{}; {}.",
         format_count(document.series.len(), "series", "series"),
         count(Direction::Increasing),
         count(Direction::Decreasing),
         count(Direction::Stable),
+        if alone > 0 { format!(", {alone} with one run and no trend yet") } else { String::new() },
         format_count(shifts(document).len(), "change of level", "changes of level"),
     )
 }

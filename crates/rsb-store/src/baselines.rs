@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::compact::compact_run;
 use crate::error::{ReadError, StoreError};
+use crate::read::Document;
 use crate::{document, files, read};
 
 pub use accepted::{Accepted, OF_ANOTHER_PROGRAM};
@@ -53,11 +54,12 @@ pub enum Recorded {
 /// # Errors
 /// As [`read::read_run`] and [`Baseline::read`].
 pub fn read_recorded(path: &Path) -> Result<Recorded, ReadError> {
-    let document = read::read_document(path)?;
-    if document.get("runs").is_some_and(Value::is_array) {
+    let bytes = read::read_bytes(path)?;
+    let document = Document::parse(path, &bytes)?;
+    if document.runs.and_then(read::list).is_some() {
         return Ok(Recorded::Baseline(Box::new(Baseline::from_document(path, document)?)));
     }
-    Ok(Recorded::Run(Box::new(read::run_from(path, document)?)))
+    Ok(Recorded::Run(Box::new(document.into_run(path)?)))
 }
 
 /// A baseline in a list.
@@ -135,21 +137,30 @@ impl Baseline {
     /// # Errors
     /// When it cannot be read, is not JSON, is of a newer format, or is not a baseline. Never because of one case in it.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::from_document(path, read::read_document(path)?)
+        let bytes = read::read_bytes(path)?;
+        Self::parse(path, &bytes)
     }
 
-    fn from_document(path: &Path, document: Value) -> Result<Self, ReadError> {
-        let wire: Wire = serde_json::from_value(document).map_err(|error| read::shape(path, "a baseline", &error))?;
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ReadError> {
+        Self::from_document(path, Document::parse(path, bytes)?)
+    }
+
+    fn from_document(path: &Path, document: Document<'_>) -> Result<Self, ReadError> {
+        let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
+        let missing = || shape(&serde::de::Error::missing_field("runs"));
+        let listed = document.runs.and_then(read::list).ok_or_else(missing)?;
+        let wire: Wire = serde_json::from_value(document.fields).map_err(|error| shape(&error))?;
         let mut runs = Vec::new();
-        for mut document in wire.runs {
-            if let Value::Object(run) = &mut document {
-                let state = run.remove("state").and_then(|state| serde_json::from_value(state).ok());
+        for text in listed {
+            let mut run: Document<'_> = serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
+            if let Value::Object(fields) = &mut run.fields {
+                let state = fields.remove("state").and_then(|state| serde_json::from_value(state).ok());
                 let environment = Environment { state, ..wire.environment.clone() };
-                let environment = serde_json::to_value(environment);
-                run.insert("environment".to_owned(), environment.map_err(|e| read::shape(path, "a baseline", &e))?);
-                run.insert("format_version".to_owned(), wire.format_version.into());
+                let environment = serde_json::to_value(environment).map_err(|error| shape(&error))?;
+                fields.insert("environment".to_owned(), environment);
+                fields.insert("format_version".to_owned(), wire.format_version.into());
             }
-            runs.push(read::run_from(path, document)?);
+            runs.push(run.into_run(path)?);
         }
         Ok(Self {
             format_version: wire.format_version,
@@ -164,7 +175,7 @@ impl Baseline {
     }
 }
 
-/// A baseline as it is on disk.
+/// A baseline as it is on disk, without its runs.
 #[derive(Deserialize)]
 struct Wire {
     format_version: u32,
@@ -174,7 +185,6 @@ struct Wire {
     commit: Option<String>,
     #[serde(default)]
     accepted: Vec<Accepted>,
-    runs: Vec<Value>,
 }
 
 /// The machine is written once. What differs between runs is only how it was at the time.
@@ -415,11 +425,11 @@ mod tests {
     fn a_baseline_that_is_not_whole_is_refused_and_one_bad_case_is_not() {
         let mut document = serde_json::to_value(baseline("quick", 2)).unwrap();
         document["runs"][0]["benchmarks"][0]["results"] = Value::from(1);
-        let read = Baseline::from_document(Path::new("b.json"), document.clone()).unwrap();
+        let read = Baseline::parse(Path::new("b.json"), document.to_string().as_bytes()).unwrap();
         assert_eq!(read.runs[0].benchmarks[0].outcome, Outcome::Failed);
         assert_eq!(read.runs[0].benchmarks[1].outcome, Outcome::Measured);
         document["runs"][1] = Value::from(1);
-        assert!(Baseline::from_document(Path::new("b.json"), document).is_err());
+        assert!(Baseline::parse(Path::new("b.json"), document.to_string().as_bytes()).is_err());
         let (_folder, baselines) = folder();
         let path = baselines.save(&Baseline { format_version: 99, ..baseline("quick", 2) }).unwrap();
         assert!(Baseline::read(&path).unwrap_err().to_string().contains("99 is newer"));
@@ -436,7 +446,7 @@ mod tests {
         ) {
             let mut document: Value = serde_json::from_str(&document::to_text(&baseline("quick", 2)).unwrap()).unwrap();
             crate::testing::mutate(&mut document, &steps, value);
-            match Baseline::from_document(Path::new("a.json"), document) {
+            match Baseline::parse(Path::new("a.json"), document.to_string().as_bytes()) {
                 Ok(read) => proptest::prop_assert!(document::to_text(&read).is_ok()),
                 Err(error) => proptest::prop_assert!(error.to_string().contains("a.json")),
             }

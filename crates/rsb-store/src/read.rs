@@ -1,14 +1,16 @@
 //! Reading documents that somebody else may have cut off, edited or written with a later program.
 //!
 //! A document that cannot be trusted as a whole is refused; one case that cannot be read is a failed case among the
-//! others, so that it costs its own verdict and no more.
+//! others, so that it costs its own verdict and no more. Cases are therefore parsed one by one, from their own text: a
+//! tree of the whole document first would take twice as long.
 
 use std::fs;
 use std::path::Path;
 
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Outcome, Reason, Run, Timestamp, format};
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::ReadError;
 use crate::files;
@@ -21,7 +23,7 @@ pub const UNREADABLE: &str = "unreadable";
 /// # Errors
 /// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one case in it.
 pub fn read_run(path: &Path) -> Result<Run, ReadError> {
-    run_from(path, read_document(path)?)
+    Document::parse(path, &read_bytes(path)?)?.into_run(path)
 }
 
 /// The comparison in `path`.
@@ -29,41 +31,90 @@ pub fn read_run(path: &Path) -> Result<Run, ReadError> {
 /// # Errors
 /// When it cannot be read, is not JSON, is of a newer format, or is not a comparison.
 pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
-    serde_json::from_value(read_document(path)?).map_err(|error| shape(path, "a comparison", &error))
+    let bytes = read_bytes(path)?;
+    let document: Value = serde_json::from_slice(&bytes).map_err(|error| syntax(path, &error))?;
+    check_format(path, &document)?;
+    serde_json::from_value(document).map_err(|error| shape(path, "a comparison", &error))
 }
 
-/// The document in `path`, of a format that this program reads.
-pub(crate) fn read_document(path: &Path) -> Result<Value, ReadError> {
-    let bytes = fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-    parse_document(path, &bytes)
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })
 }
 
-/// As [`read_document`], from bytes that came from `path`.
-pub(crate) fn parse_document(path: &Path, bytes: &[u8]) -> Result<Value, ReadError> {
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| syntax(path, &error))?;
-    format::check(&document).map_err(|source| ReadError::Format { path: path.to_owned(), source })?;
-    Ok(document)
+pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadError> {
+    format::check(document).map_err(|source| ReadError::Format { path: path.to_owned(), source })
 }
 
-/// The run that `document` is; `path` is for errors.
-pub(crate) fn run_from(path: &Path, mut document: Value) -> Result<Run, ReadError> {
-    let missing = || ReadError::Shape {
-        path: path.to_owned(),
-        expected: "a run",
-        problem: "it has no list `benchmarks`".to_owned(),
-    };
-    let slot = document.get_mut("benchmarks").ok_or_else(missing)?;
-    let Value::Array(cases) = std::mem::replace(slot, Value::Array(Vec::new())) else { return Err(missing()) };
-    let mut run: Run = serde_json::from_value(document).map_err(|error| shape(path, "a run", &error))?;
+/// A run or a baseline of which the long list is still text.
+#[derive(Deserialize)]
+pub(crate) struct Document<'a> {
+    #[serde(borrow)]
+    benchmarks: Option<&'a RawValue>,
+    /// The runs of a baseline.
+    #[serde(borrow)]
+    pub(crate) runs: Option<&'a RawValue>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub(crate) fields: Value,
+}
+
+impl<'a> Document<'a> {
+    /// The document in `bytes`, of a format that this program reads; `path` is for errors.
+    pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
+        let document: Self = match serde_json::from_slice(bytes) {
+            Ok(document) => document,
+            // It is JSON, and no object.
+            Err(error) if error.is_data() => return Err(no_version(path)),
+            Err(error) => return Err(syntax(path, &error)),
+        };
+        check_format(path, &document.fields)?;
+        Ok(document)
+    }
+
+    /// The run that it is.
+    pub(crate) fn into_run(self, path: &Path) -> Result<Run, ReadError> {
+        let cases: Vec<&RawValue> = self.benchmarks.and_then(list).ok_or_else(|| no_cases(path))?;
+        let mut run = head(path, self.fields)?;
+        let each = cases.into_iter().enumerate();
+        run.benchmarks = each.map(|(index, case)| result_of(case, index, run.started)).collect();
+        Ok(run)
+    }
+}
+
+/// The items of a list; `None` of anything else.
+pub(crate) fn list(text: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(text.get()).ok()
+}
+
+fn no_version(path: &Path) -> ReadError {
+    ReadError::Format { path: path.to_owned(), source: format::FormatError::Missing }
+}
+
+fn no_cases(path: &Path) -> ReadError {
+    ReadError::Shape { path: path.to_owned(), expected: "a run", problem: "it has no list `benchmarks`".to_owned() }
+}
+
+/// The run that `fields` describe, without its cases.
+pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("benchmarks".to_owned(), Value::Array(Vec::new()));
+    }
+    let run: Run = serde_json::from_value(fields).map_err(|error| shape(path, "a run", &error))?;
     // The id becomes the name of files: one that could lead elsewhere is no id.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
         expected: "a run",
         problem: format!("its `run_id`: {error}"),
     })?;
-    run.benchmarks =
-        cases.into_iter().enumerate().map(|(index, case)| result_from(&case, index, run.started)).collect();
     Ok(run)
+}
+
+/// The result that `text` is, or a failed one that says why it cannot be read.
+fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkResult {
+    serde_json::from_str(text.get()).unwrap_or_else(|error| {
+        let document = serde_json::from_str(text.get()).unwrap_or_default();
+        unreadable(&document, index, fallback, &without_place(&error))
+    })
 }
 
 /// The result that `document` is, or a failed one that says why it cannot be read.
@@ -102,9 +153,13 @@ fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
     } else {
         "correct the file, restore it from a copy, or measure again"
     };
-    let full = error.to_string();
-    let problem = full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned();
+    let problem = without_place(error);
     ReadError::Syntax { path: path.to_owned(), line: error.line(), column: error.column(), problem, cure }
+}
+
+fn without_place(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned()
 }
 
 pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Error) -> ReadError {
@@ -121,8 +176,7 @@ mod tests {
     const PATH: &str = "some/run.json";
 
     fn parse(text: &str) -> Result<Run, ReadError> {
-        let path = Path::new(PATH);
-        run_from(path, parse_document(path, text.as_bytes())?)
+        Document::parse(Path::new(PATH), text.as_bytes())?.into_run(Path::new(PATH))
     }
 
     fn sample() -> Run {
@@ -201,7 +255,7 @@ mod tests {
             let end = (at + with.len()).min(bytes.len());
             bytes.splice(at..end, with.iter().copied());
             let path = Path::new(PATH);
-            if let Err(error) = parse_document(path, &bytes).and_then(|document| run_from(path, document)) {
+            if let Err(error) = Document::parse(path, &bytes).and_then(|document| document.into_run(path)) {
                 proptest::prop_assert!(error.to_string().contains(PATH));
             }
         }

@@ -3,10 +3,10 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use rsb_model::{BenchmarkResult, Run, format};
+use rsb_model::{BenchmarkResult, Run};
 use serde_json::Value;
 
-use crate::error::{Notice, ReadError, StoreError};
+use crate::error::{Notice, StoreError};
 use crate::files::{self, JOURNAL_SUFFIX, RUNS};
 use crate::journal::write_run;
 use crate::read;
@@ -58,6 +58,19 @@ fn recover_one(path: &Path) -> Option<Notice> {
     })
 }
 
+/// The runs whose writers live, without what they have measured so far.
+pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
+    let is_held = |path: &PathBuf| {
+        let lock = File::open(path).map(|file| file.try_lock());
+        matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+    };
+    let begun = |path: PathBuf| {
+        let bytes = fs::read(&path).ok()?;
+        header(&path, bytes.split(|&byte| byte == b'\n').next()?).ok()
+    };
+    files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX).into_iter().filter(is_held).filter_map(begun).collect()
+}
+
 fn kept(path: &Path, problem: String) -> Notice {
     Notice::JournalKept { path: path.to_owned(), problem }
 }
@@ -102,8 +115,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
 fn header(path: &Path, line: &[u8]) -> Result<Run, StoreError> {
     let document: Value = serde_json::from_slice(line).unwrap_or_default();
     let run = document.get("run").cloned().unwrap_or_default();
-    format::check(&run).map_err(|source| ReadError::Format { path: path.to_owned(), source })?;
-    let run = read::run_from(path, run)?;
+    read::check_format(path, &run)?;
+    let run = read::head(path, run)?;
     files::check_name(&run.run_id.0)?;
     Ok(run)
 }

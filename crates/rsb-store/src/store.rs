@@ -138,6 +138,11 @@ impl Store {
         Ok(())
     }
 
+    /// The runs that are being measured now, as they began.
+    pub fn being_measured(&self) -> Vec<Run> {
+        recovery::living(&self.results_dir)
+    }
+
     /// Begins the journal of `run`. Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
     ///
     /// # Errors

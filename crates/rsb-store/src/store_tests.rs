@@ -62,6 +62,19 @@ fn notices(store: &Store) -> Vec<String> {
 }
 
 #[test]
+fn a_run_is_being_measured_while_its_writer_lives() {
+    let folder = Folder::new();
+    let store = folder.write();
+    assert!(folder.read().being_measured().is_empty());
+    let mut journal = store.begin(&run("a", 0)).unwrap();
+    journal.add(&measured("fast", 1.0)).unwrap();
+    let living: Vec<String> = folder.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
+    assert_eq!(living, ["a"]);
+    drop(journal);
+    assert!(store.being_measured().is_empty(), "a dead writer measures nothing");
+}
+
+#[test]
 fn a_reader_of_a_missing_folder_creates_nothing() {
     let folder = Folder::new();
     let store = folder.read();

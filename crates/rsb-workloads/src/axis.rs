@@ -38,6 +38,8 @@ pub enum AxisKind {
     Architecture,
     /// The same, or `here` for that of the card that is here.
     ArchitectureOrHere,
+    /// An address on the bus such as `0000:03:00.0`, or `here` for that of the device itself.
+    BusAddressOrHere,
     /// A size in bytes, such as `64MiB`.
     Bytes,
     /// So many sizes with an `x` between them; the text is an example.
@@ -48,6 +50,8 @@ pub enum AxisKind {
     CountOrZero,
     /// Any finite number.
     Number,
+    /// This word, or the path of a file or folder.
+    Path(&'static str),
 }
 
 impl AxisInfo {
@@ -71,6 +75,9 @@ impl AxisInfo {
             AxisKind::ArchitectureOrHere => {
                 Some(text.to_ascii_lowercase()).filter(|name| name == "here" || is_architecture(name))
             }
+            AxisKind::BusAddressOrHere => {
+                Some(text.to_ascii_lowercase()).filter(|name| name == "here" || is_bus_address(name))
+            }
             AxisKind::Bytes => parse_bytes(text).ok().map(format_bytes),
             AxisKind::Shape(rank, _) => {
                 parse_shape(text).ok().filter(|sizes| sizes.len() == rank).map(|sizes| format_shape(&sizes))
@@ -80,6 +87,7 @@ impl AxisInfo {
             AxisKind::Number => {
                 text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
             }
+            AxisKind::Path(word) => (text == word || text.contains(['/', '.'])).then(|| text.to_owned()),
         }
     }
 
@@ -88,21 +96,33 @@ impl AxisInfo {
         match self.kind {
             AxisKind::Choice(words) => format!("one of {}", words.join(", ")),
             AxisKind::Dtype => "a data type such as f32".to_owned(),
-            AxisKind::Architecture => "an instruction set such as gfx90a".to_owned(),
-            AxisKind::ArchitectureOrHere => "an instruction set such as gfx90a, or here".to_owned(),
+            AxisKind::Architecture => "an instruction set such as gfx90a or sm_90".to_owned(),
+            AxisKind::ArchitectureOrHere => "an instruction set such as gfx90a or sm_90, or here".to_owned(),
+            AxisKind::BusAddressOrHere => "an address on the bus such as 0000:03:00.0, or here".to_owned(),
             AxisKind::Bytes => "a size such as 64MiB".to_owned(),
             AxisKind::Shape(rank, example) => format!("{rank} sizes such as {example}"),
             AxisKind::Count => "a whole number from 1 on".to_owned(),
             AxisKind::CountOrZero => "a whole number from 0 on".to_owned(),
             AxisKind::Number => "a number".to_owned(),
+            AxisKind::Path(word) => format!("{word}, or a path such as /path/to/folder"),
         }
     }
 }
 
 /// `gfx` and a number whose last two digits are hexadecimal.
 fn is_architecture(name: &str) -> bool {
+    if let Some(number) = name.strip_prefix("sm_") {
+        return (2..=3).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_digit());
+    }
     let number = name.strip_prefix("gfx").unwrap_or_default();
     (3..=5).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Domain, bus, device and function, as sysfs writes them.
+fn is_bus_address(name: &str) -> bool {
+    let parts: Vec<&str> = name.split([':', '.']).collect();
+    let is_hexadecimal = |part: &&str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+    parts.len() == 4 && parts.iter().all(is_hexadecimal)
 }
 
 /// The type of an element.
@@ -128,6 +148,7 @@ mod tests {
     fn values_become_canonical_or_are_refused() {
         let arch = AxisInfo::value("arch", "", AxisKind::Architecture);
         let shape = AxisInfo::value("shape", "", AxisKind::Shape(3, "1x2x3"));
+        let card = AxisInfo::named("card", "", "here", AxisKind::BusAddressOrHere);
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
         for (axis, text, expected) in [
@@ -139,9 +160,13 @@ mod tests {
             (&CACHE, "warm", None),
             (&arch, "GFX90A", Some("gfx90a")),
             (&arch, "gfx90a:xnack-", None),
-            (&arch, "sm_90", None),
+            (&arch, "sm_90", Some("sm_90")),
+            (&arch, "sm_9x", None),
             (&shape, "8x16x032", Some("8x16x32")),
             (&shape, "8x16", None),
+            (&card, "0000:0C:00.0", Some("0000:0c:00.0")),
+            (&card, "here", Some("here")),
+            (&card, "card0", None),
             (&bytes, "65536", Some("64KiB")),
             (&bytes, "-1", None),
             (&number, "1.0", Some("1")),

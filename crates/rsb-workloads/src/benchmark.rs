@@ -35,10 +35,12 @@ pub enum RunsOn {
     Any,
     /// Cards alone, whatever backend they are reached through.
     Cards,
-    /// The host, with the tools of this backend: no device of it is needed.
-    Host(BackendId),
-    /// Cards; and the host, with the tools of this backend, for cards that are not here.
-    CardsAndHost(BackendId),
+    /// The host, with the tools of any of these backends: no device of theirs is needed.
+    Host(&'static [BackendId]),
+    /// Cards; and the host, with the tools of any of these backends, for cards that are not here.
+    CardsAndHost(&'static [BackendId]),
+    /// Cards; and the host, for those whose sensors the driver shows though no run time reaches them.
+    CardsAndSensors,
 }
 
 impl RunsOn {
@@ -46,17 +48,17 @@ impl RunsOn {
     pub fn includes(self, device: &DeviceInfo) -> bool {
         let is_processor = device.device.0.starts_with("cpu:");
         match self {
-            Self::Any | Self::CardsAndHost(_) => true,
+            Self::Any | Self::CardsAndHost(_) | Self::CardsAndSensors => true,
             Self::Cards => !is_processor,
             Self::Host(_) => is_processor,
         }
     }
 
-    /// The backend whose tools it uses on the host.
-    pub const fn tools(self) -> Option<BackendId> {
+    /// The backends whose tools it uses on the host.
+    pub const fn tools(self) -> &'static [BackendId] {
         match self {
-            Self::Any | Self::Cards => None,
-            Self::Host(tools) | Self::CardsAndHost(tools) => Some(tools),
+            Self::Any | Self::Cards | Self::CardsAndSensors => &[],
+            Self::Host(tools) | Self::CardsAndHost(tools) => tools,
         }
     }
 
@@ -66,7 +68,7 @@ impl RunsOn {
             Self::Any => "cards, processor",
             Self::Cards => "cards",
             Self::Host(_) => "host",
-            Self::CardsAndHost(_) => "cards, host",
+            Self::CardsAndHost(_) | Self::CardsAndSensors => "cards, host",
         }
     }
 }

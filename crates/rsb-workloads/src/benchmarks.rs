@@ -24,7 +24,7 @@ mod tensor_ops;
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::{format_bytes, parse_shape};
-use rsb_model::{Dtype, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
@@ -91,6 +91,12 @@ fn thread_counts(device: &DeviceInfo) -> Vec<String> {
 
 fn is_cpu(device: &DeviceInfo) -> bool {
     device.device.0.starts_with("cpu:")
+}
+
+/// A size for cards, and a smaller one where software stands for a card (a driver for processors, a look-alike): there
+/// every byte is copied and checked by the processor, and more of them say nothing. A case's id and fields tell which.
+fn by_kind(device: &DeviceInfo, card: u64, software: u64) -> u64 {
+    if device.device_type == DeviceType::Gpu { card } else { software }
 }
 
 /// The largest cache, or a usual one where it is not known.

@@ -21,7 +21,7 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
                 first.info().device.0.split(':').next().unwrap_or_default()
             ),
             "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check that none is hidden \
-             (HIP_VISIBLE_DEVICES)",
+             (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
         )));
     }
     let own = position(first);

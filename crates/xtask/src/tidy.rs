@@ -17,8 +17,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-report", &["rsb-stats"]),
     ("rsb-lookalike", &[]),
     ("rsb-python", &[]),
+    ("rsb-wheel", &["rsb-probe", "rsb-stats", "rsb-store"]),
+    ("runtime-loading", &[]),
     ("hip-runtime-sys", &[]),
     ("rocblas-sys", &[]),
+    ("cuda-sys", &[]),
     ("xtask", &["rsb-model", "rsb-stats"]),
 ];
 
@@ -29,10 +32,14 @@ const IMPURE: &[&str] =
 
 /// Where `unsafe` may stand, each block with its `// SAFETY:`.
 const UNSAFE: &[&str] = &[
+    "crates/runtime-loading/src",
     "crates/hip-runtime-sys/src",
     "crates/rocblas-sys/src",
+    "crates/cuda-sys/src",
     "crates/rsb-device/src/cpu",
     "crates/rsb-device/src/hip",
+    "crates/rsb-device/src/cards",
+    "crates/rsb-device/src/cuda",
     "crates/rsb-lookalike",
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-device/src/opencl",

@@ -120,9 +120,8 @@ impl Again {
     /// The new run, which is stored whatever becomes of the baseline; `None` when somebody asked to stop.
     fn measure(&self, store: &Store) -> Result<Option<Fresh>, Trouble> {
         let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-        let planned = self.plan.cases.len() + self.plan.skipped.len();
         let profile = self.settings.profile.as_str();
-        let recorder = Recorder::begin(store, &self.suite, profile, self.environment.clone(), planned);
+        let recorder = Recorder::begin(store, &self.suite, profile, self.environment.clone(), &self.plan);
         let mut kept = Kept { recorder: recorder.map_err(Trouble::usage)?, progress: None };
         let claim = alone::claim();
         if matches!(claim, alone::Claim::Shared) {

@@ -41,6 +41,8 @@ pub(crate) struct Card {
     pub(crate) vendor: Option<u32>,
     pub(crate) id: Option<PciId>,
     pub(crate) revision: Option<u32>,
+    /// Maker and number of the board.
+    pub(crate) board: Option<PciId>,
     pub(crate) address: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) vram_bytes: Option<u64>,
@@ -128,10 +130,11 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
     let event = read_text(&folder.join("uevent")).unwrap_or_default();
     let told = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim);
     let number = |name: &str| read_line(&folder.join(name)).as_deref().and_then(hexadecimal);
-    let id = told("PCI_ID")
-        .and_then(|id| id.split_once(':'))
-        .and_then(|(vendor, device)| Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? }));
-    let id = id.or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
+    let pair = |name: &str| {
+        let (vendor, device) = told(name)?.split_once(':')?;
+        Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
+    };
+    let id = pair("PCI_ID").or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
     let vendor = id.map(|id| id.vendor).or_else(|| number("vendor"))?;
     if !matches!(vendor, AMD | NVIDIA | INTEL) {
         return None;
@@ -141,6 +144,8 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
     Some(Card {
         vendor: Some(vendor),
         id,
+        board: pair("PCI_SUBSYS_ID")
+            .or_else(|| Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })),
         address: address(folder),
         driver: driver.map(|driver| with_version(host, driver)),
         is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),

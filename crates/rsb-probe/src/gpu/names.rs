@@ -6,6 +6,9 @@ use crate::host::hexadecimal;
 /// A line is `vendor device revision target name`; `*` stands for any revision, `-` for no target.
 const TABLE: &str = include_str!("cards.txt");
 
+/// Boards by the ids of their makers, for models of which several share one id.
+const BOARDS: &str = include_str!("boards.txt");
+
 /// What the table knows of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -20,11 +23,33 @@ struct Row {
     known: Known,
 }
 
-/// The row of a card: that of its revision, else that of the model.
-pub(crate) fn find(id: PciId, revision: Option<u32>) -> Option<Known> {
+/// The row of a card: that of its revision; else that of the model, with the name that its board tells.
+pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<Known> {
     let own = |row: &Row| row.id == id;
     let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
-    exact.or_else(|| rows().filter(own).find(|row| row.revision.is_none())).map(|row| row.known)
+    let model = || rows().filter(own).find(|row| row.revision.is_none());
+    if let Some(row) = exact {
+        return Some(row.known);
+    }
+    let known = model()?.known;
+    let name = boards().find(|known| (known.id, Some(known.own)) == (id, board)).map(|known| known.name);
+    Some(Known { name: name.unwrap_or(known.name), ..known })
+}
+
+struct Board {
+    id: PciId,
+    /// Maker and number.
+    own: PciId,
+    name: &'static str,
+}
+
+fn boards() -> impl Iterator<Item = Board> {
+    let parse = |line: &'static str| {
+        let mut parts = line.splitn(5, ' ');
+        let mut id = || Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? });
+        Some(Board { id: id()?, own: id()?, name: parts.next()? })
+    };
+    BOARDS.lines().filter(|line| !line.starts_with('#')).filter_map(parse)
 }
 
 fn rows() -> impl Iterator<Item = Row> {
@@ -72,11 +97,26 @@ mod tests {
     #[test]
     fn a_revision_is_told_apart_where_it_is_known() {
         let navi31 = PciId { vendor: 0x1002, device: 0x744c };
-        let name = |revision| find(navi31, revision).map(|known| known.name);
+        let name = |revision| find(navi31, revision, None).map(|known| known.name);
         assert_eq!(name(Some(0xc8)), Some("AMD Radeon RX 7900 XTX"));
         assert_eq!(name(Some(0xcc)), Some("AMD Radeon RX 7900 XT"));
         assert_eq!(name(None), Some("AMD Radeon RX 7900 series"));
-        assert_eq!(find(navi31, None).and_then(|known| known.target), Some("gfx1100"));
-        assert_eq!(find(PciId { vendor: 0x1002, device: 0xffff }, None), None);
+        assert_eq!(find(navi31, None, None).and_then(|known| known.target), Some("gfx1100"));
+        assert_eq!(find(PciId { vendor: 0x1002, device: 0xffff }, None, None), None);
+    }
+
+    #[test]
+    fn a_board_tells_the_model_where_the_revision_is_not_known() {
+        let navi31 = PciId { vendor: 0x1002, device: 0x744c };
+        let nitro = Some(PciId { vendor: 0x1da2, device: 0xe471 });
+        let found = find(navi31, None, nitro).unwrap();
+        assert_eq!((found.name, found.target), ("AMD Radeon RX 7900 XTX", Some("gfx1100")));
+        assert_eq!(find(navi31, Some(0xcc), nitro).map(|known| known.name), Some("AMD Radeon RX 7900 XT"));
+        let lines = BOARDS.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(boards().count(), lines, "a line does not parse");
+        for board in boards() {
+            let is_a_model = rows().any(|row| row.id == board.id && row.known.name == board.name);
+            assert!(is_a_model, "{} is no name of the other table", board.name);
+        }
     }
 }

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::host::{Host, entries, read_start, read_text};
+use crate::host::{Host, PYTHON, entries, read_start, read_text};
 
 /// What stands for Python.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,11 +20,9 @@ pub(crate) enum Found {
 
 /// The interpreter, if there is one. A variable that names none is not passed over: the user asked for that one.
 pub(crate) fn interpreter(host: &Host) -> Option<Found> {
-    for name in ["MLSTACK_BENCHMARK_PYTHON", "MLSTACK_PYTHON_BIN"] {
-        if let Some(value) = host.variable(name) {
-            let path = Path::new(value);
-            return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
-        }
+    if let Some(value) = named(host) {
+        let path = Path::new(value);
+        return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
     }
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().find_map(|name| {
         let bin = Path::new(host.variable(name)?).join("bin");
@@ -36,6 +34,11 @@ pub(crate) fn interpreter(host: &Host) -> Option<Found> {
     };
     let own = || resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"));
     active.or_else(of_uv).or_else(own).or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+}
+
+/// What a flag or a variable of this project says, whether or not it is an interpreter.
+pub(crate) fn named(host: &Host) -> Option<&OsStr> {
+    [PYTHON, "MLSTACK_PYTHON_BIN"].into_iter().find_map(|name| host.variable(name))
 }
 
 /// Where the environment lies that `python setup` makes.

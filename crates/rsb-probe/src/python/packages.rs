@@ -7,7 +7,7 @@ use crate::host::entries;
 
 /// Packages whose version moves a result, by normalised name. Each found becomes a factor that must agree between two
 /// runs, so that what is not measured here stays out.
-const FRAMEWORKS: [&str; 29] = [
+pub const FRAMEWORKS: [&str; 29] = [
     "aiter",
     "bitsandbytes",
     "composable-kernel",

@@ -4,6 +4,7 @@
 //! apart with any kind of colour vision; shape or position always says the same thing again.
 
 mod axis;
+mod backends;
 mod bars;
 mod canvas;
 mod comparison;
@@ -15,6 +16,7 @@ mod trend;
 
 use serde::Serialize;
 
+pub use backends::backends;
 pub use bars::bars;
 pub use comparison::comparison;
 pub use distribution::distribution;
@@ -30,6 +32,8 @@ use crate::report::Report;
 pub enum Place {
     /// Beside the results of this benchmark.
     Benchmark(String),
+    /// Beside the backends of one piece of hardware.
+    Backends,
     /// Beside the comparison.
     Comparison,
     /// After the results.
@@ -86,6 +90,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     // Where a chart by size says it all, forty bars add nothing.
     let by_size: Vec<Place> = charts.iter().map(|chart| chart.place.clone()).collect();
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
+    charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));
     let mut noisiest: Vec<_> = measured(run).filter_map(|result| Some((spread_percent(result)?, result))).collect();
     noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));

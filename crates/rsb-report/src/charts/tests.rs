@@ -216,3 +216,18 @@ fn names_fit_files_and_links() {
     let chart = Chart { name: "a".into(), title: "t".into(), place: super::Place::Other, svg: String::new() };
     assert_eq!((chart.link("x/").path, chart.link("").path), ("x/a.svg".to_owned(), "a.svg".to_owned()));
 }
+
+#[test]
+fn backends_stay_on_the_sheet_however_unlike_they_are() {
+    let mut run = crate::sample_backends::card_run();
+    check_inside(&super::backends(&run)[0]);
+    assert_eq!(super::backends(&run)[0].name, "backends-amd-radeon-rx-7900-xtx-at-0000-03-00.0");
+    for result in &mut run.benchmarks {
+        if let Some(fields) = result.results.first_mut().filter(|_| result.benchmark_id.as_str().contains("opencl:0")) {
+            fields.set("gflops", 1e9);
+        }
+    }
+    let charts = super::backends(&run);
+    check_inside(&charts[0]);
+    assert!(charts[0].svg.contains("<polygon"), "a bar that goes on has an arrow head");
+}

@@ -29,7 +29,7 @@ pub(super) enum Standing<'a> {
     /// Skipped in every run that lists it.
     Skipped(Why<'a>),
     /// Ran on a look-alike.
-    Simulated,
+    Simulated(Vec<&'a BenchmarkResult>),
     /// In no run.
     Missing,
 }
@@ -88,7 +88,7 @@ impl<'a> Cases<'a> {
         if let Some(failed) = entry.has(Outcome::Failed) {
             Standing::Failed(failed.reason.as_ref())
         } else if entry.has(Outcome::Simulated).is_some() {
-            Standing::Simulated
+            Standing::Simulated(entry.all(Outcome::Simulated).collect())
         } else if entry.measured.is_empty() {
             Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
         } else {
@@ -99,7 +99,11 @@ impl<'a> Cases<'a> {
 
 impl<'a> Entry<'a> {
     fn has(&self, wanted: Outcome) -> Option<&'a BenchmarkResult> {
-        self.others.iter().copied().find(|result| outcome(result) == wanted)
+        self.all(wanted).next()
+    }
+
+    fn all(&self, wanted: Outcome) -> impl Iterator<Item = &'a BenchmarkResult> {
+        self.others.iter().copied().filter(move |result| outcome(result) == wanted)
     }
 }
 

@@ -150,7 +150,7 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
         Standing::Skipped(why) => {
             refusal(Verdict::Inconclusive, ReasonCode::CaseSkipped, &reason::not_measured("was skipped", why))
         }
-        Standing::Simulated => {
+        Standing::Simulated(_) => {
             let sentence = "it ran on a look-alike, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
         }

@@ -1,7 +1,7 @@
 //! Absolute targets: what is asked for, beside what was achieved.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
-use rsb_model::{CaseId, Field, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Field, ReasonCode, Verdict};
 
 use super::cases::{Cases, Standing};
 use super::reason::figure;
@@ -27,7 +27,11 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
             matched = true;
             let achieved = achieved(current, id, field);
             let passed = achieved.map(|value| target.is_met(value));
-            checks.shown.push(shown(target, field, id.as_str(), achieved));
+            let mut check = shown(target, field, id.as_str(), achieved);
+            if let Some(value) = simulated(current, id, field) {
+                check.actual = format!("{} {}{}", figure(value), field.unit, ThresholdCheck::SIMULATED);
+            }
+            checks.shown.push(check);
             if target.effect == TargetEffect::Fail && passed != Some(true) {
                 checks.misses.push(miss(target, field, id, achieved, policy));
             }
@@ -66,6 +70,16 @@ impl Target {
 /// The median over all runs; `None` where the case was not measured or one run has no figure.
 fn achieved(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let Standing::Measured(results) = current.standing(id) else { return None };
+    middle(&results, field)
+}
+
+/// The same of a look-alike, which is shown and never counts.
+fn simulated(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
+    let Standing::Simulated(results) = current.standing(id) else { return None };
+    middle(&results, field)
+}
+
+fn middle(results: &[&BenchmarkResult], field: &Field) -> Option<f64> {
     let figures: Option<Vec<f64>> =
         results.iter().map(|result| result.fields()?.number(field.name).filter(|value| value.is_finite())).collect();
     median(&figures?)

@@ -1,6 +1,6 @@
 //! Matrix products: squares, the shapes of transformers, batches, transposes.
 
-use rsb_device::operation::Gemm as GemmOperation;
+use rsb_device::operation::{Gemm as GemmOperation, Init, Stored};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{Fields, Params, Reason};
 
@@ -35,15 +35,33 @@ const AXES: &[AxisInfo] = &[
         "auto",
         AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "rocblas", "cublas", "native", "native-naive"]),
     ),
+    AxisInfo::named(
+        "init",
+        "what the matrices hold: cards run at higher clocks where fewer bits change",
+        "random",
+        AxisKind::Choice(&["random", "trigonometric", "constant"]),
+    ),
+    AxisInfo::named(
+        "rotate",
+        "sets of matrices that take turns, so that no cache brings one to the next iteration",
+        "1",
+        AxisKind::Count,
+    ),
     CACHE,
     THREADS,
 ];
 
-/// What does products on AMD's cards: the library, and kernels of our own.
-const CARD_PROVIDERS: &[&str] = &["rocblas", "native", "native-naive"];
+/// More sets of matrices empty any cache no better.
+const MOST_SETS: u32 = 64;
 
-fn is_rocm(device: &DeviceInfo) -> bool {
-    device.device.0.starts_with("rocm:")
+/// What does products on a maker's cards through its own run time: the library, and kernels of our own.
+fn card_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
+    let library = match device.device.0.split(':').next()? {
+        "rocm" => "rocblas",
+        "cuda" => "cublas",
+        _ => return None,
+    };
+    Some([library, "native", "native-naive"])
 }
 
 impl Benchmark for Gemm {
@@ -87,10 +105,16 @@ impl Benchmark for Gemm {
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", &["gemm", "openblas", "mkl"])]));
             grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
         }
-        if is_rocm(device) {
+        if let Some(providers) = card_providers(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", CARD_PROVIDERS)]));
-            grids.push(grid([axis("dtype", &["i8"]), large()]));
+            let narrow: &[&str] = if providers.contains(&"cublas") { &["tf32", "i8"] } else { &["i8"] };
+            grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", &providers)]));
+            grids.push(grid([axis("dtype", narrow), large()]));
+        }
+        if !is_cpu(device) {
+            let large = || axis("shape", &["1024x1024x1024"]);
+            grids.push(grid([axis("dtype", &["f16"]), large(), axis("init", &["trigonometric", "constant"])]));
+            grids.push(grid([axis("dtype", &["f16"]), large(), axis("rotate", &["8"])]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -111,13 +135,24 @@ impl Benchmark for Gemm {
             transpose_b: transpose.ends_with('t'),
             alpha: number(params, "alpha")?,
             beta: number(params, "beta")?,
+            stored: Stored::Wide,
+            init: match params.text("init") {
+                // Cases of older records lack it.
+                None => Init::Random,
+                Some(_) => number(params, "init")?,
+            },
         }))
+    }
+
+    fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
+        Ok(self.operation(params)?.footprint_bytes().saturating_mul(u64::from(sets(params)?)))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
-        let timed = Timed::from_params(device, operation, params)?;
+        let sets = sets(params).map_err(Failure::Skipped)?;
+        let timed = Timed::from_params(device, operation, params)?.rotating(sets)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let Operation::Gemm(op) = timed.operation.clone() else { return Ok(Fields::new()) };
             let mut fields = timed.common_fields();
@@ -128,10 +163,20 @@ impl Benchmark for Gemm {
             fields.set("transpose", transpose.clone());
             fields.set("alpha", op.alpha);
             fields.set("beta", op.beta);
+            fields.set("rotating_buffers", sets);
             fields.extend(Compute::measure(timed, time_ns)?.fields());
             Ok(fields)
         }))
     }
+}
+
+fn sets(params: &Params) -> Result<u32, Reason> {
+    let sets = if params.text("rotate").is_some() { number(params, "rotate")? } else { 1 };
+    if sets > MOST_SETS {
+        let why = format!("{MOST_SETS} are more than any cache holds");
+        return Err(Reason::new(format!("{sets} sets of matrices"), why, "choose fewer"));
+    }
+    Ok(sets)
 }
 
 /// Every type, square and transformer shape, transposes of each, batches, providers and threads.
@@ -186,12 +231,17 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
     }
-    if is_rocm(device) {
-        let providers = || axis("provider", CARD_PROVIDERS);
+    if let Some(names) = card_providers(device) {
+        let providers = || axis("provider", &names);
         grids.push(grid([types(), squares(), providers()]));
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([axis("dtype", &["i8"]), squares()]));
         grids.push(grid([axis("dtype", &["i8"]), squares(), providers()]));
+        if names.contains(&"cublas") {
+            grids.push(grid([axis("dtype", &["tf32"]), squares()]));
+        }
+        let kinds = || axis("init", &["random", "trigonometric", "constant"]);
+        grids.push(grid([types(), axis("shape", &["4096x4096x4096"]), kinds(), axis("rotate", &["1", "4"])]));
     }
     grids
 }

@@ -56,7 +56,8 @@ impl Benchmark for Inference {
         let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance])];
         if breadth >= Breadth::Standard {
             let other = if is_card { "f32" } else { "f16" };
-            grids.push(grid([both(), axis("dtype", &[usual, other]), small()]));
+            let types: &[&str] = if is_card { &[usual, "bf16", other] } else { &[usual, other] };
+            grids.push(grid([both(), axis("dtype", types), small()]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
         }
         if breadth == Breadth::Full {
@@ -65,7 +66,8 @@ impl Benchmark for Inference {
             let lengths = axis("sequence_length", first(&["128", "512", "2048"]));
             let batches = axis("batch_size", first(&["1", "8", "32"]));
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
-            grids.push(grid([both(), axis("dtype", &["f32", "f16"]), models, batches, lengths]));
+            let types: &[&str] = if is_card { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
+            grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
             if is_cpu(device) {
                 grids.push(grid([both(), axis("dtype", &["f32"]), small(), ("threads", thread_counts(device))]));

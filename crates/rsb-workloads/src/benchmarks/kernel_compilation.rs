@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, Level, SOURCES};
 use rsb_device::{Device, DeviceInfo, child};
-use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
+use rsb_model::{DeviceType, Fields, Params, Reason};
 
 use super::{axis, grid, number};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
 use crate::limits::check_time;
 
-/// hiprtc, whole sources.
+/// hiprtc and NVRTC, whole sources.
 pub(super) struct KernelCompilation;
 
 /// How long the question may take whether the compiler knows an architecture.
@@ -44,7 +44,7 @@ impl Benchmark for KernelCompilation {
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Host(BackendId::Rocm)
+        RunsOn::Host(compiler::BACKENDS)
     }
 
     fn iterations(&self) -> Iterations {
@@ -57,14 +57,15 @@ impl Benchmark for KernelCompilation {
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
         let levels = || axis("opt", &["O0", "O1", "O2", "O3"]);
-        let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100"];
-        let mut grids = vec![grid([axis("arch", &["gfx90a"]), axis("source", &["elementwise"]), axis("opt", &["O3"])])];
+        let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "sm_80", "sm_90"];
+        let usual = ["gfx90a", "sm_90"];
+        let mut grids = vec![grid([axis("arch", &usual), axis("source", &["elementwise"]), axis("opt", &["O3"])])];
         if breadth >= Breadth::Standard {
             grids.push(grid([axis("arch", &known), axis("source", &["elementwise"]), axis("opt", &["O3"])]));
-            grids.push(grid([axis("arch", &["gfx90a"]), axis("source", &["elementwise"]), levels()]));
+            grids.push(grid([axis("arch", &usual), axis("source", &["elementwise"]), levels()]));
         }
         if breadth == Breadth::Full {
-            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201"]].concat();
+            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201", "sm_89", "sm_120"]].concat();
             grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels()]));
         }
         grids
@@ -76,9 +77,10 @@ impl Benchmark for KernelCompilation {
 
     fn prepare<'d>(&self, params: &Params, _: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let job = Self::job(params).map_err(Failure::Skipped)?;
-        let compiler = compiler::open(BackendId::Rocm).map_err(Failure::Skipped)?;
+        let backend = compiler::backend_of(&job.arch);
+        let compiler = compiler::open(backend).map_err(Failure::Skipped)?;
         let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
-        child::compiles(&program, BackendId::Rocm, &job.arch, ASKING).map_err(Failure::Skipped)?;
+        child::compiles(&program, backend, &job.arch, ASKING).map_err(Failure::Skipped)?;
         let mut prepared = Compiling { compiler, job, bytes: 0 };
         prepared.bytes = prepared.compile()?.bytes.len();
         Ok(Box::new(prepared))

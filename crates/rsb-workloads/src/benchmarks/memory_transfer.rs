@@ -5,7 +5,7 @@ use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
-use super::{axis, bytes, grid, number, sizes};
+use super::{axis, by_kind, bytes, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::limits::{check, check_bandwidth};
@@ -17,8 +17,11 @@ pub(super) struct MemoryTransfer;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The largest transfer of any breadth.
+/// The largest transfer of any breadth, to a card.
 const LARGEST: u64 = 256 * MIB;
+
+/// The same where software stands for a card.
+const LARGEST_OF_SOFTWARE: u64 = 32 * MIB;
 
 /// Transfers up to this size are waited for one by one: what counts of them is when they are done.
 const SMALL: u64 = 64 * KIB;
@@ -141,7 +144,8 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
 /// The largest transfer here: both its ends, with room to spare, fit in the card's memory.
 pub(super) fn largest(device: &DeviceInfo) -> u64 {
     let fits = (device.usable_memory_bytes / 4).max(4 * KIB);
-    LARGEST.min(fits.next_power_of_two() / if fits.is_power_of_two() { 1 } else { 2 })
+    by_kind(device, LARGEST, LARGEST_OF_SOFTWARE)
+        .min(fits.next_power_of_two() / if fits.is_power_of_two() { 1 } else { 2 })
 }
 
 /// From 4 KiB on, each `factor` times the one before, and `large`.

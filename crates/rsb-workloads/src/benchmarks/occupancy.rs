@@ -2,17 +2,20 @@
 
 mod calculator;
 
+use std::path::PathBuf;
+
 use rsb_device::operation::{
     Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, Stream, StreamPattern,
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
-use rsb_model::{BackendId, Params, Reason};
+use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 
-use super::{axis, bytes, dtype, grid, is_cpu, number};
+use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::limits::check_bandwidth;
+use crate::profiler::{self, Profile};
 use crate::timed::{PreparedCase, Timed};
 
 /// Kernels of our own at each size of a block.
@@ -23,6 +26,9 @@ const OPERATIONS: &[&str] =
     &["read", "write", "copy", "triad", "add", "relu", "gelu", "sum", "max", "softmax", "layer-norm", "gemm"];
 
 const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
+
+/// Bytes of an array on a card.
+const LARGE: u64 = 64 << 20;
 
 /// Columns of what is normalised along rows.
 const COLUMNS: u64 = 1024;
@@ -37,6 +43,12 @@ const AXES: &[AxisInfo] = &[
         "here: measured on the card; another: calculated from what the compiler says, without a card",
         HERE,
         AxisKind::ArchitectureOrHere,
+    ),
+    AxisInfo::named(
+        "profiler",
+        "rocprofv3: what the card's own counters say of the kernel too, by AMD's tool",
+        "none",
+        AxisKind::Choice(&["none", profiler::NAME]),
     ),
 ];
 
@@ -53,7 +65,7 @@ impl Benchmark for Occupancy {
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::CardsAndHost(BackendId::Rocm)
+        RunsOn::CardsAndHost(rsb_device::compiler::BACKENDS)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -65,14 +77,28 @@ impl Benchmark for Occupancy {
             return calculator::grids(breadth);
         }
         let f32 = || axis("dtype", &["f32"]);
-        let sweep = |operations| grid([axis("operation", operations), f32(), axis("block_size", BLOCKS)]);
+        let size = || sizes("size", &[by_kind(device, LARGE, LARGE / 16)]);
+        let sweep = |operations| grid([axis("operation", operations), f32(), axis("block_size", BLOCKS), size()]);
         let sharing = |types: &[&str]| {
             let kernels = axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]);
-            grid([kernels, axis("dtype", types), axis("block_size", &["256"])])
+            grid([kernels, axis("dtype", types), axis("block_size", &["256"]), size()])
         };
         match breadth {
             Breadth::Quick => vec![sweep(&["triad"])],
-            Breadth::Standard => vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])],
+            Breadth::Standard => {
+                let mut grids = vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])];
+                if device.device.0.starts_with("rocm:") {
+                    let counted = grid([
+                        axis("operation", &["triad", "softmax", "gemm"]),
+                        f32(),
+                        axis("block_size", &["256"]),
+                        size(),
+                        axis("profiler", &[profiler::NAME]),
+                    ]);
+                    grids.push(counted);
+                }
+                grids
+            }
             Breadth::Full => {
                 let any = axis("operation", &["write", "triad", "add", "relu", "gelu"]);
                 let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
@@ -93,6 +119,11 @@ impl Benchmark for Occupancy {
         let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
         let elements = size / dtype.bytes(1);
         let name = params.text("operation").unwrap_or_default();
+        let is_calculated = params.text("arch").is_some_and(|arch| arch != HERE);
+        if is_calculated && params.text("profiler") == Some(profiler::NAME) {
+            let why = "a calculation launches nothing that a profiler could count";
+            return Err(Reason::new(profiler::NAME, why, "leave `profiler` at none for another architecture"));
+        }
         if elements < COLUMNS {
             return Err(Reason::new(
                 format!("{name} of {size} bytes"),
@@ -128,9 +159,57 @@ impl Benchmark for Occupancy {
         if arch != HERE {
             return calculator::prepare((&operation, &options), arch);
         }
+        let counted = counted(params, device).map_err(Failure::Skipped)?;
         let found = device.occupancy(&operation, &options)?;
         let timed = Timed::prepare(device, operation, options)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, (size, found))))
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+            let mut fields = fields(timed, time_ns, (size, found))?;
+            if let Some((tool, program, case)) = &counted {
+                add_counters(&mut fields, profiler::profile(tool, program, case).map_err(Failure::Failed)?);
+            }
+            Ok(fields)
+        }))
+    }
+}
+
+/// AMD's tool, this program, and the case that it is to run under it, where that is asked for.
+fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, PathBuf, Case)>, Reason> {
+    if params.text("profiler").is_none_or(|name| name != profiler::NAME) {
+        return Ok(None);
+    }
+    let name = &device.info().device.0;
+    if !name.starts_with("rocm:") {
+        let why = format!("{name} is not reached through ROCm");
+        return Err(Reason::new(profiler::NAME, why, "choose --backend rocm, or leave `profiler` at none"));
+    }
+    let tool = profiler::find()?;
+    let program = std::env::current_exe().map_err(|error| {
+        Reason::new(profiler::NAME, format!("the system does not tell which program this is: {error}"), "mount /proc")
+    })?;
+    let benchmark_type = BenchmarkType::GpuPerformance;
+    let case = Case {
+        id: CaseId::from_segments(&[benchmark_type.as_str(), Occupancy.name(), name, "under", profiler::NAME]),
+        benchmark: Occupancy.name().to_owned(),
+        benchmark_type,
+        device: name.clone(),
+        params: params.clone().with("profiler", "none"),
+    };
+    Ok(Some((tool, program, case)))
+}
+
+/// What was counted stands beside what was calculated.
+fn add_counters(fields: &mut rsb_model::Fields, profile: Profile) {
+    let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
+    for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
+        fields.set(name, count);
+    }
+    let shares = [
+        ("measured_occupancy_percent", profile.occupancy_percent),
+        ("wave_efficiency_percent", profile.wave_efficiency_percent),
+        ("memory_busy_percent", profile.memory_busy_percent),
+    ];
+    for (name, share) in shares.into_iter().filter_map(|(name, share)| Some((name, share?))) {
+        fields.set(name, share);
     }
 }
 

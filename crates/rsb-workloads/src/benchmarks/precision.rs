@@ -3,6 +3,7 @@
 use rsb_device::operation::{Convolution, Gemm, Normalize, NormalizeOp};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
+use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
@@ -69,7 +70,13 @@ impl Benchmark for Precision {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let (dtype, size): (Dtype, u64) = (dtype(params)?, number(params, "n")?);
         let name = params.text("operation").unwrap_or_default();
-        check_type(name, dtype)?;
+        if dtype == Dtype::I8 && name != "matmul" {
+            return Err(Reason::new(
+                format!("data type {dtype} in {name}"),
+                "its sums are whole numbers of 32 bits, which only products of matrices are stored as here",
+                "choose operation=matmul for i8",
+            ));
+        }
         if size < 8 {
             return Err(Reason::new(format!("size {size}"), "a convolution has an eighth of it", "choose 8 or more"));
         }
@@ -80,23 +87,45 @@ impl Benchmark for Precision {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size: u64 = number(params, "n").map_err(Failure::Skipped)?;
         let name = params.text("operation").unwrap_or_default().to_owned();
+        check_type(&name, dtype(params).map_err(Failure::Skipped)?, device.info()).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &name, size)))
     }
 }
 
-/// What no kernel here does in a way that the reference could check.
-fn check_type(name: &str, dtype: Dtype) -> Result<(), Reason> {
-    let (why, cure) = match dtype {
-        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 | Dtype::I32 => (
-            "no kernel of this program computes in it, so that nothing could be verified",
-            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the card's units have",
+/// Types that no kernel or library here makes whole operations in: why not depends on what the card has.
+fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
+    // cuBLAS alone makes products of tf32.
+    let is_made = dtype != Dtype::Tf32 || (name == "matmul" && info.device.0.starts_with("cuda:"));
+    if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
+        return Ok(());
+    }
+    let engines = [Engine::Matrix, Engine::Vector];
+    let has = |known: &Architecture| engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some());
+    let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
+    let (why, cure) = match own {
+        Some(known) if has(known) => (
+            format!(
+                "{} has instructions for it, but rocBLAS makes no products of it and the kernels of this program none \
+                 that could be verified",
+                known.target
+            ),
+            format!(
+                "tensor-core --axis dtype={dtype} measures the unit itself; choose f16, bf16 or i8 for whole products"
+            ),
         ),
-        Dtype::I8 if name != "matmul" => (
-            "its sums are whole numbers of 32 bits, which only products of matrices are stored as here",
-            "choose operation=matmul for i8",
+        Some(known) => {
+            let others: Vec<&str> = ARCHITECTURES.iter().filter(|known| has(known)).map(|known| known.target).collect();
+            let there = if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
+            (
+                format!("{} has no instructions for it; those that have are {there}", known.target),
+                "choose f16, bf16 or i8".to_owned(),
+            )
+        }
+        None => (
+            "no kernel of this program computes in it, so that nothing could be verified".to_owned(),
+            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the card's units have".to_owned(),
         ),
-        _ => return Ok(()),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
 }
@@ -215,14 +244,25 @@ mod tests {
 
     #[test]
     fn types_that_nothing_computes_in_are_skipped_with_the_reason() {
-        for (operation, dtype, word) in [
-            ("matmul", "fp8", "verified"),
-            ("matmul", "tf32", "verified"),
-            ("layer-norm", "i4", "verified"),
-            ("convolution", "i8", "32 bits"),
+        for (arch, operation, dtype, word) in [
+            (None, "matmul", "fp8", "verified"),
+            (Some("gfx942"), "matmul", "fp8", "gfx942 has instructions for it"),
+            (Some("gfx90a"), "matmul", "fp8", "gfx90a has no instructions for it; those that have are gfx942"),
+            (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "rocBLAS makes no products"),
+            (Some("gfx1030"), "layer-norm", "i4", "gfx1030 has instructions"),
+            (Some("gfx1030"), "layer-norm", "fp8", "gfx1030 has no instructions"),
+            (None, "convolution", "i8", "32 bits"),
         ] {
-            let reason = Precision.operation(&params(operation, dtype)).unwrap_err();
-            assert!(reason.what.contains(dtype) && reason.why.contains(word) && !reason.cure.is_empty(), "{reason}");
+            let mut script = Script::default();
+            script.info.arch = arch.map(str::to_owned);
+            let device = ScriptedDevice::new(script);
+            match Precision.prepare(&params(operation, dtype), &device).err() {
+                Some(Failure::Skipped(reason)) => {
+                    assert!(reason.what.contains(dtype) && !reason.cure.is_empty(), "{reason}");
+                    assert!(reason.why.contains(word), "{reason}");
+                }
+                other => panic!("{dtype}: {other:?}"),
+            }
         }
         assert!(Precision.operation(&params("matmul", "i8")).is_ok());
     }

@@ -10,7 +10,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{CardFolder, Sampler, card_at, sample};
 
-use super::{axis, grid, number};
+use super::{axis, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::limits::check_time;
@@ -25,11 +25,17 @@ const AXES: &[AxisInfo] = &[
         "what the card does meanwhile: idle, memory (triads) or compute (matrix products)",
         AxisKind::Choice(&["idle", "memory", "compute"]),
     ),
+    AxisInfo::named(
+        "card",
+        "whose sensors: those of the device itself, or of the card at this address on the bus, before a run time is installed",
+        HERE,
+        AxisKind::BusAddressOrHere,
+    ),
     AxisInfo::named("period_ms", "how long the sensors are watched", "1000", AxisKind::Count),
 ];
 
-/// Names a folder that stands for `/sys`.
-const SYSFS_ROOT: &str = "RSB_SYSFS_ROOT";
+/// The device that runs the case.
+const HERE: &str = "here";
 
 /// Between two readings of the period.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -47,15 +53,17 @@ impl Benchmark for SmiMetrics {
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::CardsAndSensors
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
         AXES
     }
 
-    fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let loads: &[&str] = if breadth == Breadth::Quick { &["idle"] } else { &["idle", "memory", "compute"] };
+    fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
+        // Without a run time there is no work to give to a card.
+        let loads: &[&str] =
+            if breadth == Breadth::Quick || is_cpu(device) { &["idle"] } else { &["idle", "memory", "compute"] };
         vec![grid([axis("load", loads)])]
     }
 
@@ -64,8 +72,7 @@ impl Benchmark for SmiMetrics {
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
-        let root = std::env::var_os(SYSFS_ROOT).filter(|root| !root.is_empty());
-        prepare_in(&ProbeOptions { sysfs_root: root.map(Into::into) }, params, device)
+        prepare_in(&ProbeOptions::here(), params, device)
     }
 }
 
@@ -74,29 +81,40 @@ fn prepare_in<'d>(
     params: &Params,
     device: &'d dyn Device,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
-    let card = card(options, device).map_err(Failure::Skipped)?;
+    let elsewhere = params.text("card").filter(|&card| card != HERE);
+    let card = card(options, device, elsewhere).map_err(Failure::Skipped)?;
     let period: u64 = number(params, "period_ms").map_err(Failure::Skipped)?;
     let load = match work(params, device.info().device_type) {
+        Some(_) if elsewhere.is_some() => {
+            let cure = "choose load=idle, or install the card's run time and leave `card` out";
+            let why = "its sensors alone are reached, through the driver's files";
+            return Err(Failure::Skipped(Reason::new("work for the card", why, cure)));
+        }
         Some(operation) => Some(Load::prepare(device, operation)?),
         None => None,
     };
+    // What is read is a card's, whatever device the case is listed under; a tree of files is none.
+    let device_type = elsewhere.map(|_| match options.sysfs_root {
+        None => DeviceType::Gpu,
+        Some(_) => DeviceType::Simulated,
+    });
     let name = params.text("load").unwrap_or_default().to_owned();
-    Ok(Box::new(Case { card, load, name, period: Duration::from_millis(period) }))
+    Ok(Box::new(Case { card, load, name, period: Duration::from_millis(period), device_type }))
 }
 
-/// The card's folder in sysfs, when it answers with at least one figure.
-fn card(options: &ProbeOptions, device: &dyn Device) -> Result<CardFolder, Reason> {
-    let name = &device.info().device.0;
+/// The folder in sysfs of the card itself, or of that at the address `elsewhere`, when it answers with at least one figure.
+fn card(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) -> Result<CardFolder, Reason> {
+    let name = elsewhere.unwrap_or(&device.info().device.0);
     let what = || format!("sensors of {name}");
     let none = |why: String| {
         Reason::new(
             what(),
             why,
-            "load the kernel's driver (amdgpu), and let a container or guest see /sys of the card; cards of other makers \
-             have none there",
+            "load the kernel's driver (amdgpu), and let a container or guest see /sys of the card; NVIDIA's cards need \
+             their driver's library libnvidia-ml, those of other makers are not read",
         )
     };
-    let address = device.pci_address().ok_or_else(|| {
+    let address = elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
         let cure = "measure it through a run time that tells, such as --backend rocm; gpu-capability shows idle cards";
         Reason::new(what(), "it does not tell its address on the bus, so that its sensors cannot be found", cure)
     })?;
@@ -181,6 +199,8 @@ struct Case<'d> {
     load: Option<Load<'d>>,
     name: String,
     period: Duration,
+    /// What is watched, where it is not the device.
+    device_type: Option<DeviceType>,
 }
 
 impl Case<'_> {
@@ -241,6 +261,10 @@ impl Prepared for Case<'_> {
         }
         Ok(fields)
     }
+
+    fn device_type(&self) -> Option<DeviceType> {
+        self.device_type
+    }
 }
 
 #[cfg(test)]
@@ -275,8 +299,9 @@ mod tests {
     ];
 
     fn device(fault: Option<Fault>) -> ScriptedDevice {
-        let pci_address = Some("0000:03:00.0".to_owned());
-        ScriptedDevice::new(Script { pci_address, faults: fault.into_iter().collect(), ..Script::default() })
+        let mut script = Script { faults: fault.into_iter().collect(), ..Script::default() };
+        script.info.pci_address = Some("0000:03:00.0".to_owned());
+        ScriptedDevice::new(script)
     }
 
     fn params(load: &str) -> Params {
@@ -306,6 +331,25 @@ mod tests {
             assert_eq!(fields.text("load"), Some(load));
             assert_eq!(fields.get("accuracy_error").is_some(), load != "idle", "only work can be wrong");
             assert_eq!(fields.get("gpu_throttled"), None, "this card does not tell");
+        }
+    }
+
+    #[test]
+    fn a_card_is_watched_before_any_run_time_is_installed() {
+        let (_folder, options) = tree(FILES);
+        let host = rsb_device::open("cpu:0").unwrap();
+        let at = |load, address: &str| params(load).with("card", address);
+        let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &*host).unwrap();
+        assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no card");
+        let fields = prepared.fields(1e3).unwrap();
+        assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")), (Some(290.0), Some(2499.0)));
+        for (load, address, word) in
+            [("memory", "0000:03:00.0", "sensors alone"), ("idle", "0000:99:00.0", "nothing in sysfs")]
+        {
+            match prepare_in(&options, &at(load, address), &*host).err() {
+                Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{Params, Reason};
+use rsb_model::{DeviceType, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
@@ -28,6 +28,9 @@ const AXES: &[AxisInfo] = &[
 /// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not matter.
 const LARGE: &str = "8192x1024";
 
+/// The same where software stands for a card: along rows it takes a hundred times as long there.
+const LARGE_FOR_SOFTWARE: &str = "1024x1024";
+
 impl Benchmark for TensorOps {
     fn name(&self) -> &'static str {
         "tensor-ops"
@@ -43,24 +46,26 @@ impl Benchmark for TensorOps {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let some = ["add", "relu", "gelu", "sum", "max", "softmax", "layer-norm"];
+        let is_software = device.device_type != DeviceType::Gpu && !is_cpu(device);
+        let large = if is_software { LARGE_FOR_SOFTWARE } else { LARGE };
         let f32 = || axis("dtype", &["f32"]);
-        let mut grids = vec![grid([axis("operation", &some), f32(), axis("shape", &[LARGE])])];
+        let mut grids = vec![grid([axis("operation", &some), f32(), axis("shape", &[large])])];
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([axis("operation", OPERATIONS), f32(), axis("shape", &["32x1024", LARGE])]));
+        grids.push(grid([axis("operation", OPERATIONS), f32(), axis("shape", &["32x1024", large])]));
         grids.push(grid([
             axis("operation", &["relu", "gelu", "softmax"]),
             axis("dtype", &["f16", "bf16"]),
-            axis("shape", &[LARGE]),
+            axis("shape", &[large]),
         ]));
         if is_cpu(device) {
             let threads = ("threads", thread_counts(device));
-            grids.push(grid([axis("operation", &["gelu", "sum"]), f32(), axis("shape", &[LARGE]), threads]));
+            grids.push(grid([axis("operation", &["gelu", "sum"]), f32(), axis("shape", &[large]), threads]));
         }
         if breadth == Breadth::Full {
             let types = || axis("dtype", &["f32", "f16", "bf16"]);
-            let shapes = || axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", LARGE, "16384x4096"]);
+            let shapes = || axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"]);
             grids.push(grid([axis("operation", OPERATIONS), types(), shapes()]));
             grids.push(grid([axis("operation", OPERATIONS), types(), shapes(), axis("cache", &["cold"])]));
             let threads = ("threads", thread_counts(device));

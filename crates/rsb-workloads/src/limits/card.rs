@@ -20,9 +20,10 @@ pub(crate) fn is_card(info: &DeviceInfo) -> bool {
     !info.device.0.starts_with("cpu:") && info.device_type != DeviceType::Cpu
 }
 
-/// Compute units as the table of architectures has them. Interfaces other than ROCm's own may count pairs of them.
+/// Compute units as the table of architectures has them. Interfaces other than a maker's own may count pairs of them.
 fn compute_units(info: &DeviceInfo) -> f64 {
-    let each = if info.device.0.starts_with("rocm:") { 1 } else { 2 };
+    let is_native = ["rocm:", "cuda:"].iter().any(|backend| info.device.0.starts_with(backend));
+    let each = if is_native { 1 } else { 2 };
     f64::from(info.units.max(1)) * f64::from(each)
 }
 
@@ -80,6 +81,8 @@ mod tests {
             device: DeviceRefText(device.to_owned()),
             name: "card".to_owned(),
             device_type: DeviceType::Gpu,
+            pci_address: None,
+            driver: None,
             arch: arch.map(str::to_owned),
             units,
             max_clock_mhz,

@@ -1,6 +1,6 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
-use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange};
+use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange, Stored};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
@@ -176,8 +176,13 @@ impl Builder<'_, '_> {
 
     /// y = x · weightsᵀ, a row for each token.
     fn project(&mut self, (from, to): (u64, u64), weights: &Buffer, (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
-        let product = Gemm::new(self.shape.dtype, self.shape.tokens(), to, from);
+        let product = self.product((self.shape.tokens(), to, from));
         self.stage(Operation::Gemm(Gemm { transpose_b: true, ..product }), &[x, weights, y])
+    }
+
+    /// A product that the next stage can go on with.
+    fn product(&self, (m, n, k): (u64, u64, u64)) -> Gemm {
+        Gemm { stored: Stored::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
 
     fn normalize(&mut self, [gain, bias]: &[Buffer; 2], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
@@ -226,7 +231,7 @@ impl Builder<'_, '_> {
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
         let Shape { dtype, heads, head_dim, batch, queries, positions, .. } = self.shape;
         let each = |product: Gemm| Gemm { batch: batch * heads, ..product };
-        let scores = each(Gemm::new(dtype, queries, positions, head_dim));
+        let scores = each(self.product((queries, positions, head_dim)));
         let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
         self.stage(Operation::Gemm(scores), &[&room.queries, &block.keys, &room.scores])?;
         let mut visible = &room.scores;
@@ -237,7 +242,7 @@ impl Builder<'_, '_> {
         let rows = batch * heads * queries;
         let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows, columns: positions };
         self.stage(Operation::Normalize(softmax), &[visible, &room.shares])?;
-        let weighted = each(Gemm::new(dtype, queries, head_dim, positions));
+        let weighted = each(self.product((queries, head_dim, positions)));
         let [by_head, by_token] = &room.attended;
         self.stage(Operation::Gemm(weighted), &[&room.shares, &block.values, by_head])?;
         // Back again: the two middle sizes have changed places.

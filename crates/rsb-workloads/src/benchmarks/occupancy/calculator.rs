@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, KernelNeeds, Level};
 use rsb_device::{Operation, Options, child};
 use rsb_model::architecture::{Needs, Residency, residency};
-use rsb_model::{BackendId, DeviceType, Fields, Reason};
+use rsb_model::{DeviceType, Fields, Reason};
 
 use super::super::{axis, grid};
 use crate::benchmark::{Breadth, Failure, Grid, Prepared};
@@ -35,13 +35,14 @@ pub(super) fn prepare<'d>(
     (operation, options): (&Operation, &Options),
     arch: &str,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
-    let compiler = compiler::open(BackendId::Rocm).map_err(Failure::Skipped)?;
+    let backend = compiler::backend_of(arch);
+    let compiler = compiler::open(backend).map_err(Failure::Skipped)?;
     let choice = compiler.choose(operation, options, arch)?;
     let program = std::env::current_exe().map_err(|error| {
         let why = format!("the system does not tell which program this is: {error}");
         Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
     })?;
-    child::compiles(&program, BackendId::Rocm, arch, ASKING).map_err(Failure::Skipped)?;
+    child::compiles(&program, backend, arch, ASKING).map_err(Failure::Skipped)?;
     let job = Job { source: choice.source, arch: arch.to_owned(), level: Level::O3 };
     let code = compiler.compile(&job).map_err(Failure::Failed)?;
     let calculation = Calculation { compiler, code, arch: job.arch, symbol: choice.symbol, block: choice.block_size };
@@ -64,7 +65,7 @@ impl Calculation {
         let kernels = self.compiler.needs(&self.code);
         let needs = kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
             let why = format!("{} notes nothing of it in the code object", self.compiler.name());
-            let cure = "install a compiler that does: those of ROCm 5 and later do";
+            let cure = "install a compiler that does: those of ROCm 5, of CUDA 12 and later do";
             Failure::Skipped(Reason::new(format!("needs of {}", self.symbol), why, cure))
         })?;
         let KernelNeeds { registers, shared_bytes, wavefront, .. } = needs;

@@ -1,0 +1,142 @@
+//! Devices as a run records them, and which of them are one piece of hardware: a card shows itself through each run
+//! time, and every one of them names it differently.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{BackendId, DeviceType};
+
+/// A device of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDevice {
+    /// Backend and position, as ids of cases name it: `vulkan:0`.
+    pub device: String,
+    /// Its name, as its driver gives it.
+    pub name: String,
+    /// What kind of hardware it is.
+    pub device_type: DeviceType,
+    /// Its address on the bus, where the backend tells: devices with one address are one card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci_address: Option<String>,
+    /// The driver, where a backend may have several for one card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+}
+
+/// Who made a card, as far as its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// AMD.
+    Amd,
+    /// NVIDIA.
+    Nvidia,
+    /// Intel.
+    Intel,
+    /// Somebody else, or the name does not say.
+    Other,
+}
+
+/// What is known of two devices being one card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alike {
+    /// They are at one address, or both are the processor.
+    OneCard,
+    /// They have one maker, and an address is missing.
+    OneMaker,
+    /// Their addresses or their makers differ.
+    Not,
+}
+
+const WORDS: &[(Maker, &[&str])] = &[
+    (Maker::Nvidia, &["nvidia", "geforce", "quadro", "tesla"]),
+    (Maker::Amd, &["amd", "radeon", "instinct", "gfx", "radv"]),
+    (Maker::Intel, &["intel", "arc"]),
+];
+
+impl Maker {
+    /// The run time that the maker wrote for its cards.
+    pub const fn native(self) -> Option<BackendId> {
+        match self {
+            Self::Amd => Some(BackendId::Rocm),
+            Self::Nvidia => Some(BackendId::Cuda),
+            Self::Intel => Some(BackendId::Oneapi),
+            Self::Other => None,
+        }
+    }
+}
+
+impl RunDevice {
+    /// The backend that it is reached through.
+    pub fn backend(&self) -> Option<BackendId> {
+        self.device.split(':').next().and_then(|backend| backend.parse().ok())
+    }
+
+    /// Its maker.
+    pub fn maker(&self) -> Maker {
+        match self.backend() {
+            Some(BackendId::Rocm) => return Maker::Amd,
+            Some(BackendId::Cuda) => return Maker::Nvidia,
+            _ => {}
+        }
+        let name = self.name.to_lowercase();
+        let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
+        let is_of = |known: &[&str]| known.iter().any(|known| words.iter().any(|word| word.starts_with(known)));
+        WORDS.iter().find(|(_, known)| is_of(known)).map_or(Maker::Other, |(maker, _)| *maker)
+    }
+
+    /// Whether it and `other` are one piece of hardware, as far as can be told.
+    pub fn alike(&self, other: &Self) -> Alike {
+        match [self, other].map(|device| device.device_type == DeviceType::Cpu) {
+            [true, true] => return Alike::OneCard,
+            [false, false] => {}
+            _ => return Alike::Not,
+        }
+        match (&self.pci_address, &other.pci_address) {
+            (Some(own), Some(other)) if own.eq_ignore_ascii_case(other) => Alike::OneCard,
+            (Some(_), Some(_)) => Alike::Not,
+            _ if self.maker() == other.maker() => Alike::OneMaker,
+            _ => Alike::Not,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(device: &str, name: &str, pci_address: Option<&str>) -> RunDevice {
+        let is_processor = name.contains("llvmpipe") || device == "cpu:0";
+        RunDevice {
+            device: device.into(),
+            name: name.into(),
+            device_type: if is_processor { DeviceType::Cpu } else { DeviceType::Gpu },
+            pci_address: pci_address.map(str::to_owned),
+            driver: None,
+        }
+    }
+
+    #[test]
+    fn an_address_says_more_than_a_name() {
+        let (one, two) = (Some("0000:c1:00.0"), Some("0000:C1:00.0"));
+        let other = Some("0000:03:00.0");
+        for (left, right, expected) in [
+            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", two), Alike::OneCard),
+            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", other), Alike::Not),
+            (seen("rocm:0", "x", one), seen("opencl:0", "gfx1100", None), Alike::OneMaker),
+            (seen("cuda:0", "x", one), seen("opencl:0", "gfx1100", None), Alike::Not),
+            (seen("cpu:0", "x", None), seen("vulkan:0", "llvmpipe", None), Alike::OneCard),
+            (seen("cpu:0", "AMD EPYC", None), seen("rocm:0", "x", None), Alike::Not),
+        ] {
+            assert_eq!((left.alike(&right), right.alike(&left)), (expected, expected), "{left:?} {right:?}");
+        }
+    }
+
+    #[test]
+    fn makers_have_their_own_run_time() {
+        let native = |device: &str, name: &str| seen(device, name, None).maker().native();
+        assert_eq!(native("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)"), Some(BackendId::Rocm));
+        assert_eq!(native("vulkan:1", "NVIDIA GeForce RTX 4090"), Some(BackendId::Cuda));
+        assert_eq!(native("opencl:0", "Intel(R) Arc(TM) A770 Graphics"), Some(BackendId::Oneapi));
+        assert_eq!(native("vulkan:2", "Mali-G610"), None);
+    }
+}

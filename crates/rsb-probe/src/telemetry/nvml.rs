@@ -1,0 +1,76 @@
+//! Sensors of NVIDIA's cards, whose driver shows them through its library alone.
+
+use std::path::Path;
+
+use cuda_sys::nvml::{Readings, read, reasons};
+use rsb_model::telemetry::{GpuSample, Temperatures};
+
+use super::{SAMPLE_LIMIT, metrics};
+use crate::host::read_line;
+use crate::limit::Pending;
+
+/// NVIDIA's number among makers of PCI devices.
+const NVIDIA: &str = "0x10de";
+
+/// Whether the library knows a card of NVIDIA's at `address`. A library that hangs knows none.
+pub(super) fn is_there(address: &str) -> bool {
+    // Tests name a library of their own, for cards that are not in this machine.
+    let is_named = std::env::var_os("RSB_NVML_LIBRARY").is_some_and(|file| !file.is_empty());
+    let vendor = read_line(&Path::new("/sys/bus/pci/devices").join(address).join("vendor"));
+    if !is_named && vendor.as_deref() != Some(NVIDIA) {
+        return false;
+    }
+    let address = address.to_owned();
+    let asking = Pending::start(move |report| report(read(&address).is_ok()));
+    asking.latest(std::time::Instant::now() + SAMPLE_LIMIT) == Some(true)
+}
+
+/// What the sensors of the card at `address` say now.
+pub(super) fn sample(address: &str) -> GpuSample {
+    match read(address) {
+        Ok(readings) => of(readings),
+        Err(missing) => GpuSample { absent: vec![missing.to_string()], ..GpuSample::default() },
+    }
+}
+
+fn of(readings: Readings) -> GpuSample {
+    let clock = |mhz: Option<u32>| mhz.map(f64::from).and_then(metrics::megahertz);
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    GpuSample {
+        temperature_c: Temperatures {
+            edge: readings.celsius.map(f64::from).and_then(metrics::celsius),
+            ..Temperatures::default()
+        },
+        power_w: readings.milliwatts.map(|power| f64::from(power) / 1e3).and_then(metrics::watts),
+        sclk_mhz: clock(readings.units_mhz),
+        mclk_mhz: clock(readings.memory_mhz),
+        utilization_percent: readings.busy_percent.map(f64::from).filter(|share| *share <= 100.0),
+        vram_used_mb: readings.memory_bytes.map(|(used, _)| megabytes(used)),
+        vram_total_mb: readings.memory_bytes.map(|(_, total)| megabytes(total)).filter(|total| *total > 0.0),
+        throttle_reasons: readings.held_back.map(|bits| reasons(bits).into_iter().map(str::to_owned).collect()),
+        ..GpuSample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_become_a_sample_and_what_cannot_be_is_absent() {
+        let sample = of(Readings {
+            celsius: Some(54),
+            milliwatts: Some(345_600),
+            units_mhz: Some(1980),
+            memory_mhz: Some(u32::MAX),
+            busy_percent: Some(101),
+            memory_bytes: Some((2_000_000, 8_000_000)),
+            held_back: Some(0x04),
+        });
+        assert_eq!((sample.temperature_c.edge, sample.power_w), (Some(54.0), Some(345.6)));
+        assert_eq!((sample.sclk_mhz, sample.mclk_mhz, sample.utilization_percent), (Some(1980.0), None, None));
+        assert_eq!((sample.vram_used_mb, sample.vram_total_mb), (Some(2.0), Some(8.0)));
+        assert_eq!(sample.throttle_reasons, Some(vec!["power cap".to_owned()]));
+        assert_eq!(of(Readings::default()).throttle_reasons, None, "it does not tell");
+    }
+}

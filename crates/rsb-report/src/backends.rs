@@ -1,0 +1,242 @@
+//! The backends of one piece of hardware side by side: the same workload and shape through each run time, and how they
+//! compare with the run time that the hardware's maker wrote for it.
+//!
+//! A run has something to compare when two of its devices are one card, or both are the processor. What was simulated is
+//! shown and never ranked; beside a card the processor stands for orientation, and is not ranked with it either.
+
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use show::times;
+pub use show::{markdown, text};
+
+use rsb_model::card::Alike;
+use rsb_model::{BackendId, BenchmarkResult, Better, CaseId, DeviceType, Field, Outcome, Reason, Run, RunDevice};
+
+use crate::label::{benchmark_of, device_of, headline, split_id};
+
+/// A card, or the processor, with every device of the run that is it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hardware<'a> {
+    /// Its name, and its address where it is known.
+    pub title: String,
+    /// What kind it is.
+    pub device_type: DeviceType,
+    /// A column for each device, native run times first; beside a card the processor itself comes last.
+    pub columns: Vec<Column<'a>>,
+    /// A row for each workload and shape.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// A device in the comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column<'a> {
+    /// Backend and position.
+    pub device: &'a str,
+    /// What its driver calls it.
+    pub name: &'a str,
+    /// The backend, or the device where the hardware shows itself twice through one backend.
+    pub heading: String,
+    /// Whose figures these are.
+    pub standing: Standing,
+}
+
+/// How a column takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The run time of the hardware's maker, which others are compared with.
+    Native,
+    /// Another way to the same hardware.
+    Other,
+    /// The processor beside a card.
+    Aside,
+}
+
+/// One workload and shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row<'a> {
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// The rest of the ids but for the device: `f32/256x256x256`.
+    pub case: String,
+    /// One for each column.
+    pub cells: Vec<Entry<'a>>,
+}
+
+/// What one device made of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry<'a> {
+    /// It was not planned there.
+    Nothing,
+    /// Its figure.
+    Figure {
+        /// The field.
+        field: &'static Field,
+        /// Its value.
+        value: f64,
+        /// How many times as good as the native run time, or else as the best; `None` for what is not ranked.
+        speed: Option<f64>,
+        /// Whether it was measured, or simulated.
+        outcome: Outcome,
+    },
+    /// Why there is none.
+    Absent {
+        /// Skipped or failed.
+        outcome: Outcome,
+        /// What, why, cure, where it was recorded.
+        reason: Option<&'a Reason>,
+    },
+}
+
+/// The comparisons that `run` holds, cards first.
+pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
+    let mut groups: Vec<Vec<&RunDevice>> = Vec::new();
+    for device in &run.devices {
+        match groups.iter_mut().find(|group| belongs(device, group)) {
+            Some(group) => group.push(device),
+            None => groups.push(vec![device]),
+        }
+    }
+    groups.sort_by_key(|group| group.first().is_some_and(|device| device.device_type == DeviceType::Cpu));
+    let several = groups.iter().filter(|group| group.len() > 1);
+    several.filter_map(|group| hardware(run, group)).collect()
+}
+
+/// Whether `device` is the hardware of `group`. Of a device without an address its backend must not have shown that
+/// hardware yet: a maker's name alone does not tell twins apart.
+fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
+    let alike = |known: &&RunDevice| device.alike(known);
+    let by_name = || group.iter().all(|known| alike(known) != Alike::Not && known.backend() != device.backend());
+    group.iter().any(|known| alike(known) == Alike::OneCard) || by_name()
+}
+
+fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
+    let device_type = group.first()?.device_type;
+    let mut devices: Vec<&RunDevice> = group.to_vec();
+    let native = native(&devices);
+    devices.sort_by_key(|device| (device.backend() != native, device.backend()));
+    let count = |backend| devices.iter().filter(|device| device.backend() == backend).count();
+    let column = |device: &&'a RunDevice| Column {
+        device: &device.device,
+        name: &device.name,
+        heading: match device.backend() {
+            Some(backend) if count(Some(backend)) == 1 => backend.as_str().to_owned(),
+            _ => device.device.clone(),
+        },
+        standing: if device.backend() == native { Standing::Native } else { Standing::Other },
+    };
+    let mut columns: Vec<Column<'a>> = devices.iter().map(column).collect();
+    let beside = run.devices.iter().filter(|device| device.backend() == Some(BackendId::Cpu));
+    columns.extend(beside.filter(|_| device_type != DeviceType::Cpu).map(|device| Column {
+        device: &device.device,
+        name: &device.name,
+        heading: "cpu".to_owned(),
+        standing: Standing::Aside,
+    }));
+    let rows = rows(run, &columns);
+    let with_figures =
+        |column: usize| rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })));
+    let ways = (0..devices.len()).filter(|&column| with_figures(column)).count();
+    (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
+}
+
+/// The backend that others are compared with: the processor itself, or the run time of the card's maker, where it is here.
+fn native(devices: &[&RunDevice]) -> Option<BackendId> {
+    let wanted = match devices.first()?.device_type {
+        DeviceType::Cpu => Some(BackendId::Cpu),
+        _ => devices.iter().find_map(|device| device.maker().native()),
+    };
+    wanted.filter(|wanted| devices.iter().any(|device| device.backend() == Some(*wanted)))
+}
+
+fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
+    let name = devices.first().map_or("", |device| device.name.as_str());
+    let address = devices.iter().find_map(|device| device.pci_address.as_deref());
+    let kind = if device_type == DeviceType::Cpu { "the processor, " } else { "" };
+    address.map_or_else(|| format!("{kind}{name}"), |address| format!("{name} at {address}"))
+}
+
+/// A case's id without what differs between devices: the device, and the processor's threads.
+fn case_of(id: &CaseId) -> String {
+    let (_, rest) = split_id(id);
+    let parts = rest.split('/').skip(1).filter(|part| !part.starts_with("threads="));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    // What could not run is recorded before what could; the order is that of the figures.
+    let has_figures = |result: &&BenchmarkResult| !result.results.is_empty();
+    let (with, without): (Vec<_>, Vec<_>) = run.benchmarks.iter().partition(has_figures);
+    for result in with.into_iter().chain(without) {
+        let Some(column) = columns.iter().position(|column| device_of(&result.benchmark_id) == Some(column.device))
+        else {
+            continue;
+        };
+        let (benchmark, case) = (benchmark_of(result), case_of(&result.benchmark_id));
+        let index = rows.iter().position(|row| row.benchmark == benchmark && row.case == case).unwrap_or_else(|| {
+            let after = rows.iter().rposition(|row| row.benchmark == benchmark).map_or(rows.len(), |last| last + 1);
+            rows.insert(after, Row { benchmark, case, cells: vec![Entry::Nothing; columns.len()] });
+            after
+        });
+        if let Some(cell) = rows.get_mut(index).and_then(|row| row.cells.get_mut(column)) {
+            *cell = entry(result);
+        }
+    }
+    for row in &mut rows {
+        rank(row, columns);
+    }
+    rows
+}
+
+fn entry(result: &BenchmarkResult) -> Entry<'_> {
+    match (result.outcome, headline(result)) {
+        (Outcome::Measured | Outcome::Simulated, Some((field, value))) => {
+            Entry::Figure { field, value, speed: None, outcome: result.outcome }
+        }
+        (outcome, _) => Entry::Absent { outcome, reason: result.reason.as_ref() },
+    }
+}
+
+/// Fills in the speeds of what may be ranked: measured, by the same field, on this hardware.
+fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
+    let ranked = |cell: &Entry<'_>, column: &Column<'_>| match cell {
+        Entry::Figure { field, value, outcome: Outcome::Measured, .. }
+            if column.standing != Standing::Aside && *value > 0.0 && value.is_finite() =>
+        {
+            Some((*field, *value))
+        }
+        _ => None,
+    };
+    let figures: Vec<Option<(&'static Field, f64)>> =
+        row.cells.iter().zip(columns).map(|(cell, column)| ranked(cell, column)).collect();
+    let native = columns.iter().position(|column| column.standing == Standing::Native);
+    let of_native = native.and_then(|index| figures.get(index).copied().flatten());
+    let Some((field, reference)) = of_native.or_else(|| best(figures.iter().flatten())) else { return };
+    for (cell, figure) in row.cells.iter_mut().zip(&figures) {
+        let Some((_, value)) = figure.filter(|(own, _)| own.name == field.name) else { continue };
+        if let Entry::Figure { speed, .. } = cell {
+            *speed = Some(if is_better_low(field) { reference / value } else { value / reference });
+        }
+    }
+}
+
+fn is_better_low(field: &Field) -> bool {
+    field.better() == Some(Better::Lower)
+}
+
+fn best<'f>(figures: impl Iterator<Item = &'f (&'static Field, f64)>) -> Option<(&'static Field, f64)> {
+    figures.copied().reduce(|best, other| {
+        let wins = if is_better_low(best.0) { other.1 < best.1 } else { other.1 > best.1 };
+        if wins && other.0.name == best.0.name { other } else { best }
+    })
+}
+
+impl Hardware<'_> {
+    /// What a speed of 1 is, in words.
+    pub fn reference(&self) -> String {
+        let native = self.columns.iter().find(|column| column.standing == Standing::Native);
+        native.map_or_else(|| "the best of them".to_owned(), |column| column.heading.clone())
+    }
+}

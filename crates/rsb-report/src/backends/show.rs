@@ -1,0 +1,173 @@
+//! The comparison of backends as a table, for a terminal and in Markdown.
+
+use rsb_model::{DeviceType, Outcome, Reason, Run};
+
+use super::{Entry, Hardware, Row, Standing, compared};
+use crate::markdown::escape;
+use crate::number::format_quantity;
+use crate::style::{Style, Tone};
+use crate::table::{Cell, Column, Table};
+
+/// What a cell says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The figure, and how it compares.
+    Full,
+    /// Where room is short: the figure of what is compared with, of others how they compare.
+    Short,
+}
+
+/// Reasons, each with its number in the table.
+type Notes<'a> = Vec<(Outcome, Option<&'a Reason>)>;
+
+/// For a terminal. Nothing when the run has nothing to compare.
+pub fn text(run: &Run, style: Style) -> String {
+    let mut out = String::new();
+    for hardware in compared(run) {
+        out.push_str(&style.paint(Tone::Strong, style.wrap(&heading(&hardware), 0).trim_end()));
+        out.push('\n');
+        let fits = |text: &String| text.lines().all(|line| visible(line) <= style.width);
+        let (full, notes) = table(&hardware, Form::Full);
+        let full = Some(full.text(style)).filter(fits);
+        out.push_str(&full.unwrap_or_else(|| table(&hardware, Form::Short).0.text(style)));
+        for line in legend(&hardware).iter().chain(&said(&notes)) {
+            out.extend(style.wrap(line, 2).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has nothing to compare.
+pub fn markdown(run: &Run, pictures: &str) -> String {
+    let all = compared(run);
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut out = "## Backends compared\n\n".to_owned();
+    for hardware in &all {
+        let (table, notes) = table(hardware, Form::Full);
+        out.push_str(&format!("**{}**\n\n{}\n", escape(&heading(hardware)), table.markdown()));
+        out.extend(legend(hardware).iter().chain(&said(&notes)).map(|line| format!("- {}\n", escape(line))));
+        out.push('\n');
+    }
+    out + pictures
+}
+
+/// Characters of a line but for what colours it.
+fn visible(line: &str) -> usize {
+    let mut inside = false;
+    line.chars()
+        .filter(|&c| {
+            let counts = !inside && c != '\x1b';
+            inside = c == '\x1b' || (inside && c != 'm');
+            counts
+        })
+        .count()
+}
+
+fn heading(hardware: &Hardware<'_>) -> String {
+    let simulated = if hardware.device_type == DeviceType::Simulated { " (simulated: not ranked)" } else { "" };
+    format!("Backends on {}{simulated}", hardware.title)
+}
+
+fn table<'a>(hardware: &Hardware<'a>, form: Form) -> (Table, Notes<'a>) {
+    let columns = hardware.columns.iter().map(|column| match column.standing {
+        Standing::Aside => Column::right(&format!("{} *", column.heading)),
+        _ => Column::right(&column.heading),
+    });
+    let mut table = Table::new([Column::left("workload"), Column::elided("case")].into_iter().chain(columns));
+    let mut notes = Notes::new();
+    let mut last = "";
+    for row in &hardware.rows {
+        let named = if row.benchmark == last { "" } else { row.benchmark };
+        last = row.benchmark;
+        let mut cells = vec![Cell::from(named), Cell::from(&row.case)];
+        cells.extend(row_cells(row, form, &mut notes));
+        table.push(cells);
+    }
+    (table, notes)
+}
+
+fn row_cells<'a>(row: &Row<'a>, form: Form, notes: &mut Notes<'a>) -> Vec<Cell> {
+    let cell = |entry: &Entry<'a>| match entry {
+        Entry::Nothing => Cell::default(),
+        Entry::Figure { field, value, speed, outcome } => {
+            let figure = format_quantity(*value, field.unit.symbol());
+            let simulated = *outcome == Outcome::Simulated;
+            match speed {
+                _ if simulated => Cell::toned(format!("{figure} sim."), Tone::Caution),
+                None => Cell::toned(figure, Tone::Dim),
+                Some(speed) if form == Form::Full => Cell::toned(format!("{figure} {}", times(*speed)), tone(*speed)),
+                Some(speed) if is_reference(*speed) => Cell::from(figure),
+                Some(speed) => Cell::toned(times(*speed), tone(*speed)),
+            }
+        }
+        Entry::Absent { outcome, reason } => {
+            let note = (*outcome, *reason);
+            let number = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
+                notes.push(note);
+                notes.len() - 1
+            });
+            let tone = if *outcome == Outcome::Failed { Tone::Bad } else { Tone::Caution };
+            Cell::toned(format!("{outcome} [{}]", number + 1), tone)
+        }
+    };
+    row.cells.iter().map(cell).collect()
+}
+
+/// What others are compared with is exactly as fast as itself.
+fn is_reference(speed: f64) -> bool {
+    (speed - 1.0).abs() < f64::EPSILON
+}
+
+/// Within a tenth of the reference nothing is said by colour.
+fn tone(speed: f64) -> Tone {
+    match speed {
+        _ if speed >= 1.1 => Tone::Good,
+        _ if speed < 0.9 => Tone::Caution,
+        _ => Tone::Plain,
+    }
+}
+
+/// How many times as good: `0.93×`, `12×`.
+pub(crate) fn times(speed: f64) -> String {
+    match speed {
+        _ if speed >= 9.95 => format!("{speed:.0}×"),
+        _ if speed >= 0.095 => format!("{speed:.2}×"),
+        _ => format!("{speed:.3}×"),
+    }
+}
+
+/// What the marks mean.
+fn legend(hardware: &Hardware<'_>) -> Vec<String> {
+    let figures = || hardware.rows.iter().flat_map(|row| &row.cells);
+    let is_ranked = figures().any(|cell| matches!(cell, Entry::Figure { speed: Some(_), .. }));
+    let native = hardware.columns.iter().find(|column| column.standing == Standing::Native);
+    let against = native.map_or_else(
+        || "the best of the row".to_owned(),
+        |column| format!("{0}, or the best of the row where {0} has no figure", column.heading),
+    );
+    let is_named = |column: &&super::Column<'_>| column.standing != Standing::Native;
+    let named = hardware.columns.iter().filter(is_named).map(|column| format!("{} is {}", column.heading, column.name));
+    let mut lines = vec![named.collect::<Vec<_>>().join("; ")];
+    if is_ranked {
+        lines.push(format!("×: how many times as fast as {against}; above 1 is faster"));
+    }
+    if hardware.device_type == DeviceType::Cpu {
+        lines.push("every device here is the processor: its figures are not those of a card".to_owned());
+    }
+    if hardware.columns.iter().any(|column| column.standing == Standing::Aside) {
+        lines.push("*: the processor, for orientation; it is not ranked with the card".to_owned());
+    }
+    lines
+}
+
+/// The notes with their numbers.
+fn said(notes: &Notes<'_>) -> Vec<String> {
+    let line = |(number, (outcome, reason)): (usize, &(Outcome, Option<&Reason>))| match reason {
+        Some(reason) => format!("[{number}] {outcome}: {}: {}", reason.what, reason.why),
+        None => format!("[{number}] {outcome}: no reason was recorded"),
+    };
+    (1..).zip(notes).map(line).collect()
+}

@@ -1,0 +1,117 @@
+use rsb_model::{DeviceType, Outcome};
+
+use super::{Entry, Hardware, Standing, compared, markdown, text};
+use crate::charts::{self, Place};
+use crate::report::{self, Report};
+use crate::sample_backends::{card_run as card, device, figure_on as figure, run_of};
+use crate::{Color, Style, run};
+
+const WIDE: Style = Style { color: Color::Never, width: 160 };
+
+const LARGE: &str = "gemm/f32/4096x4096x4096";
+const BUS: Option<&str> = Some("0000:03:00.0");
+
+fn speeds(hardware: &Hardware<'_>, benchmark: &str) -> Vec<Option<f64>> {
+    let row = hardware.rows.iter().find(|row| row.benchmark == benchmark).unwrap();
+    let speed = |cell: &Entry<'_>| match cell {
+        Entry::Figure { speed, .. } => *speed,
+        _ => None,
+    };
+    row.cells.iter().map(speed).collect()
+}
+
+#[test]
+fn a_card_through_three_run_times_is_one_card_with_three_results() {
+    let run = card();
+    let all = compared(&run);
+    let [hardware] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(hardware.title, "AMD Radeon RX 7900 XTX at 0000:03:00.0");
+    let headings: Vec<_> = hardware.columns.iter().map(|column| (column.heading.as_str(), column.standing)).collect();
+    let expected = [
+        ("rocm", Standing::Native),
+        ("vulkan", Standing::Other),
+        ("opencl", Standing::Other),
+        ("cpu", Standing::Aside),
+    ];
+    assert_eq!(headings, expected);
+    assert_eq!(speeds(hardware, "gemm"), [Some(1.0), Some(0.25), Some(1.25), None], "the processor is not ranked");
+    assert_eq!(speeds(hardware, "launch-latency"), [Some(1.0), Some(0.25), None, None], "a longer time is slower");
+    assert_eq!(speeds(hardware, "memory-bandwidth"), [None, Some(1.0), Some(0.5), None], "else against the best");
+}
+
+#[test]
+fn what_people_see_of_it() {
+    insta::assert_snapshot!("backends_text", text(&card(), WIDE));
+    insta::assert_snapshot!("backends_narrow", text(&card(), Style { width: 80, ..WIDE }));
+    insta::assert_snapshot!("backends_markdown", markdown(&card(), "![the chart](x.svg)\n\n"));
+    let run = card();
+    let report = Report::new(&run);
+    let links: Vec<_> = charts::all(&report).iter().map(|chart| chart.link("charts")).collect();
+    assert_eq!(links.iter().filter(|link| link.place == Place::Backends).count(), 1, "one table, one chart");
+    let whole = report::markdown(&report, &links);
+    assert!(whole.contains("## Backends compared") && whole.contains("charts/backends-amd-radeon"), "{whole}");
+    assert!(run::text(&run, WIDE).contains("Backends on AMD Radeon RX 7900 XTX"));
+}
+
+#[test]
+fn narrow_terminals_lose_figures_and_no_comparison() {
+    let narrow = text(&card(), Style { width: 60, ..WIDE });
+    assert!(narrow.lines().filter(|line| line.contains("gemm")).all(|line| line.contains("0.25×")), "{narrow}");
+    let colored = text(&card(), Style { color: Color::Always, width: 160 });
+    assert!(colored.contains("24.0 TFLOP/s 1.00×"), "colour takes no room: {colored}");
+}
+
+#[test]
+fn drivers_on_the_processor_are_compared_with_it_and_called_so() {
+    let processor = |id: &str, name: &str| device(id, name, (DeviceType::Cpu, None));
+    let devices = vec![
+        processor("vulkan:0", "llvmpipe (LLVM 15)"),
+        processor("opencl:0", "cpu-haswell (PoCL)"),
+        processor("opencl:1", "Intel CPU (Intel(R) OpenCL)"),
+        processor("cpu:0", "AMD EPYC"),
+    ];
+    let results = ["cpu:0", "vulkan:0", "opencl:0", "opencl:1"].map(|device| figure(device, LARGE, "gflops", 50.0));
+    let run = run_of(devices, results.into());
+    let all = compared(&run);
+    let [hardware] = all.as_slice() else { panic!("{all:?}") };
+    let headings: Vec<_> = hardware.columns.iter().map(|column| column.heading.as_str()).collect();
+    assert_eq!(headings, ["cpu", "vulkan", "opencl:0", "opencl:1"], "what one backend shows twice is told apart");
+    assert_eq!(hardware.rows.len(), 1, "threads are no other shape");
+    assert_eq!(speeds(hardware, "gemm"), [Some(1.0); 4]);
+    assert!(text(&run, WIDE).contains("every device here is the processor"));
+}
+
+#[test]
+fn what_is_simulated_is_shown_and_never_ranked() {
+    let mut run = card();
+    for result in run.benchmarks.iter_mut().filter(|result| result.benchmark_id.as_str().contains("rocm:0")) {
+        result.outcome = Outcome::Simulated;
+    }
+    let all = compared(&run);
+    assert_eq!(speeds(&all[0], "gemm"), [None, Some(0.2), Some(1.0), None], "the others, against their best");
+    assert!(text(&run, WIDE).contains("24.0 TFLOP/s sim."), "{}", text(&run, WIDE));
+    for device in &mut run.devices {
+        device.device_type = DeviceType::Simulated;
+    }
+    for result in &mut run.benchmarks {
+        result.outcome = if result.outcome == Outcome::Measured { Outcome::Simulated } else { result.outcome };
+    }
+    let text = text(&run, WIDE);
+    assert!(text.contains("not ranked") && !text.contains('×'), "{text}");
+    assert!(charts::backends(&run).is_empty());
+}
+
+#[test]
+fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
+    let gpu = |id: &str, bus: Option<&'static str>| device(id, "AMD Instinct", (DeviceType::Gpu, bus));
+    let other = Some("0000:c3:00.0");
+    let devices = || vec![gpu("rocm:0", BUS), gpu("rocm:1", other), gpu("vulkan:0", other), gpu("opencl:0", None)];
+    let results = |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
+    let run = run_of(devices(), results(&["rocm:0", "rocm:1", "vulkan:0"]));
+    let all = compared(&run);
+    assert_eq!(all.len(), 1, "of one card there is one way alone: {all:?}");
+    assert_eq!(all[0].columns.iter().map(|column| column.device).collect::<Vec<_>>(), ["rocm:1", "vulkan:0"]);
+    let alone = run_of(devices(), results(&["rocm:0", "rocm:1"]));
+    assert_eq!((text(&alone, WIDE), markdown(&alone, "picture")), (String::new(), String::new()));
+    assert!(charts::backends(&alone).is_empty());
+}
