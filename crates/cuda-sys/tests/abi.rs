@@ -1,6 +1,7 @@
 //! The binary interface against NVIDIA's headers: `cuda.h` and `library_types.h` of CUDA 12.9 and 13.0 (packages
-//! nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime 13.0.96 for Python), `cublas_api.h` of CUDA 12.6 and `nvrtc.h`
-//! of CUDA 12. What is listed here is the same in both versions of a header.
+//! nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime 13.0.96 for Python), `cublas_api.h` of CUDA 12.6. What is
+//! listed here is the same in both versions of a header. NVRTC's numbers were compared with published copies of `nvrtc.h`
+//! of CUDA 12, not with the package's own.
 
 use std::ffi::c_int;
 

@@ -1,7 +1,7 @@
 //! Absolute targets: what is asked for, beside what was achieved.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
-use rsb_model::{BenchmarkResult, CaseId, Field, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Field, ReasonCode, Unit, Verdict};
 
 use super::cases::{Cases, Standing};
 use super::reason::figure;
@@ -29,7 +29,7 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
             let passed = achieved.map(|value| target.is_met(value));
             let mut check = shown(target, field, id.as_str(), achieved);
             if let Some(value) = simulated(current, id, field) {
-                check.actual = format!("{} {}{}", figure(value), field.unit, ThresholdCheck::SIMULATED);
+                check.actual = format!("{}{}", measure(value, field), ThresholdCheck::SIMULATED);
             }
             checks.shown.push(check);
             if target.effect == TargetEffect::Fail && passed != Some(true) {
@@ -63,8 +63,13 @@ impl Target {
             TargetOp::Above => '>',
             TargetOp::Below => '<',
         };
-        format!("{sign} {} {}", figure(self.value), field.unit)
+        format!("{sign} {}", measure(self.value, field))
     }
+}
+
+/// A figure with its unit, where it has one.
+fn measure(value: f64, field: &Field) -> String {
+    if field.unit == Unit::One { figure(value) } else { format!("{} {}", figure(value), field.unit) }
 }
 
 /// The median over all runs; `None` where the case was not measured or one run has no figure.
@@ -89,7 +94,7 @@ fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> Thr
     ThresholdCheck {
         name: format!("{} of {id}", field.name),
         expected: target.expected(field),
-        actual: achieved.map_or_else(|| "not measured".to_owned(), |value| format!("{} {}", figure(value), field.unit)),
+        actual: achieved.map_or_else(|| "not measured".to_owned(), |value| measure(value, field)),
         passed: achieved.map(|value| target.is_met(value)),
         reference: target.reference.clone(),
     }
@@ -101,7 +106,7 @@ fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, poli
         Some(value) => (
             Verdict::Regressed,
             ReasonCode::TargetMissed,
-            format!("{} {}, but the target is {expected}", figure(value), field.unit),
+            format!("{}, but the target is {expected}", measure(value, field)),
         ),
         None => (
             Verdict::Inconclusive,
