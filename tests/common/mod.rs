@@ -37,9 +37,18 @@ impl Ended {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
     }
 
-    /// Panics with both streams when the exit code is another.
+    /// The failed cases of a run's JSON, with what and why: they are easily lost in the long document.
+    fn failed(&self) -> Vec<String> {
+        let document: Value = serde_json::from_str(&self.stdout).unwrap_or_default();
+        let benchmarks = document["benchmarks"].as_array().into_iter().flatten();
+        let failed = benchmarks.filter(|one| one["outcome"] == "failed");
+        failed.map(|one| format!("{}: {}, {}", one["benchmark_id"], one["what"], one["why"])).collect()
+    }
+
+    /// Panics with what failed, then both streams, when the exit code is another.
     pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        let failed = self.failed();
+        assert_eq!(self.code, code, "failed: {failed:#?}\nstderr:\n{}\nstdout:\n{}", self.stderr, self.stdout);
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         self
     }

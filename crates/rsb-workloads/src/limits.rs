@@ -3,6 +3,8 @@
 
 pub(crate) mod card;
 
+use std::time::Duration;
+
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigaflops;
@@ -11,8 +13,16 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// How far above a measured peak a figure may be: boost clocks move between the two measurements.
+/// How far above the peak of a card's highest listed clock a figure may be.
 const SLACK: f64 = 1.25;
+
+/// How far above the peak measured on a processor a figure may be: boost clocks move between the two measurements, and
+/// another program on the same core takes up to half of what a burst finds.
+const PROCESSOR_SLACK: f64 = 2.0;
+
+/// How often bursts are repeated, 10 ms apart, before they are believed against a faster case: other programs may have
+/// held the processor while they ran.
+const LOOKS: u32 = 100;
 
 /// More than any processor core moves between its registers and its nearest cache: three 64-byte vectors a clock at
 /// 6.5 GHz, in GB/s.
@@ -140,17 +150,30 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
     }
     let Some(peak) = measured_peak(device, dtype, options)? else { return Ok(None) };
     // Units for whole tiles of bf16 (AMX) do up to 32 times what the f32 units do, and have no burst here.
-    if dtype == Dtype::Bf16 {
-        check_gflops(gflops, peak * 32.0)?;
-        return Ok(None);
+    let tiles = if dtype == Dtype::Bf16 { 32.0 } else { 1.0 };
+    let mut limit = peak;
+    for _ in 0..LOOKS {
+        if gflops <= limit * tiles * PROCESSOR_SLACK {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        limit = limit
+            .max(measured_peak(device, dtype, options)?.unwrap_or(0.0))
+            .max(peak_of_cores(device, dtype, options)?);
     }
-    check_gflops(gflops, peak)?;
-    Ok(Some(peak))
+    check(gflops, limit * tiles * PROCESSOR_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
+    Ok((dtype != Dtype::Bf16).then_some(peak))
 }
 
-/// Refuses a rate clearly above `peak`, which was measured or is known.
-fn check_gflops(gflops: f64, peak: f64) -> Result<(), Failure> {
-    check(gflops, peak * SLACK, "GFLOP/s", "the peak measured beside it")
+/// As many times what one core does alone as there are threads: all of them together are rarely undisturbed on a busy
+/// machine, one often is. Nothing where threads are not ours to choose.
+fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<f64, Failure> {
+    let threads = options.threads.unwrap_or(1);
+    if threads == 1 || !device.info().device.0.starts_with("cpu:") {
+        return Ok(0.0);
+    }
+    let alone = Options { threads: Some(1), ..options.clone() };
+    Ok(measured_peak(device, dtype, &alone)?.unwrap_or(0.0) * f64::from(threads))
 }
 
 /// Refuses a figure above `limit`, which is `name`.
