@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::estimate::{Centre, Estimate};
-use crate::estimate::median;
 use crate::multiple::ascending;
-use crate::spread::{Law, Residual, spreads};
+use crate::spread::{Common, Law, Residual, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -117,10 +116,41 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Find
     let [normal, least] = [Law::Normal, Law::Least].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
-    let mut factors =
-        Factors { own: Factor::new(rates.alpha / 2.0), strictest: estimates.strictest, miss: Factor::new(rates.miss) };
+    let mut judging = Judging {
+        own: Factor::new(rates.alpha / 2.0),
+        strictest: estimates.strictest,
+        miss: Factor::new(rates.miss),
+        agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
+    };
     let each = pairs.iter().zip(estimates.centres).zip(estimates.each).zip(levels);
-    each.map(|(((pair, centre), estimate), level)| finding(pair, centre, (estimate, level), &mut factors)).collect()
+    each.map(|(((pair, centre), estimate), level)| judging.finding(pair, centre, (estimate, level))).collect()
+}
+
+/// What the cases together tell about a difference of leasts. That two leasts differ as little as those of most cases do
+/// is evidence that both sides had an undisturbed process, however far off their other processes lie. It narrows the
+/// interval of a change within the threshold, so it never makes one Regressed or Improved.
+struct Agreement {
+    common: Common,
+    reach: f64,
+}
+
+impl Agreement {
+    fn of(estimates: &[Option<Estimate>], level: f64, shift: Shift) -> Option<Self> {
+        let leasts = estimates.iter().flatten().filter(|estimate| estimate.law == Law::Least);
+        let common = Common::of(&leasts.map(|estimate| estimate.worse).collect::<Vec<_>>())?;
+        let error = (common.deviation.powi(2) + shift.variance).sqrt();
+        Some(Self { common, reach: Law::Normal.exceeded_with(level, common.freedom) * error })
+    }
+
+    /// The interval of `estimate`, which is `own`, when its change lies within the `limits` and among the others'.
+    fn narrow(&self, estimate: &Estimate, own: [f64; 2], [better, worse]: [f64; 2]) -> [f64; 2] {
+        let change = estimate.worse;
+        if estimate.law != Law::Least || change <= better || change >= worse || !self.common.holds(change) {
+            return own;
+        }
+        let [low, high] = own;
+        [low.max(change - self.reach), high.min(change + self.reach)]
+    }
 }
 
 /// Every pair's estimate under one law.
@@ -128,8 +158,8 @@ struct Estimates {
     centres: Vec<Centre>,
     each: Vec<Option<Estimate>>,
     strictest: Factor,
-    /// How far half of the pairs may be off, by the interval as corrected over all: the law that tells more is taken.
-    /// One choice for all pairs, so that hardly any of their error rates is spent on it.
+    /// How far the pairs may be off, by the intervals as corrected over all, in the geometric mean: the law that tells
+    /// more is taken. One choice for all pairs, so that hardly any of their error rates is spent on it.
     reach: f64,
 }
 
@@ -145,8 +175,9 @@ impl Estimates {
             .collect();
         let questions = each.iter().flatten().count().max(1) as f64;
         let mut strictest = Factor::new(alpha / 2.0 / questions);
-        let reaches: Vec<f64> = each.iter().flatten().map(|one| strictest.of(one) * one.error).collect();
-        Self { centres, each, strictest, reach: median(&reaches).unwrap_or(f64::INFINITY) }
+        let reaches = each.iter().flatten().map(|one| (strictest.of(one) * one.error).ln());
+        let reach = (reaches.sum::<f64>() / questions).exp();
+        Self { centres, each, strictest, reach }
     }
 }
 
@@ -211,14 +242,47 @@ impl Factor {
     }
 }
 
-/// The factors of an interval, of the first step of the correction, and of a miss.
-struct Factors {
+/// What turns an estimate into a finding: the factors of an interval, of the first step of the correction and of a miss,
+/// and what the cases tell together.
+struct Judging {
     own: Factor,
     strictest: Factor,
     miss: Factor,
+    agreement: Option<Agreement>,
 }
 
-impl Factors {
+impl Judging {
+    fn finding(&mut self, pair: &Pair, centre: Centre, (estimate, level): (Option<Estimate>, Level)) -> Finding {
+        let worse = centre.residual.difference;
+        let [baseline, current] = [centre.baseline, centre.baseline + worse].map(|log| turned(log, pair.better).exp());
+        let change = change_of_log(worse, pair.better);
+        let Some(estimate) = estimate else {
+            let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
+            return Finding {
+                baseline,
+                current,
+                change,
+                interval: None,
+                corrected_low: None,
+                detectable: None,
+                verdict,
+                reason,
+            };
+        };
+        let limits = [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
+        let own = estimate.interval(self.own.of(&estimate), limits);
+        let together = self.agreement.as_ref().map_or(own, |agreement| agreement.narrow(&estimate, own, limits));
+        let interval = together.map(|end| change_of_log(end, pair.better));
+        let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
+        let corrected_low = (change >= pair.threshold).then(|| {
+            let reach = estimate.law.exceeded_with(level.level, estimate.freedom);
+            let [low, _] = estimate.interval(reach, limits);
+            change_of_log(low, pair.better)
+        });
+        let detectable = Some(self.detectable(&estimate, pair));
+        Finding { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
+    }
+
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T, and exceed T/2 by
     /// the reach of the corrected interval.
     fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
@@ -227,40 +291,6 @@ impl Factors {
         let needed = clear.max(log(pair.threshold)) + self.miss.of(estimate) * estimate.error;
         change_of_log(needed, pair.better)
     }
-}
-
-fn finding(
-    pair: &Pair,
-    centre: Centre,
-    (estimate, level): (Option<Estimate>, Level),
-    factors: &mut Factors,
-) -> Finding {
-    let worse = centre.residual.difference;
-    let [baseline, current] = [centre.baseline, centre.baseline + worse].map(|log| turned(log, pair.better).exp());
-    let change = change_of_log(worse, pair.better);
-    let Some(estimate) = estimate else {
-        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
-        return Finding {
-            baseline,
-            current,
-            change,
-            interval: None,
-            corrected_low: None,
-            detectable: None,
-            verdict,
-            reason,
-        };
-    };
-    let limits = [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
-    let interval = estimate.interval(factors.own.of(&estimate), limits).map(|end| change_of_log(end, pair.better));
-    let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
-    let corrected_low = (change >= pair.threshold).then(|| {
-        let reach = estimate.law.exceeded_with(level.level, estimate.freedom);
-        let [low, _] = estimate.interval(reach, limits);
-        change_of_log(low, pair.better)
-    });
-    let detectable = Some(factors.detectable(&estimate, pair));
-    Finding { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
 }
 
 /// The rule of the table above, for a change whose low end, as corrected, lies above T/2 or not.
@@ -400,6 +430,27 @@ mod tests {
         assert_eq!(last(usual, lucky), Some(Verdict::Unchanged), "not slower, and not clearly faster");
         assert_eq!(last(usual, [78.0, 78.1, 140.0]), Some(Verdict::Improved));
         assert_eq!(last([78.0, 78.1, 140.0], usual), Some(Verdict::Regressed));
+    }
+
+    #[test]
+    fn leasts_that_agree_are_unchanged_however_far_off_the_others_lie() {
+        let quiet: Vec<Pair> = (0..11)
+            .map(|at| {
+                let level = 100.0 + f64::from(at);
+                let after = level * (1.0 + 0.001 * f64::from(at % 4));
+                pair(&[level, level * 1.01, level * 1.02], &[after, after * 1.01, after * 1.4], Better::Lower)
+            })
+            .collect();
+        let last = |current: [f64; 3]| {
+            let pairs = [&quiet[..], &[pair(&[100.0, 150.0, 180.0], &current, Better::Lower)]].concat();
+            *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+        };
+        let found = last([100.3, 140.0, 170.0]);
+        assert_eq!(found.verdict, Verdict::Unchanged, "{found:?}");
+        assert!(found.interval.unwrap()[1] < 0.05 && found.detectable.unwrap() > 0.3, "{found:?}");
+        for changed in [[106.0, 140.0, 170.0], [120.0, 140.0, 170.0], [80.0, 140.0, 170.0]] {
+            assert_eq!(last(changed).verdict, Verdict::Inconclusive, "{:?}", last(changed));
+        }
     }
 
     #[test]

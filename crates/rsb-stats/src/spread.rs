@@ -150,29 +150,50 @@ fn commonest_freedom(residuals: &[&Residual]) -> Option<f64> {
     counts.into_iter().max_by_key(|&(freedom, count)| (count, freedom)).map(|(freedom, _)| f64::from_bits(freedom))
 }
 
-/// The spread where each side has one value: that of the log ratios of all cases, taken robustly.
-///
-/// First the median absolute deviation about the centre that makes it smallest, which is half the length of the
-/// shortest interval that holds half of the ratios. About zero, a suite that regressed as a whole would pass as noise;
-/// about the median, so would one of which a third regressed. About the tightest half, up to half of the cases may have
-/// changed. Then the standard deviation of all ratios near that centre, which uses more of them. Only the spread is
-/// centred so: no shift is taken out of the ratios themselves.
+/// The spread where each side has one value: that of the log ratios of all cases. No shift is taken out of the ratios
+/// themselves. A ratio varies with both of its values.
 fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
     let single = residuals.iter().filter(|residual| residual.freedom <= 0.0);
-    let ratios = sorted(&single.map(|residual| residual.difference).collect::<Vec<_>>());
-    let n = ratios.len();
-    if n < MIN_CASES {
-        return None;
+    let common = Common::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
+    let variance = (common.deviation / std::f64::consts::SQRT_2).max(FLOOR).powi(2);
+    Some(Spread { law: Law::Normal, scale: variance, freedom: common.freedom })
+}
+
+/// Where most of the cases' changes lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Common {
+    centre: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// How well that is known.
+    pub freedom: f64,
+}
+
+impl Common {
+    /// First the median absolute deviation about the centre that makes it smallest, which is half the length of the
+    /// shortest interval that holds half of the changes. About zero, a suite that regressed as a whole would pass as
+    /// noise; about the median, so would one of which a third regressed. About the tightest half, up to half of the cases
+    /// may have changed. Then the standard deviation of all changes near that centre, which uses more of them.
+    pub fn of(changes: &[f64]) -> Option<Self> {
+        let changes = sorted(changes);
+        let n = changes.len();
+        if n < MIN_CASES {
+            return None;
+        }
+        let halves = changes.iter().zip(changes.iter().skip(n / 2));
+        let (low, high) = halves.min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
+        let small_sample = 1.0 + 5.0 / (n - 1) as f64; // Rousseeuw and Leroy (1987): the shortest half is short by chance.
+        let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
+        let centre = f64::midpoint(*low, *high);
+        let near: Vec<f64> = changes.into_iter().filter(|one| (one - centre).abs() <= REACH * deviation).collect();
+        let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
+        Some(Self { centre, deviation: std_dev(&near)? / WITHIN_REACH, freedom })
     }
-    let halves = ratios.iter().zip(ratios.iter().skip(n / 2));
-    let (low, high) = halves.min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
-    let small_sample = 1.0 + 5.0 / (n - 1) as f64; // Rousseeuw and Leroy (1987): the shortest half is short by chance.
-    let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
-    let centre = f64::midpoint(*low, *high);
-    let near: Vec<f64> = ratios.iter().copied().filter(|ratio| (ratio - centre).abs() <= REACH * deviation).collect();
-    let sigma = std_dev(&near)? / WITHIN_REACH / std::f64::consts::SQRT_2;
-    let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
-    Some(Spread { law: Law::Normal, scale: sigma.max(FLOOR).powi(2), freedom })
+
+    /// Whether a case's change lies among them.
+    pub fn holds(&self, change: f64) -> bool {
+        (change - self.centre).abs() <= REACH * self.deviation.max(FLOOR)
+    }
 }
 
 #[cfg(test)]
