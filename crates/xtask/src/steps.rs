@@ -35,7 +35,8 @@ pub(crate) fn lint() -> Result<()> {
 pub(crate) fn test() -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection{with_python}");
-    let runner: &[&str] = if available("cargo-nextest") { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--no-fail-fast"] };
+    let runner: &[&str] =
+        if available("cargo-nextest") { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--no-fail-fast"] };
     run("cargo", &[runner, crates, &["--features", &features]].concat())?;
     run("cargo", &["test", "--lib", "--features", "memory-profiling", "memory_profile"])
 }
