@@ -1,4 +1,5 @@
-//! The conversation: a line in, the same line to Python, its answer out.
+//! The conversation: a line in, its answer out. Python is given the line as it came, but for samples: they are asked for
+//! most often, and what they take beside the work must be little.
 
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
@@ -50,7 +51,7 @@ fn start(program: &Path) -> Result<(), Reason> {
 }
 
 fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResult<()> {
-    let worker = py.import("rsb_workloads.worker")?.getattr("Worker")?.call0()?;
+    let worker = Worker::start(py)?;
     let mut prepared = None;
     loop {
         let mut line = String::new();
@@ -58,11 +59,55 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
         if py.detach(|| std::io::stdin().lock().read_line(&mut line))? == 0 {
             return Ok(());
         }
-        if let Ok(Request::Prepare { case }) = serde_json::from_str(&line) {
-            prepared = Some(case.id);
+        let request = serde_json::from_str(&line);
+        let answer = match request {
+            Ok(Request::Sample { iters }) => worker.sample(iters)?,
+            _ => worker.answer(&line)?,
+        };
+        let answer = adjusted(answer, prepared.as_ref(), adjust);
+        say(answers, &answer)?;
+        match (request, answer) {
+            (Ok(Request::Prepare { case }), _) => prepared = Some(case.id),
+            // While the other side reads the answer: it is no part of what a sample takes beside the work.
+            (_, Response::Sampled { .. }) => worker.look()?,
+            _ => {}
         }
-        let answer: String = worker.call_method1("answer", (line.trim_end(),))?.extract()?;
-        say(answers, &adjusted(understood(&answer), prepared.as_ref(), adjust))?;
+    }
+}
+
+/// The worker of `rsb_workloads`.
+struct Worker<'py> {
+    object: Bound<'py, PyAny>,
+    sample: Bound<'py, PyAny>,
+    look: Bound<'py, PyAny>,
+}
+
+impl<'py> Worker<'py> {
+    fn start(py: Python<'py>) -> PyResult<Self> {
+        let object = py.import("rsb_workloads.worker")?.getattr("Worker")?.call0()?;
+        let (sample, look) = (object.getattr("sample")?, object.getattr("look")?);
+        Ok(Self { object, sample, look })
+    }
+
+    /// Iterations, without a line parsed and written in Python.
+    fn sample(&self, iters: u64) -> PyResult<Response> {
+        match self.sample.call1((iters,)).and_then(|time_ns| time_ns.extract()) {
+            Ok(time_ns) => Ok(Response::Sampled { time_ns }),
+            Err(error) => {
+                let error = error.into_value(self.object.py());
+                Ok(understood(&self.object.call_method1("explained", (error,))?.extract::<String>()?))
+            }
+        }
+    }
+
+    /// What the case holds of memory.
+    fn look(&self) -> PyResult<()> {
+        self.look.call0().map(drop)
+    }
+
+    /// Any other request, as it came.
+    fn answer(&self, line: &str) -> PyResult<Response> {
+        Ok(understood(&self.object.call_method1("answer", (line.trim_end(),))?.extract::<String>()?))
     }
 }
 
