@@ -4,15 +4,17 @@
 //! relative change of the value itself in its bad direction: current / baseline − 1 for a time, and
 //! 1 − current / baseline for a throughput. So Δ = 10 % means a tenth longer, or a tenth less done.
 
+mod agreement;
 mod estimate;
 
 use std::collections::BTreeMap;
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
+use self::agreement::Agreement;
 use self::estimate::{Centre, Estimate};
 use crate::multiple::ascending;
-use crate::spread::{Common, Law, Residual, spreads};
+use crate::spread::{Law, Residual, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -124,33 +126,6 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Find
     };
     let each = pairs.iter().zip(estimates.centres).zip(estimates.each).zip(levels);
     each.map(|(((pair, centre), estimate), level)| judging.finding(pair, centre, (estimate, level))).collect()
-}
-
-/// What the cases together tell about a difference of leasts. That two leasts differ as little as those of most cases do
-/// is evidence that both sides had an undisturbed process, however far off their other processes lie. It narrows the
-/// interval of a change within the threshold, so it never makes one Regressed or Improved.
-struct Agreement {
-    common: Common,
-    reach: f64,
-}
-
-impl Agreement {
-    fn of(estimates: &[Option<Estimate>], level: f64, shift: Shift) -> Option<Self> {
-        let leasts = estimates.iter().flatten().filter(|estimate| estimate.law == Law::Least);
-        let common = Common::of(&leasts.map(|estimate| estimate.worse).collect::<Vec<_>>())?;
-        let error = (common.deviation.powi(2) + shift.variance).sqrt();
-        Some(Self { common, reach: Law::Normal.exceeded_with(level, common.freedom) * error })
-    }
-
-    /// The interval of `estimate`, which is `own`, when its change lies within the `limits` and among the others'.
-    fn narrow(&self, estimate: &Estimate, own: [f64; 2], [better, worse]: [f64; 2]) -> [f64; 2] {
-        let change = estimate.worse;
-        if estimate.law != Law::Least || change <= better || change >= worse || !self.common.holds(change) {
-            return own;
-        }
-        let [low, high] = own;
-        [low.max(change - self.reach), high.min(change + self.reach)]
-    }
 }
 
 /// Every pair's estimate under one law.

@@ -155,8 +155,7 @@ fn commonest_freedom(residuals: &[&Residual]) -> Option<f64> {
 fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
     let single = residuals.iter().filter(|residual| residual.freedom <= 0.0);
     let common = Common::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
-    let variance = (common.deviation / std::f64::consts::SQRT_2).max(FLOOR).powi(2);
-    Some(Spread { law: Law::Normal, scale: variance, freedom: common.freedom })
+    Some(Spread { law: Law::Normal, scale: common.deviation.powi(2) / 2.0, freedom: common.freedom })
 }
 
 /// Where most of the cases' changes lie.
@@ -187,12 +186,13 @@ impl Common {
         let centre = f64::midpoint(*low, *high);
         let near: Vec<f64> = changes.into_iter().filter(|one| (one - centre).abs() <= REACH * deviation).collect();
         let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
-        Some(Self { centre, deviation: std_dev(&near)? / WITHIN_REACH, freedom })
+        let deviation = (std_dev(&near)? / WITHIN_REACH).max(FLOOR * std::f64::consts::SQRT_2);
+        Some(Self { centre, deviation, freedom })
     }
 
     /// Whether a case's change lies among them.
     pub fn holds(&self, change: f64) -> bool {
-        (change - self.centre).abs() <= REACH * self.deviation.max(FLOOR)
+        (change - self.centre).abs() <= REACH * self.deviation
     }
 }
 
