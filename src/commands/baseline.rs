@@ -4,7 +4,7 @@ mod accept;
 mod refresh;
 
 use anyhow::anyhow;
-use rsb_model::{Field, Fingerprint, Run, Timestamp};
+use rsb_model::{Field, Fingerprint, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
 use rsb_store::{Accepted, Baseline, Baselines, Programs};
 
@@ -52,6 +52,10 @@ fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
     let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(Trouble::usage)?;
     let path = Baselines::new(&folders.baselines).save(&baseline)?;
     keep_program_or_warn(&runs, folders);
+    let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
+    for case in failed {
+        eprintln!("warning: {} failed in it: until a baseline has it, it has no verdict", case.benchmark_id);
+    }
     show::text(&format!(
         "saved {} ({measured} cases measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
         baseline.name,

@@ -47,9 +47,7 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
         }
         Err(trouble) => return Err(trouble),
     };
-    if let Some(run) = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id)) {
-        let why =
-            format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id);
+    if let Some(why) = judge::is_itself(&baseline, &current) {
         return without_baseline(&judge, &current, args, &why);
     }
     let budget = args.budget.or_else(|| is_fresh(&current, args).then_some(BUDGET));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use rsb_model::record::ThresholdCheck;
-use rsb_model::{ComparisonResult, Fingerprint, Run, Timestamp};
+use rsb_model::{ComparisonResult, Fingerprint, Run, Timestamp, Verdict};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_stats::{Policy, PolicyError, PolicyFile};
@@ -135,6 +135,30 @@ impl<'a> Judge<'a> {
     fn format(&self) -> GateFormat {
         if self.args.json { GateFormat::Json } else { self.args.format }
     }
+}
+
+/// Why `current` cannot be judged against `baseline`, when a run is on both sides.
+pub(super) fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
+    let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
+    Some(format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id))
+}
+
+/// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
+/// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
+pub(super) fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
+    let changed = |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
+    let stored = store.results_dir().join("runs").join(format!("{}.json", result.current_run_id));
+    // A verdict may have been asked for across what differs: that is another question.
+    let (Some(stored), true) = (changed(&stored), result.verdict != Verdict::NotComparable) else { return result };
+    let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);
+    let is_same = |kept: &rsb_store::ComparisonSummaryRow| {
+        kept.baseline_run_id == result.baseline_run_id
+            && kept.current_run_id == result.current_run_id
+            && kept.timestamp >= newest
+    };
+    let kept = store.comparisons().unwrap_or_default().into_iter().find(is_same);
+    let kept = kept.and_then(|row| store.comparison(&row.comparison_id).ok().flatten());
+    kept.filter(|kept| (kept.threshold_percent - result.threshold_percent).abs() < 1e-9).unwrap_or(result)
 }
 
 /// The exit code of `result` under `gate`.

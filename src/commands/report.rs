@@ -26,7 +26,7 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
         None => judge::latest(&store)?,
     };
     let policy = judge::policy(&config, &folders, None)?;
-    let comparison = against_saved(&folders, &run, &policy);
+    let comparison = against_saved(&store, &folders, &run, &policy);
     let checks = judge::targets(&config, &folders, &run)?;
     let report = Report::new(&run).with_checks(&checks);
     let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
@@ -44,15 +44,21 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
     }
 }
 
-/// The run against the baseline saved for its machine and suite, when there is one that can be read.
-fn against_saved(folders: &Folders, run: &Run, policy: &Policy) -> Option<rsb_model::ComparisonResult> {
+/// The run against the baseline saved for its machine and suite, when there is one that can be read: the verdict of the
+/// `gate` that measured them last, else what the stored figures say.
+fn against_saved(store: &Store, folders: &Folders, run: &Run, policy: &Policy) -> Option<rsb_model::ComparisonResult> {
     let fingerprint = Fingerprint::of(&run.environment);
     let baselines = Baselines::new(&folders.baselines);
-    let baseline =
-        baselines.path_of(&fingerprint, &run.suite).exists().then(|| baselines.load(&run.suite, Some(&fingerprint)))?;
-    match baseline {
+    let path = baselines.path_of(&fingerprint, &run.suite);
+    match path.exists().then(|| baselines.load(&run.suite, Some(&fingerprint)))? {
         Ok(baseline) => {
-            Some(rsb_stats::gate(&baseline.into_runs(), std::slice::from_ref(run), policy, &[], Timestamp::now()))
+            let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
+            if let Some(why) = judge::is_itself(&before, current) {
+                eprintln!("note: the report has no comparison: {why}");
+                return None;
+            }
+            let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
+            Some(judge::as_gated(store, result, [&path, &folders.policy.0]))
         }
         Err(error) => {
             eprintln!("warning: the report has no comparison: {error}");

@@ -45,6 +45,8 @@ template <> __device__ inline bool ended(Pair x) { return x.bits == 0x3c003c00u;
 #endif
 
 template <class V, int CHAINS, class T> __device__ inline void peak_vector(T *result, u64 pieces, T one, T wrong) {
+    // At the start, so that what another group found wrong is said after it.
+    if (thread_index() == 0) *result = one;
     const u64 group = thread_index() / 64, groups = thread_count() / 64;
     const u64 mine = pieces / groups + (group < pieces % groups ? 1 : 0);
     V x[CHAINS];
@@ -61,7 +63,6 @@ template <class V, int CHAINS, class T> __device__ inline void peak_vector(T *re
 #pragma unroll
     for (int c = 0; c < CHAINS; c++) right = right && ended(x[c]);
     if (mine > 0 && !right) *result = wrong;
-    else if (thread_index() == 0) *result = one;
 }
 
 RSB_KERNEL(RSB_THREADS) rsb_peak_vector_f64(double *result, u64 pieces) {
@@ -146,6 +147,8 @@ template <class V, class E> __device__ inline V operand(int seed, float sign) {
 }
 
 template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pieces, T one, T wrong) {
+    // At the start, so that what another group found wrong is said after it.
+    if (thread_index() == 0) *result = one;
     typedef typename M::Operand V;
     typedef typename M::Sum S;
     const u64 wave = thread_index() / RSB_WAVE, waves = thread_count() / RSB_WAVE;
@@ -166,7 +169,6 @@ template <class M, class T> __device__ inline void peak_matrix(T *result, u64 pi
     for (int s = 0; s < 3; s++)
         for (int i = 0; i < M::lanes; i++) right = right && sums[s][i] == 1;
     if (!right) *result = wrong;
-    else if (thread_index() == 0) *result = one;
 }
 
 // Operand, element and sum; numbers in a sum; instructions in a piece of work.
@@ -233,6 +235,8 @@ RSB_WGMMA_UNIT(UnitI8, signed char, int, RSB_INT, 3, "m64n64k32.s32.s8.s8", "")
 // As peak_matrix, for four warps together. How B lies in shared memory does not matter: wherever the unit looks there
 // are quarters, and what A·B adds to the sums, -A·B takes away.
 template <class U, class T> __device__ inline void peak_group(T *result, u64 pieces, T one, T wrong) {
+    // At the start, so that what another group found wrong is said after it.
+    if (thread_index() == 0) *result = one;
     typedef typename U::Element E;
     __shared__ alignas(128) E tile[4096 / sizeof(E)];
     for (int i = threadIdx.x; i < (int)(4096 / sizeof(E)); i += RSB_THREADS)
@@ -261,7 +265,6 @@ template <class U, class T> __device__ inline void peak_group(T *result, u64 pie
     bool right = true;
     for (int i = 0; i < 32; i++) right = right && sum[i] == 1;
     if (!right) *result = wrong;
-    else if (thread_index() == 0) *result = one;
 }
 #define RSB_PEAK_MATRIX peak_group
 #else

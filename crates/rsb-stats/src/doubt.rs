@@ -21,16 +21,19 @@ pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
 /// The cases that more replicates of `current` may decide, or decide better: undecided for noise or because the machine
-/// had changed, which may pass; or with the threshold within their interval, so that the next replicate may turn the
-/// verdict. None that was measured often enough.
+/// had changed, which may pass; with the threshold within their interval, so that the next replicate may turn the
+/// verdict; or Regressed by fewer processes than one begins with. None that was measured often enough.
 pub fn doubtful(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
     let replicates = |id: &CaseId| {
         let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
         known.map_or(0, |known| known.samples.len())
     };
     let mut ids: Vec<CaseId> = Vec::new();
-    for comparison in result.comparisons.iter().filter(|each| is_open(each) || is_borderline(each)) {
-        if !ids.contains(&comparison.id) && replicates(&comparison.id) < rounds.enough {
+    for comparison in &result.comparisons {
+        let measured = replicates(&comparison.id);
+        let is_hasty = comparison.verdict == Verdict::Regressed && measured < rounds.first as usize;
+        let in_doubt = is_open(comparison) || is_borderline(comparison) || is_hasty;
+        if in_doubt && measured < rounds.enough && !ids.contains(&comparison.id) {
             ids.push(comparison.id.clone());
         }
     }

@@ -7,6 +7,7 @@ use std::slice::from_ref;
 use common::{bare, id, now, run, steady, valued};
 use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Samples, Verdict};
+use rsb_stats::doubt::AGAINST_BASELINE;
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
 use rsb_stats::{Policy, exit_code, gate};
 
@@ -116,13 +117,49 @@ fn a_vanished_case_has_no_verdict_and_a_new_one_changes_nothing() {
 }
 
 #[test]
-fn what_the_baseline_did_not_measure_is_not_expected() {
-    for outcome in [Outcome::Skipped, Outcome::Failed] {
-        let before = vec![times(1.0), bare("copy", outcome)];
-        let result = compared(before.clone(), vec![times(1.0), bare("copy", outcome)], &Policy::default());
-        assert_eq!((result.comparisons.len(), exit_code(&result)), (1, 0));
-        let result = compared(before, vec![times(1.0), steady("copy", &BASE)], &Policy::default());
-        assert_eq!(result.new, [id("copy")], "measured for the first time");
+fn what_the_baseline_skipped_is_not_expected() {
+    let before = vec![times(1.0), bare("copy", Outcome::Skipped)];
+    let result = compared(before.clone(), vec![times(1.0), bare("copy", Outcome::Skipped)], &Policy::default());
+    assert_eq!((result.comparisons.len(), exit_code(&result)), (1, 0));
+    let result = compared(before, vec![times(1.0), steady("copy", &BASE)], &Policy::default());
+    assert_eq!(result.new, [id("copy")], "measured for the first time");
+}
+
+#[test]
+fn what_failed_or_was_unreadable_in_the_baseline_has_no_verdict_and_is_not_new() {
+    let before = vec![times(1.0), bare("copy", Outcome::Failed)];
+    for now in [steady("copy", &BASE), bare("copy", Outcome::Failed)] {
+        let result = compared(before.clone(), vec![times(1.0), now], &Policy::default());
+        assert_eq!((result.new.len(), exit_code(&result)), (0, 4));
+        check(&result.comparisons[1], Verdict::Inconclusive, ReasonCode::CaseFailed);
+        assert!(result.comparisons[1].reason.contains("failed in the baseline"), "{}", result.comparisons[1].reason);
+    }
+}
+
+#[test]
+fn a_single_sample_beside_many_is_named_and_never_green() {
+    let mut cut_off = steady("copy", &BASE);
+    cut_off.samples.truncate(1);
+    let only = cut_off.samples[0].times_ns[0];
+    (cut_off.samples[0].times_ns, cut_off.samples[0].iters) = (vec![only], vec![cut_off.samples[0].iters[0]]);
+    let whole = steady("copy", &BASE);
+    for (before, after, side) in [(&whole, &cut_off, "the run"), (&cut_off, &whole, "the baseline")] {
+        let result = compared(vec![before.clone()], vec![after.clone()], &Policy::default());
+        check(&result.comparisons[0], Verdict::Inconclusive, ReasonCode::TooFewSamples);
+        assert!(result.comparisons[0].reason.starts_with(side), "{}", result.comparisons[0].reason);
+        assert_eq!(exit_code(&result), 4);
+    }
+}
+
+#[test]
+fn what_few_processes_call_slower_is_measured_again() {
+    let before = vec![steady("copy", &[100.0, 100.1, 99.9, 100.2, 99.8])];
+    for (processes, again) in [(1, 1), (4, 1), (5, 0)] {
+        let after = run("after", vec![steady("copy", &[200.0, 200.1, 199.9, 200.2, 199.8][..processes])]);
+        let result = gate(&[run("before", before.clone())], from_ref(&after), &Policy::default(), &[], now());
+        check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
+        assert_eq!(rsb_stats::doubtful(&result, &after, AGAINST_BASELINE).len(), again, "{processes} processes");
+        assert_eq!(result.comparisons[0].reason.contains("one process of the run"), processes == 1);
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> Ended {
     }
     let now = Timestamp::now();
     let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
+    let result = judge::as_gated(&store, result, [&path, &folders.policy.0]);
     let regressed = choose(&args.id, &result)?;
     let ids: BTreeSet<_> = regressed.iter().map(|row| &row.id).collect();
     for id in ids {

@@ -32,6 +32,8 @@ typedef PASTE(float, RSB_WIDTH) Lanes;
 #define BEGIN(N) (Lanes)((Scalar)(1 - N * ROOM))
 
 SHARING kernel void rsb_peak_vector(global Scalar *result, ulong pieces) {
+    // At the start, so that what another work-group found wrong is said after it.
+    if (get_global_id(0) == 0) *result = (Scalar)1.0f;
     const ulong team = get_global_id(0) / ITEMS, teams = get_global_size(0) / ITEMS;
     const ulong mine = pieces / teams + (team < pieces % teams ? 1 : 0);
     const Lanes half_ = (Lanes)((Scalar)0.5f);
@@ -50,5 +52,4 @@ SHARING kernel void rsb_peak_vector(global Scalar *result, ulong pieces) {
     const bool right = !any(off != (Lanes)((Scalar)0.0f));
 #endif
     if (mine > 0 && !right) *result = (Scalar)-1.0f;
-    else if (get_global_id(0) == 0) *result = (Scalar)1.0f;
 }

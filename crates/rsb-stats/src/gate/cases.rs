@@ -56,15 +56,18 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    /// The cases that a run judged against this side must have: those measured, and those only simulated, which get
-    /// no verdict. What was skipped or failed here promised nothing.
+    /// The cases that a run judged against this side must have: those measured, and those that failed, cannot be read or
+    /// were only simulated here, which get no verdict. What was skipped here promised nothing.
     pub(super) fn expected(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| self.expects(id))
     }
 
     /// Whether `id` is among [`Cases::expected`].
     pub(super) fn expects(&self, id: &CaseId) -> bool {
-        self.find(id).is_some_and(|entry| !entry.measured.is_empty() || entry.has(Outcome::Simulated).is_some())
+        self.find(id).is_some_and(|entry| {
+            let promises = |outcome| entry.has(outcome).is_some();
+            !entry.measured.is_empty() || promises(Outcome::Simulated) || promises(Outcome::Failed)
+        })
     }
 
     /// The cases that ran here, whatever came of it.

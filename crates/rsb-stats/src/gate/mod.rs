@@ -126,11 +126,19 @@ enum Row {
 
 /// Every metric of one case that the baseline expects.
 fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing): (&Policy, Pairing)) -> Vec<Row> {
-    let Some(baseline) = before.measured(id) else {
-        let sentence = "the baseline ran on a look-alike, which is never gated: save one from a real device";
-        return vec![refused(id, Verdict::NotComparable, ReasonCode::CaseSimulated, sentence, policy)];
-    };
     let refusal = |verdict, code, sentence: &str| vec![refused(id, verdict, code, sentence, policy)];
+    let Some(baseline) = before.measured(id) else {
+        if let Standing::Failed(why) = before.standing(id) {
+            let how = reason::not_measured("failed in the baseline", why);
+            return refusal(
+                Verdict::Inconclusive,
+                ReasonCode::CaseFailed,
+                &format!("{how}; save a baseline that has it"),
+            );
+        }
+        let sentence = "the baseline ran on a look-alike, which is never gated: save one from a real device";
+        return refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence);
+    };
     match after.standing(id) {
         Standing::Measured(current) => {
             if let Some(sentence) = machine::device_difference(baseline, &current) {

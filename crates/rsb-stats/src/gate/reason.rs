@@ -43,10 +43,14 @@ pub(super) fn of_finding(pair: &Pair, finding: &Finding, context: Context) -> St
     }
 }
 
-/// What one process a side cannot tell: whether the code became slower or lay less well in memory.
+/// What one process cannot tell: whether the code became slower or lay less well in memory.
 fn caution(pair: &Pair) -> &'static str {
-    let single = pair.baseline.replicates().len() == 1 && pair.current.replicates().len() == 1;
-    if single { "; it rests on one process a side, so repeat it with replicates" } else { "" }
+    match [&pair.baseline, &pair.current].map(|side| side.replicates().len() == 1) {
+        [true, true] => "; it rests on one process a side, so repeat it with replicates",
+        [true, false] => "; its baseline is of one process, so save one with replicates",
+        [false, true] => "; it rests on one process of the run, so repeat it with replicates",
+        [false, false] => "",
+    }
 }
 
 /// What keeps a noisy case from a verdict, and the cure.

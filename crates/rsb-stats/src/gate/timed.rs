@@ -64,6 +64,11 @@ pub(super) fn rows(
         (Err(why), _) => unreadable("the baseline", &why),
         (_, Err(why)) => unreadable("the run", &why),
         (Ok(before), Ok(after)) => {
+            if let Some(side) = lone_sample(baseline, current) {
+                let sentence =
+                    format!("{side} has a single sample of it, which says nothing of its spread: measure it again");
+                return vec![refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy)];
+            }
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
             let ratios = if pairing == Pairing::Paired { ratios(baseline, current) } else { None };
             let pair = Pair { baseline: before, current: after, ratios, better, threshold };
@@ -132,6 +137,19 @@ fn difference(change: f64, better: Better) -> f64 {
     match better {
         Better::Lower => change,
         Better::Higher => -change,
+    }
+}
+
+/// The side that has one sample in all where the other has several: something was cut off. Where both have one, as from
+/// tools that print a figure a case, the other cases tell how far such figures vary.
+fn lone_sample(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<&'static str> {
+    let count = |results: &[&BenchmarkResult]| -> usize {
+        results.iter().flat_map(|result| &result.samples).map(|samples| samples.times_ns.len()).sum()
+    };
+    match [baseline, current].map(count) {
+        [1, other] if other > 1 => Some("the baseline"),
+        [other, 1] if other > 1 => Some("the run"),
+        _ => None,
     }
 }
 
