@@ -51,9 +51,10 @@ fn serve() {
     }
 }
 
-/// The signal that the test asks for, sent to the bisection.
+/// The signal that the test asks for, sent to the bisection once: another one would end it at once.
 fn disturb() {
-    if let Ok(signal) = std::env::var("DISTURB") {
+    let Ok(signal) = std::env::var("DISTURB") else { return };
+    if std::fs::File::create_new(format!("disturbed-{signal}")).is_ok() {
         let kill = format!("kill -{signal} {}", std::os::unix::process::parent_id());
         std::process::Command::new("sh").args(["-c", &kill]).status().unwrap();
     }
@@ -85,7 +86,7 @@ fn repository() -> Bench {
          [profile.release]\nopt-level = 0\n",
     );
     bench.write("Cargo.lock", "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
-    bench.write(".gitignore", "target\nnoise\n");
+    bench.write(".gitignore", "target\nnoise\ndisturbed-*\n");
     git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
     bench
 }
