@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use rsb_model::{Environment, Run, RunId, Timestamp};
-use rusty_stack_bench::measure::{self, Profile, Settings, WORKER_ARGUMENT, WorkerCommand};
+use rusty_stack_bench::measure::{self, Count, Profile, Settings, WORKER_ARGUMENT, WorkerCommand};
 use rusty_stack_bench::plan::{self, Machine, Selection};
 use rusty_stack_bench::suites::Suite;
 
@@ -34,7 +34,7 @@ fn record(arguments: &[String]) -> Result<()> {
         _ => bail!("usage: record_pairs FILE PAIRS [busy]"),
     };
     let mut settings = Settings::of(Profile::Quick);
-    settings.replicates = pairs.parse().context("PAIRS is a number")?;
+    settings.replicates = Count::asked(pairs.parse().context("PAIRS is a number")?);
     settings.limits.suite = std::time::Duration::from_hours(24);
     if busy {
         std::thread::spawn(keep_busy);

@@ -63,6 +63,10 @@ fn wrong_words_are_exit_2_with_the_cure() {
         (vec!["run", "--config", "missing.toml"], "missing.toml"),
         (vec!["gate", "--baseline", "nonexistent.json"], "nonexistent.json"),
         (vec!["trend", "--input", "nonexistent.csv"], "nonexistent.csv"),
+        (vec!["gate", "--threshold", "nan"], "--threshold"),
+        (vec!["history", "--limit", "0"], "--limit"),
+        (vec!["report"], "measure one with"),
+        (vec!["baseline", "save"], "measure one with"),
         (vec!["schema", "frob"], "benchmark-result"),
         (vec!["probe", "--sysfs-root", "/nonexistent"], "/nonexistent"),
         (vec!["report", "20990101"], "20990101"),
@@ -78,9 +82,11 @@ fn wrong_words_are_exit_2_with_the_cure() {
 fn a_wrong_file_or_variable_is_exit_2_and_says_where() {
     let bench = Bench::new();
     bench.write("rusty-stack-bench.toml", "[run]\nrunz = 5\n");
-    let ended = bench.run(&TINY_GEMM).expect(2);
-    for part in ["rusty-stack-bench.toml", "line 2", "runz", "`runs`"] {
-        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    for verb in [&TINY_GEMM[..], &["list"]] {
+        let ended = bench.run(verb).expect(2);
+        for part in ["rusty-stack-bench.toml", "line 2", "runz", "`runs`"] {
+            assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+        }
     }
     let ended = Bench::new().set("RSB_RUNZ", "5").run(&TINY_GEMM).expect(2);
     assert!(ended.stderr.contains("RSB_RUNS"), "{}", ended.stderr);
@@ -116,7 +122,9 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
             assert!(!case[field].as_str().unwrap().is_empty());
         }
     }
-    let without_python = bench.set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python");
+    // vLLM may have an environment of its own in the folder of the user's data.
+    let without_python =
+        bench.set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python").set("XDG_DATA_HOME", "/nonexistent/data");
     without_python.run(&["run", "--suite", "component"]).expect(5);
 }
 
@@ -206,6 +214,33 @@ fn a_trend_of_a_file_follows_what_is_asked_for() {
     assert!(nothing.stderr.contains("gemm a"), "what there is: {}", nothing.stderr);
     let page = bench.run(&["trend", "--input", "series.csv", "--case", "copy"]).expect(0).stdout;
     assert!(page.contains("1 with one run and no trend yet"), "{page}");
+    bench.write("empty.csv", "timestamp,value\n");
+    let empty = bench.run(&["trend", "--input", "empty.csv"]).expect(2);
+    assert!(empty.stderr.contains("empty.csv"), "{}", empty.stderr);
+    let seconds: Vec<String> = (0..9).map(|second| format!("17000000{second:02},{}", 10 + second)).collect();
+    bench.write("short.csv", &format!("timestamp,value\n{}\n", seconds.join("\n")));
+    let page = bench.run(&["trend", "--input", "short.csv"]).expect(0).stdout;
+    assert!(page.contains("increasing") && page.contains("less than a day"), "{page}");
+}
+
+#[test]
+fn a_folder_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
+    let bench = Bench::new();
+    bench.run(&[&TINY_GEMM[..], &["--replicates", "1"]].concat()).expect(0);
+    bench.write("in-the-way", "a file");
+    let ended = bench.run(&["baseline", "save", "--baselines-dir", "in-the-way"]).expect(2);
+    assert!(ended.stderr.contains("--baselines-dir"), "{}", ended.stderr);
+    bench.run(&["baseline", "save"]).expect(0);
+    let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    assert_eq!((&listed["baselines"][0]["cases"], &listed["baselines"][0]["replicates"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn a_narrow_page_is_not_exceeded_by_its_tables() {
+    let bench = Bench::new().set("COLUMNS", "60");
+    for line in bench.run(&["list"]).expect(0).stdout.lines() {
+        assert!(line.chars().count() <= 60 || !line.contains("  "), "{line}");
+    }
 }
 
 #[test]

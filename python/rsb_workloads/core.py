@@ -121,15 +121,30 @@ def fastest(work: Work, times: int) -> float:
     return min(work.sample(1) for _ in range(times))
 
 
+def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: int = 5) -> dict[str, float | None]:
+    """Time to the first of `count` tokens that take `time_ns`, and for each after it. What the first takes of the whole is
+    timed here, in turn: the samples were taken at other times, and a busy moment would pass for a slow first token."""
+    if count == 1:
+        return {"ttft_ms": milliseconds(time_ns), "tpot_ms": None}
+    times = [(first.sample(1), whole.sample(1)) for _ in range(rounds)]
+    of_first, of_whole = (min(column) for column in zip(*times))
+    if of_first >= of_whole:  # The machine is too busy to tell them apart.
+        return {"ttft_ms": None, "tpot_ms": None}
+    first_ns = time_ns * of_first / of_whole
+    return {"ttft_ms": milliseconds(first_ns), "tpot_ms": milliseconds((time_ns - first_ns) / (count - 1))}
+
+
 def package(name: str, install: str | None = None):
     """The module called `name`, or a skip that says how to get it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        missing = isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == name.split(".")[0]
-        why = "this Python has no such package" if missing else f"it cannot be imported: {error}"
-        cure = f"install it with `pip install {install or name}` in the environment that `python doctor` shows"
-        raise Skip(f"package {name}", why, cure) from error
+        absent = (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        own = name.split(".")[0]
+        why = "this Python has no such package" if absent == own else f"it cannot be imported: {error}"
+        wanted = absent if absent not in ("", own) else install or own  # What it needs may be absent, too.
+        cure = f"run `pip install {wanted}` in the environment that `python doctor` shows"
+        raise Skip(f"package {own}", why, cure) from error
 
 
 def torch_device(case: Case):

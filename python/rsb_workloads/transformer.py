@@ -1,6 +1,6 @@
 """A transformer of the package `transformers`, with random weights or of a local folder: a prompt, or tokens after it."""
 
-from .core import Case, Failure, Skip, Work, fastest, local_model, milliseconds, package, torch_device, torch_dtype, within
+from .core import Case, Failure, Skip, Work, local_model, milliseconds, package, token_times, torch_device, torch_dtype, within
 
 SEED = 20_231
 VOCABULARY = 1000
@@ -89,19 +89,20 @@ def decode(case: Case):
     card = None if case.on_cpu else device
 
     def fields(time_ns):
-        first_ns = fastest(Work(lambda: generate(1, use_cache), lambda _: {}, None, card), 5)
+        first = Work(lambda: generate(1, use_cache), lambda _: {}, None, card)
+        times = token_times(first, work, count, time_ns)
         return _common(case, error, model.config.num_hidden_layers) | {
             "use_cache": use_cache,
             "output_length": count,
             "output_shape": f"{made.shape[0]}x{made.shape[1]}",
-            "forward_time_ms": milliseconds(first_ns),
+            "forward_time_ms": times["ttft_ms"],
             "total_time_ms": milliseconds(time_ns),
-            "ttft_ms": milliseconds(first_ns),
-            "tpot_ms": milliseconds((time_ns - first_ns) / (count - 1)) if count > 1 else None,
+            **times,
             "tokens_per_second": made.shape[0] * count * 1e9 / time_ns,
         }
 
-    return Work(lambda: generate(count, use_cache), fields, None, card)
+    work = Work(lambda: generate(count, use_cache), fields, None, card)
+    return work
 
 
 def _common(case: Case, error: float, layers: int) -> dict:

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import TrainingResult
 
 DEFAULT = Settings()
@@ -16,7 +15,7 @@ def benchmark_zero(
     **more: Sequence[int],
 ) -> list[TrainingResult]:
     """Training steps; `num_ranks`, `width`, `num_layers`, `batch_size` and `optimizer` are lists of values."""
-    return measure(TrainingResult, every("deepspeed", "zero", chosen(device), zero_stage=stages, **more), settings)
+    return benchmark(TrainingResult, "deepspeed/zero", device, settings, zero_stage=stages, **more)
 
 
 def benchmark_tensor_parallel(
@@ -26,5 +25,4 @@ def benchmark_tensor_parallel(
     **more: Sequence[int],
 ) -> list[TrainingResult]:
     """Layers cut among ranks; `width`, `num_layers` and `batch_size` are lists of values."""
-    cases = every("deepspeed", "tensor-parallel", chosen(device), num_ranks=ranks, **more)
-    return measure(TrainingResult, cases, settings)
+    return benchmark(TrainingResult, "deepspeed/tensor-parallel", device, settings, num_ranks=ranks, **more)

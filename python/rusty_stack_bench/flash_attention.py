@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import AttentionResult
 
 DEFAULT = Settings()
@@ -20,4 +19,4 @@ def benchmark_flash_attention(
 ) -> list[AttentionResult]:
     """`batch_size`, `num_heads` and `head_dim` are lists of values."""
     axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
-    return measure(AttentionResult, every("flash-attention", "flash", chosen(device), **axes), settings)
+    return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from .cases import Case
+from .cases import Case, every
 from .results import Kind, Outcome, Reason, Result, Samples, typed
 
 # A sample takes at least so long, so that the clock and the loop do not count.
@@ -130,6 +130,12 @@ def _replicate(case: Case, number: int, settings: Settings):
 def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
     """Every case, in turn; one that cannot run or breaks says why, and the rest goes on."""
     return [typed(kind, _measured(case, settings)) for case in cases]
+
+
+def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, /, **axes: Any) -> list[Kind]:
+    """A workload such as `pytorch/matmul`, for every combination of the values of its axes."""
+    component, name = workload.split("/")
+    return measure(kind, every(component, name, chosen(device), **axes), settings)
 
 
 def _measured(case: Case, settings: Settings) -> Result:

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import InferenceResult
 
 DEFAULT = Settings()
@@ -16,5 +15,4 @@ def benchmark_inference(
     **more: Sequence[int],
 ) -> list[InferenceResult]:
     """`width` and `num_layers` are lists of values."""
-    cases = every("migraphx", "inference", chosen(device), batch_size=batch_sizes, **more)
-    return measure(InferenceResult, cases, settings)
+    return benchmark(InferenceResult, "migraphx/inference", device, settings, batch_size=batch_sizes, **more)

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import InferenceResult
 
 DEFAULT = Settings()
@@ -16,8 +15,7 @@ def benchmark_inference(
     **more: Sequence[int],
 ) -> list[InferenceResult]:
     """`width` and `num_layers` are lists of values."""
-    cases = every("onnxruntime", "inference", chosen(device), batch_size=batch_sizes, **more)
-    return measure(InferenceResult, cases, settings)
+    return benchmark(InferenceResult, "onnxruntime/inference", device, settings, batch_size=batch_sizes, **more)
 
 
 def benchmark_graph_optimization(
@@ -27,5 +25,4 @@ def benchmark_graph_optimization(
     **more: Sequence[int],
 ) -> list[InferenceResult]:
     """`batch_size`, `width` and `num_layers` are lists of values."""
-    cases = every("onnxruntime", "graph-optimization", chosen(device), graph_optimization=levels, **more)
-    return measure(InferenceResult, cases, settings)
+    return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, settings, graph_optimization=levels, **more)

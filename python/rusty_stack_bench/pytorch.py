@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import (
     AttentionResult,
     AutogradResult,
@@ -27,8 +26,7 @@ def benchmark_matmul(
     settings: Settings = DEFAULT,
 ) -> list[MatmulResult]:
     """Products of matrices of m x n x k; for each operand `n` as stored or `t` transposed."""
-    cases = every("pytorch", "matmul", chosen(device), dtype=dtypes, shape=sizes, transpose=transposes)
-    return measure(MatmulResult, cases, settings)
+    return benchmark(MatmulResult, "pytorch/matmul", device, settings, dtype=dtypes, shape=sizes, transpose=transposes)
 
 
 def benchmark_convolution(
@@ -40,8 +38,8 @@ def benchmark_convolution(
     **more: Sequence[int],
 ) -> list[ConvolutionResult]:
     """Convolutions; `stride`, `padding`, `dilation` and `groups` are lists of values too."""
-    cases = every("pytorch", "convolution", chosen(device), dtype=dtypes, input=inputs, weight=weights, **more)
-    return measure(ConvolutionResult, cases, settings)
+    axes = {"dtype": dtypes, "input": inputs, "weight": weights, **more}
+    return benchmark(ConvolutionResult, "pytorch/convolution", device, settings, **axes)
 
 
 def benchmark_memory_transfer(
@@ -52,8 +50,8 @@ def benchmark_memory_transfer(
     settings: Settings = DEFAULT,
 ) -> list[TransferResult]:
     """Copies of sizes such as `64MiB`."""
-    cases = every("pytorch", "memory-transfer", chosen(device), direction=directions, size=sizes, host_memory=host_memory)
-    return measure(TransferResult, cases, settings)
+    axes = {"direction": directions, "size": sizes, "host_memory": host_memory}
+    return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
 
 
 def benchmark_autograd(
@@ -64,8 +62,7 @@ def benchmark_autograd(
     **more: Sequence[int],
 ) -> list[AutogradResult]:
     """Passes through linear layers; `batch_size`, `width` and `num_layers` are lists of values."""
-    cases = every("pytorch", "autograd", chosen(device), dtype=dtypes, operation=operations, **more)
-    return measure(AutogradResult, cases, settings)
+    return benchmark(AutogradResult, "pytorch/autograd", device, settings, dtype=dtypes, operation=operations, **more)
 
 
 def benchmark_compile(
@@ -76,8 +73,7 @@ def benchmark_compile(
     settings: Settings = DEFAULT,
 ) -> list[CompileResult]:
     """torch.compile from nothing, and what it made."""
-    cases = every("pytorch", "torch-compile", chosen(device), dtype=dtypes, compilation=compilations, rows=rows)
-    return measure(CompileResult, cases, settings)
+    return benchmark(CompileResult, "pytorch/torch-compile", device, settings, dtype=dtypes, compilation=compilations, rows=rows)
 
 
 def benchmark_layer_norm(
@@ -87,7 +83,7 @@ def benchmark_layer_norm(
     settings: Settings = DEFAULT,
 ) -> list[LayerNormResult]:
     """Normalisation of rows x length of each."""
-    return measure(LayerNormResult, every("pytorch", "layer-norm", chosen(device), dtype=dtypes, rows=rows), settings)
+    return benchmark(LayerNormResult, "pytorch/layer-norm", device, settings, dtype=dtypes, rows=rows)
 
 
 def benchmark_attention(
@@ -100,7 +96,7 @@ def benchmark_attention(
 ) -> list[AttentionResult]:
     """Attention by the kernel that PyTorch chooses; `batch_size`, `num_heads` and `head_dim` are lists of values."""
     axes = {"dtype": dtypes, "sequence_length": sequence_lengths, "causal": causal, **more}
-    return measure(AttentionResult, every("pytorch", "attention", chosen(device), **axes), settings)
+    return benchmark(AttentionResult, "pytorch/attention", device, settings, **axes)
 
 
 def benchmark_transformer(
@@ -114,4 +110,4 @@ def benchmark_transformer(
 ) -> list[GenerationResult]:
     """A model with random weights, or of a folder; `batch_size`, `prompt_length`, `output_length`, `num_layers` are lists."""
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
-    return measure(GenerationResult, every("pytorch", "transformer", chosen(device), **axes), settings)
+    return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import KernelResult
 
 DEFAULT = Settings()
@@ -17,8 +16,7 @@ def benchmark_compile(
     **more: Sequence[int],
 ) -> list[KernelResult]:
     """From a kernel's source to a program of each target; `num_warps` and `num_stages` are lists of values."""
-    cases = every("triton", "compile", "cpu:0", kernel=kernels, target=targets, dtype=dtypes, **more)
-    return measure(KernelResult, cases, settings)
+    return benchmark(KernelResult, "triton/compile", "cpu:0", settings, kernel=kernels, target=targets, dtype=dtypes, **more)
 
 
 def benchmark_operation(
@@ -28,4 +26,4 @@ def benchmark_operation(
     settings: Settings = DEFAULT,
 ) -> list[KernelResult]:
     """A kernel on a card against PyTorch's; on a processor it is checked and not timed."""
-    return measure(KernelResult, every("triton", "operation", chosen(device), kernel=kernels, dtype=dtypes), settings)
+    return benchmark(KernelResult, "triton/operation", device, settings, kernel=kernels, dtype=dtypes)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .cases import every
-from .measuring import Settings, chosen, measure
+from .measuring import Settings, benchmark
 from .results import GenerationResult
 
 DEFAULT = Settings()
@@ -18,8 +17,7 @@ def benchmark_generation(
     **more: Sequence[Any],
 ) -> list[GenerationResult]:
     """Prompts sent together; `prompt_length`, `output_length` and `execution` are lists of values."""
-    cases = every("vllm", "generation", chosen(device), num_prompts=num_prompts, model=[model], **more)
-    return measure(GenerationResult, cases, settings)
+    return benchmark(GenerationResult, "vllm/generation", device, settings, num_prompts=num_prompts, model=[model], **more)
 
 
 def benchmark_serving(
@@ -30,5 +28,4 @@ def benchmark_serving(
     **more: Sequence[Any],
 ) -> list[GenerationResult]:
     """Requests at random times, so many a second; `num_requests`, `ttft_limit`, `tpot_limit` … are lists of values."""
-    cases = every("vllm", "serve", chosen(device), request_rate=request_rates, model=[model], **more)
-    return measure(GenerationResult, cases, settings)
+    return benchmark(GenerationResult, "vllm/serve", device, settings, request_rate=request_rates, model=[model], **more)

@@ -1,5 +1,7 @@
 """The package for people who live in Python: ids, combinations, and processes that break."""
 
+import importlib
+import inspect
 import unittest
 from unittest import mock
 
@@ -9,6 +11,17 @@ from rusty_stack_bench.measuring import Settings, measure
 from rusty_stack_bench.results import MatmulResult, Result
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
+# A value of each parameter that a function has no default for.
+NEEDED = {
+    "sizes": [(8, 8, 8)],
+    "inputs": [(1, 1, 8, 8)],
+    "weights": [(1, 1, 3, 3)],
+    "rows": [(8, 8)],
+    "sequence_lengths": [16],
+    "kernels": ["softmax"],
+    "targets": ["gfx942"],
+    "request_rates": [1.0],
+}
 
 
 class Cases(unittest.TestCase):
@@ -25,6 +38,22 @@ class Cases(unittest.TestCase):
         found = every("pytorch", "attention", "cpu:0", dtype=["f32", "bf16"], sequence_length=[64], causal=[False, True])
         self.assertEqual(len({case.id for case in found}), 4)
         self.assertTrue(found[1].id.endswith("/64/causal=yes"))
+
+    def test_every_workload_has_its_function(self):
+        seen = set()
+        modules = {component.replace("-", "_") for component, _ in AXES}
+        with mock.patch("rusty_stack_bench.measuring.measure", lambda kind, cases, settings: cases):
+            for module in modules:
+                functions = inspect.getmembers(importlib.import_module(f"rusty_stack_bench.{module}"), inspect.isfunction)
+                for name, function in functions:
+                    if name.startswith("benchmark_"):
+                        parameters = inspect.signature(function).parameters
+                        given = {needed: NEEDED[needed] for needed in parameters if needed in NEEDED}
+                        cases = function(**given, **({"device": "cpu:0"} if "device" in parameters else {}))
+                        self.assertTrue(cases, name)
+                        self.assertEqual({(case.component.replace("-", "_"), case.device) for case in cases}, {(module, "cpu:0")})
+                        seen |= {(case.component, case.workload) for case in cases}
+        self.assertEqual(seen, set(AXES))
 
     def test_words_that_mean_nothing_are_named(self):
         with self.assertRaisesRegex(ValueError, "colour.*dtype, shape"):

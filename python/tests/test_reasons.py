@@ -55,7 +55,7 @@ class Reasons(unittest.TestCase):
                 file.write("import another_that_is_missing\n")
             with mock.patch.object(sys, "path", [folder, *sys.path]):
                 importlib.invalidate_caches()
-                self.skip(lambda: core.package("broken_package_here"), "cannot be imported", "another_that_is_missing")
+                self.skip(lambda: core.package("broken_package_here"), "cannot be imported", "pip install another_that_is_missing")
 
     def test_a_model_that_is_not_there(self):
         self.assertIsNone(core.local_model(case(model="random")))
@@ -73,6 +73,17 @@ class Reasons(unittest.TestCase):
                 core.within(case(), wrong, 1.0)
             self.assertIn("computes wrongly", caught.exception.cure)
         self.assertEqual(core.within(case(), 0.0, 1.0), 0.0)
+
+    def test_tokens_are_told_apart_where_the_machine_lets_them(self):
+        def timed(*times):
+            work = core.Work(lambda: None, lambda _: {})
+            work.sample = mock.Mock(side_effect=times)
+            return work
+
+        slow_start = timed(9e6, 2e6, 3e6), timed(11e6, 5e6, 4e6)
+        self.assertEqual(core.token_times(*slow_start, 5, 8e6, rounds=3), {"ttft_ms": 4.0, "tpot_ms": 1.0})
+        self.assertEqual(core.token_times(timed(5e6), timed(4e6), 5, 8e6, rounds=1), {"ttft_ms": None, "tpot_ms": None})
+        self.assertEqual(core.token_times(timed(), timed(), 1, 8e6), {"ttft_ms": 8.0, "tpot_ms": None}, "the one is all")
 
     def test_a_lock_that_a_build_left_behind(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, TORCH_EXTENSIONS_DIR=folder):

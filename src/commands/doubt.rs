@@ -7,10 +7,11 @@ use anyhow::Context;
 use rsb_model::{BenchmarkResult, Case, CaseId, Fingerprint, Run};
 use rsb_stats::doubt::AGAINST_BASELINE;
 
+use super::alone;
 use super::judge::Judge;
 use super::recorder::program_hash;
 use crate::exit::Trouble;
-use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, assemble, inject, interrupt};
+use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, assemble, inject, interrupt};
 use crate::plan::Plan;
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
@@ -24,6 +25,7 @@ pub(super) fn resolve(
     let began = Instant::now();
     let mut run = current;
     let mut longest = Duration::ZERO;
+    let mut claim = None;
     loop {
         let left = budget.saturating_sub(began.elapsed());
         let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
@@ -32,6 +34,7 @@ pub(super) fn resolve(
         if plan.cases.is_empty() || left <= longest || interrupt::asked() {
             return Ok(run);
         }
+        claim.get_or_insert_with(|| alone::claim([&mut run]));
         let step = Instant::now();
         eprintln!("measuring {} undecided cases again, {} s left", plan.cases.len(), left.as_secs());
         measure_again(&plan, &mut run, left)?;
@@ -61,7 +64,7 @@ fn doubtful(judge: &Judge<'_>, baseline: &[Run], run: &Run) -> Vec<Case> {
 
 fn measure_again(plan: &Plan, run: &mut Run, left: Duration) -> Result<(), Trouble> {
     let profile = <Profile as clap::ValueEnum>::from_str(&run.profile, true).unwrap_or(Profile::Quick);
-    let mut settings = Settings { replicates: AGAINST_BASELINE.step, ..Settings::of(profile) };
+    let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let command = command.slowed(inject::of_notes(&run.notes));

@@ -36,7 +36,7 @@ pub fn in_turn(
     let mut progress: Vec<[Progress; 2]> = vec![<[Progress; 2]>::default(); cases.len()];
     let began = Instant::now();
     let mut ended = Ended::Complete;
-    'rounds: for replicate in 0..settings.replicates {
+    'rounds: for replicate in 0..settings.replicates.most() {
         for index in shuffled(cases.len(), replicate) {
             let (case, both) = (&cases[index], &mut progress[index]);
             if both.iter().any(|side| side.ended.is_some()) {

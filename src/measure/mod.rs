@@ -28,7 +28,7 @@ pub use client::{WORKER_ARGUMENT, WorkerCommand};
 pub use devices::{devices_of, has_compiler};
 pub use in_turn::{Both, in_turn};
 pub use serve::{as_child, serve};
-pub use settings::{Limits, Profile, Settings};
+pub use settings::{Count, Limits, Profile, Settings, is_long};
 
 use crate::plan::Plan;
 use assemble::Progress;
@@ -76,7 +76,7 @@ pub fn measure(
     let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
     let began = Instant::now();
     let mut step = 0;
-    for replicate in 0..settings.replicates {
+    for replicate in 0..settings.replicates.most() {
         for index in shuffled(plan.cases.len(), replicate) {
             if replicate >= settings.replicates_of(&plan.cases[index]) {
                 continue;

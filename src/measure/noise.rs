@@ -1,5 +1,6 @@
 //! Noise guards: what disturbed the machine while a case was measured. They annotate; they never drop a sample.
 
+use rsb_model::run::kind_of_note;
 use rsb_probe::{StateSample, sample, state_between};
 
 /// Watches from [`Watch::begin`] to [`Watch::end`].
@@ -19,9 +20,8 @@ impl Watch {
 
 /// Adds `more` to `known`, each kind of trouble once: the first sentence of a kind stays, figures may differ.
 pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
-    let kind = |sentence: &str| sentence.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
     for sentence in more {
-        if known.iter().all(|old| kind(old) != kind(&sentence)) {
+        if known.iter().all(|old| kind_of_note(old) != kind_of_note(&sentence)) {
             known.push(sentence);
         }
     }

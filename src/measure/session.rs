@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
     fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
         let both: Duration = sides.iter().map(|side| side.measure / (side.warm_up as u32).max(1)).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.as_secs_f64().max(1e-9);
-        (fit as usize).clamp(LEAST_SAMPLES, FINER * self.settings.runs)
+        (fit as usize).clamp(LEAST_SAMPLES, FINER * self.settings.runs.usual)
     }
 
     /// One Criterion benchmark of `runs` samples: these, and the iterations of its own warm-up.

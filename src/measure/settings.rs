@@ -8,9 +8,6 @@ use rsb_workloads::{Breadth, Iterations};
 /// Criterion takes no fewer.
 pub(super) const LEAST_SAMPLES: usize = 10;
 
-/// Fresh processes for a case of long iterations, where no number is asked for: at a glance, and else.
-const FEW_REPLICATES: [u32; 2] = [1, 2];
-
 /// How thoroughly to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -43,17 +40,42 @@ impl Profile {
     }
 }
 
+/// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count<T> {
+    /// Of most cases.
+    pub usual: T,
+    /// Of a case whose iterations are long.
+    pub long: T,
+}
+
+impl<T: Copy + Ord> Count<T> {
+    /// The number that was asked for, of every case: also where it is what the profile takes anyway.
+    pub const fn asked(number: T) -> Self {
+        Self { usual: number, long: number }
+    }
+
+    /// The most that there is of any case.
+    pub fn most(self) -> T {
+        self.usual.max(self.long)
+    }
+
+    fn of(self, case: &Case) -> T {
+        if is_long(case) { self.long } else { self.usual }
+    }
+}
+
 /// Everything that the measuring loop needs to know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Its name, for the record.
     pub profile: Profile,
     /// Samples in a round.
-    pub runs: usize,
+    pub runs: Count<usize>,
     /// Iterations before the first round.
     pub warmup: u64,
     /// Fresh processes for each case.
-    pub replicates: u32,
+    pub replicates: Count<u32>,
     /// Criterion's own warm-up, from which it sizes the samples.
     pub warm_up_time: Duration,
     /// Planned time of a round.
@@ -86,16 +108,16 @@ impl Default for Limits {
 impl Settings {
     /// The sizes of `profile`.
     pub fn of(profile: Profile) -> Self {
-        let (runs, warmup, replicates, measurement_ms, relative_error, cap_ms) = match profile {
-            Profile::Quick => (20, 3, 5, 120, 0.02, 360),
-            Profile::Standard => (100, 10, 5, 1_000, 0.01, 4_000),
-            Profile::Thorough => (200, 20, 10, 3_000, 0.005, 12_000),
+        let (runs, warmup, [usual, long], measurement_ms, relative_error, cap_ms) = match profile {
+            Profile::Quick => (20, 3, [5, 1], 120, 0.02, 360),
+            Profile::Standard => (100, 10, [5, 2], 1_000, 0.01, 4_000),
+            Profile::Thorough => (200, 20, [10, 2], 3_000, 0.005, 12_000),
         };
         Self {
             profile,
-            runs,
+            runs: Count { usual: runs, long: LEAST_SAMPLES },
             warmup,
-            replicates,
+            replicates: Count { usual, long },
             warm_up_time: Duration::from_millis(measurement_ms / 10),
             measurement_time: Duration::from_millis(measurement_ms),
             relative_error,
@@ -114,18 +136,14 @@ impl Settings {
         }
     }
 
-    /// Fresh processes for `case`: fewer where an iteration is long, unless a number is asked for.
+    /// Fresh processes for `case`.
     pub fn replicates_of(&self, case: &Case) -> u32 {
-        let unasked = self.replicates == Self::of(self.profile).replicates;
-        let [at_a_glance, few] = FEW_REPLICATES;
-        let few = if self.profile == Profile::Quick { at_a_glance } else { few };
-        if unasked && is_long(case) { self.replicates.min(few) } else { self.replicates }
+        self.replicates.of(case)
     }
 
-    /// Samples in a round of `case`: as few as there can be where an iteration is long, unless a number is asked for.
+    /// Samples in a round of `case`.
     pub fn runs_of(&self, case: &Case) -> usize {
-        let unasked = self.runs == Self::of(self.profile).runs;
-        if unasked && is_long(case) { self.runs.min(LEAST_SAMPLES) } else { self.runs }
+        self.runs.of(case)
     }
 
     /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
@@ -136,7 +154,7 @@ impl Settings {
 }
 
 /// Whether one iteration of `case` takes up to seconds.
-pub(super) fn is_long(case: &Case) -> bool {
+pub fn is_long(case: &Case) -> bool {
     crate::frameworks::is_long(case)
         || rsb_workloads::find(&case.benchmark).is_some_and(|benchmark| benchmark.iterations() == Iterations::Long)
 }
@@ -186,16 +204,16 @@ mod tests {
         assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));
         assert_eq!((standard.replicates_of(&long), standard.runs_of(&long)), (2, 10));
         assert_eq!(Settings::of(Profile::Quick).replicates_of(&long), 1, "a verb ends within half a minute");
-        let asked = Settings { replicates: 7, runs: 30, ..standard };
+        let asked = Settings { replicates: Count::asked(7), runs: Count::asked(30), ..standard };
         assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
-        let once = Settings { replicates: 1, ..asked };
+        let once = Settings { replicates: Count::asked(1), ..asked };
         assert_eq!(once.replicates_of(&long), 1);
     }
 
     #[test]
     fn the_documented_defaults_hold() {
         let standard = Settings::of(Profile::Standard);
-        assert_eq!((standard.runs, standard.warmup), (100, 10));
+        assert_eq!((standard.runs.usual, standard.warmup), (100, 10));
         assert_eq!(standard.case_limit(BenchmarkType::ComponentSpecific), Duration::from_mins(5));
         assert_eq!(standard.case_limit(BenchmarkType::GpuPerformance), Duration::from_mins(10));
         assert_eq!(standard.limits.suite, Duration::from_hours(1));

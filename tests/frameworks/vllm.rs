@@ -1,7 +1,7 @@
 //! vLLM with its real engine, where an environment has it: it stands apart, and is large.
 
 use super::common::Bench;
-use super::{FEW, check, find};
+use super::{FEW, assert_no_process_left, check, find};
 
 /// The results of `arguments`, or why there are none here.
 fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
@@ -16,7 +16,9 @@ fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
     }
     let few = ["--backend", "cpu", "--json", "--timeout", "900"];
     let small = ["--axis", "prompt_length=16", "--axis", "output_length=4"];
-    Some(bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json())
+    let document = bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json();
+    assert_no_process_left(&bench); // Its engine may be a process of its own.
+    Some(document)
 }
 
 #[test]

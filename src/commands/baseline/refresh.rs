@@ -17,7 +17,7 @@ use crate::commands::recorder::Recorder;
 use crate::commands::{alone, judge, run as measuring, settings};
 use crate::config::Config;
 use crate::exit::{Ended, Exit, Trouble};
-use crate::measure::{self, Observer, Profile, Settings, WorkerCommand, interrupt};
+use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, interrupt};
 use crate::plan::{self, Plan};
 use crate::show;
 use crate::suites::Suite;
@@ -123,11 +123,7 @@ impl Again {
         let profile = self.settings.profile.as_str();
         let recorder = Recorder::begin(store, &self.suite, profile, self.environment.clone(), &self.plan);
         let mut kept = Kept { recorder: recorder.map_err(Trouble::usage)?, progress: None };
-        let claim = alone::claim();
-        if matches!(claim, alone::Claim::Shared) {
-            eprintln!("warning: {}", alone::NOTE);
-            kept.recorder.run.notes.push(alone::NOTE.to_owned());
-        }
+        let _alone = alone::claim([&mut kept.recorder.run]);
         let ended = measure::measure(&self.plan, &self.settings, &command, &self.environment, &mut kept)
             .context("cannot make a scratch folder; set TMPDIR to one with room")?;
         if let Some(progress) = &kept.progress {
@@ -212,15 +208,20 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     (plan, gone)
 }
 
-/// As many fresh processes as most cases had, all runs together: a few were perhaps measured more often for doubt.
-fn replicates(runs: &[Run]) -> u32 {
-    let mut counts: BTreeMap<&CaseId, usize> = BTreeMap::new();
+/// As many fresh processes as most cases of either kind had, all runs together: a few were perhaps measured more often
+/// for doubt.
+fn replicates(runs: &[Run]) -> Count<u32> {
+    let mut counts: BTreeMap<&CaseId, (bool, usize)> = BTreeMap::new();
     for result in runs.iter().flat_map(|run| &run.benchmarks).filter(|result| !result.samples.is_empty()) {
-        *counts.entry(&result.benchmark_id).or_default() += result.samples.len();
+        let is_long = || result.case().is_some_and(|case| measure::is_long(&case));
+        counts.entry(&result.benchmark_id).or_insert_with(|| (is_long(), 0)).1 += result.samples.len();
     }
-    let mut counts: Vec<usize> = counts.into_values().collect();
-    counts.sort_unstable();
-    counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
+    let most = |long: bool| {
+        let mut counts: Vec<usize> = counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
+        counts.sort_unstable();
+        counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
+    };
+    Count { usual: most(false), long: most(true) }
 }
 
 /// The old baseline beside the new run. What differs in the software is no reason not to look.
@@ -256,5 +257,41 @@ impl Observer for Kept {
 
     fn known(&mut self, result: &BenchmarkResult) {
         self.recorder.keep(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::RunId;
+    use serde_json::json;
+
+    /// A run of cases with so many processes each.
+    fn run(cases: &[(&str, &str, u32)]) -> Run {
+        let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "x", "standard", Environment::default());
+        for (name, benchmark, replicates) in cases {
+            let sample = |replicate: u32| json!({"replicate": replicate, "iters": [1], "times_ns": [1.0]});
+            let result = json!({
+                "benchmark_id": format!("cpu_performance/{benchmark}/cpu:0/{name}"),
+                "timestamp": Timestamp::UNIX_EPOCH,
+                "benchmark_type": "cpu_performance",
+                "category": benchmark,
+                "outcome": "measured",
+                "environment": {},
+                "results": [],
+                "samples": (0..*replicates).map(sample).collect::<Vec<_>>(),
+                "metadata": {"parameters": {}},
+            });
+            run.benchmarks.push(serde_json::from_value(result).unwrap());
+        }
+        run
+    }
+
+    #[test]
+    fn each_kind_of_case_is_measured_as_often_as_before() {
+        let first = run(&[("a", "gemm", 5), ("b", "gemm", 5), ("c", "gemm", 9), ("d", "kernel-compilation", 2)]);
+        assert_eq!(replicates(std::slice::from_ref(&first)), Count { usual: 5, long: 2 });
+        assert_eq!(replicates(&[first.clone(), first]), Count { usual: 10, long: 4 }, "all runs together");
+        assert_eq!(replicates(&[run(&[("a", "pytorch", 5)])]), Count { usual: 1, long: 5 }, "none of the other kind");
     }
 }

@@ -1,0 +1,66 @@
+"""The far end of the conversation, asked as the worker's process asks it."""
+
+import json
+import unittest
+from unittest import mock
+
+from rsb_workloads import core
+from rsb_workloads.worker import Worker
+
+
+def asked(worker, **request):
+    """The answer to a request."""
+    return json.loads(worker.answer(json.dumps(request)))
+
+
+def prepared():
+    """A worker with a case that needs nothing but Python."""
+    case = {"benchmark": "python-faults", "device": "cpu:0", "params": {"workload": "fault", "fault": "none"}}
+    worker = Worker()
+    ready = asked(worker, ask="prepare", case=case)
+    assert ready == {"answer": "ready", "device_type": "cpu"}, ready
+    return worker
+
+
+class Conversation(unittest.TestCase):
+    """What is said, and what is seen of memory."""
+
+    def test_a_sample_is_the_same_with_and_without_words_around_it(self):
+        worker = prepared()
+        asks = []
+        with mock.patch.object(worker._work, "sample", lambda iters: asks.append(iters) or 2.5 * iters):
+            self.assertEqual(worker.sample(4), 10.0)
+            self.assertEqual(asked(worker, ask="sample", iters=4), {"answer": "sampled", "time_ns": 10.0})
+        self.assertEqual(asks, [4, 4])
+
+    def test_every_look_counts_and_a_sample_in_words_looks_too(self):
+        worker = prepared()
+        with mock.patch.object(worker._memory, "look", mock.Mock()) as look:
+            worker.sample(1)
+            self.assertEqual(look.call_count, 0, "whoever asks without words looks when he has answered")
+            worker.look()
+            asked(worker, ask="sample", iters=1)
+            self.assertEqual(look.call_count, 2)
+
+    def test_what_is_raised_is_explained(self):
+        worker = prepared()
+        with mock.patch("traceback.print_exception"):
+            for error, answer, why in (
+                (core.Skip("a card", "there is none", "plug one in"), "skipped", "there is none"),
+                (core.Failure("a result", "it is wrong", "report it"), "failed", "it is wrong"),
+                (SystemExit("enough"), "failed", "the framework ended the program (SystemExit: enough)"),
+                (MemoryError(), "failed", "memory ran out (MemoryError:)"),
+            ):
+                explained = json.loads(worker.explained(error))
+                self.assertEqual((explained["answer"], explained["reason"]["why"]), (answer, why))
+                with mock.patch.object(worker._work, "sample", mock.Mock(side_effect=error)):
+                    self.assertEqual(asked(worker, ask="sample", iters=1), explained)
+
+    def test_a_time_that_is_no_number_is_no_answer(self):
+        worker = prepared()
+        with mock.patch.object(worker._work, "sample", lambda _: float("nan")), mock.patch("traceback.print_exception"):
+            self.assertEqual(asked(worker, ask="sample", iters=1)["answer"], "failed")
+
+
+if __name__ == "__main__":
+    unittest.main()
