@@ -118,6 +118,43 @@ fn a_tree_without_a_card_is_no_error_and_nothing_to_describe() {
     }
 }
 
+/// A pipe without a writer stands for a read that hangs.
+#[cfg(unix)]
+#[test]
+fn a_card_that_does_not_answer_is_an_error_and_a_line() {
+    let hang = |bench: &Bench, file: &str| {
+        let pipe = bench.path(file);
+        drop(std::fs::remove_file(&pipe));
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    };
+    let said = |bench: &Bench, words: &[&str]| {
+        let tree = bench.path("");
+        let doctor = on_tree(bench, &tree, "doctor").expect(1).stdout;
+        assert!(doctor.starts_with("error ") && !doctor.contains("no GPU was found"), "{doctor}");
+        assert!(!doctor.contains("No error"), "{doctor}");
+        let probe = on_tree(bench, &tree, "probe").expect(0).stdout;
+        assert!(!probe.contains("none found"), "{probe}");
+        for word in words {
+            assert!(doctor.contains(word) && probe.contains(word), "{word}:\n{doctor}\n{probe}");
+        }
+    };
+    let part = accelerator();
+    hang(&part, &format!("{DEVICE}/pp_dpm_sclk"));
+    said(&part, &["card0 does not answer", "asked for its clocks"]);
+    let (_, document) = json_of(&part, &part.path(""), "probe");
+    assert_eq!(
+        (&document["gpus"][0]["name"], &document["unread_gpus"][0]["answer"]),
+        (&"AMD Instinct MI300X".into(), &"late".into())
+    );
+
+    let whole = Bench::new();
+    whole.write(&format!("{DEVICE}/vendor"), "0x1002\n");
+    hang(&whole, &format!("{DEVICE}/uevent"));
+    whole.write(&format!("{NODE}/name"), "aldebaran\n");
+    hang(&whole, &format!("{NODE}/properties"));
+    said(&whole, &["card0", "node 1 of the compute driver", "asked for what it is"]);
+}
+
 /// Folders of an archive, and what they are in `/sys`.
 type Layout<'a> = &'a [(&'a str, &'a str)];
 

@@ -4,6 +4,7 @@
 const FAULTS: &str = include_str!("faults.rs");
 const CLOCK: &str = include_str!("clock.rs");
 const LIBRARIES: &str = include_str!("libraries.rs");
+const LEVEL_ZERO: &str = include_str!("level_zero.rs");
 
 /// A fault; how it is ordered; where its test is, and what it is called.
 const ALL: [(&str, &str, &str, &str); 15] = [
@@ -48,6 +49,6 @@ fn every_order_is_given_by_a_test() {
     assert!(kinds.len() >= 9, "{kinds:?}");
     for kind in kinds {
         let order = format!("\"{kind}:");
-        assert!([FAULTS, CLOCK].iter().any(|source| source.contains(&order)), "no test orders {kind}");
+        assert!([FAULTS, CLOCK, LEVEL_ZERO].iter().any(|source| source.contains(&order)), "no test orders {kind}");
     }
 }

@@ -10,6 +10,8 @@ mod clock;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod faults;
+#[cfg(feature = "opencl")]
+mod level_zero;
 mod libraries;
 mod list;
 mod profiler;

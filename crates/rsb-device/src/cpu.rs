@@ -18,7 +18,9 @@ use std::time::Instant;
 
 use rsb_model::{BackendId, Reason};
 
-use crate::device::{Backend, Buffer, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream};
+use crate::device::{
+    Backend, Buffer, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream, too_much_memory,
+};
 use crate::operation::Operation;
 pub(crate) use kernels::Sixteen;
 use memory::Memory;
@@ -93,10 +95,9 @@ impl Device for CpuDevice {
 
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
         if bytes > self.info.usable_memory_bytes {
-            return Err(out_of_memory(bytes, self.info.usable_memory_bytes));
+            return Err(too_much_memory(bytes, &self.info));
         }
-        let memory =
-            Memory::zeroed(bytes as usize).ok_or_else(|| out_of_memory(bytes, self.info.usable_memory_bytes))?;
+        let memory = Memory::zeroed(bytes as usize).ok_or_else(|| refused_memory(bytes))?;
         Ok(Buffer::new(bytes, Rc::new(memory)))
     }
 
@@ -142,7 +143,7 @@ impl Device for CpuDevice {
         if kept.is_none() {
             *kept = Memory::zeroed(bytes as usize);
         }
-        let memory = kept.as_ref().ok_or_else(|| out_of_memory(bytes, self.info.usable_memory_bytes))?;
+        let memory = kept.as_ref().ok_or_else(|| refused_memory(bytes))?;
         kernels::evict(memory);
         Ok(())
     }
@@ -163,11 +164,12 @@ fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
     })
 }
 
-fn out_of_memory(bytes: u64, usable: u64) -> DeviceError {
+/// For what the machine should have, and its allocator does not give.
+fn refused_memory(bytes: u64) -> DeviceError {
     DeviceError::Failed(Reason::new(
-        format!("{} of memory", rsb_model::shape::format_bytes(bytes)),
-        format!("a benchmark may take {} MB here", usable / 1_000_000),
-        "choose a smaller size, or free memory",
+        format!("{} of memory", rsb_model::shape::rounded_bytes(bytes)),
+        "the system refused to give it to this process",
+        "raise the limit of the process (`ulimit -v`), choose a smaller size, or free memory",
     ))
 }
 

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::rc::Rc;
 
 use rsb_model::environment::Cache;
+use rsb_model::shape::rounded_bytes;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
@@ -152,6 +153,15 @@ pub enum DeviceError {
     /// It should have worked: out of memory, launch failure, device lost. The case fails.
     #[error("{0}")]
     Failed(Reason),
+}
+
+/// For what needs more memory than a benchmark may take of the device.
+pub(crate) fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        format!("{} of memory", rounded_bytes(bytes)),
+        format!("a benchmark may take {} on {}", rounded_bytes(info.usable_memory_bytes), info.device.0),
+        "choose a smaller size, or end what else uses the memory",
+    ))
 }
 
 /// How an operation is to be carried out where there is a choice.

@@ -3,7 +3,7 @@
 use rsb_model::environment::{Cache, Cpu};
 
 use crate::host::{Host, count_list, entries, read_line, read_number, read_start};
-use crate::hypervisor;
+use crate::{hypervisor, plausible};
 
 mod features;
 mod parts;
@@ -45,7 +45,7 @@ fn first_in_affinity() -> u32 {
 
 /// The clock of the first thread in `/proc/cpuinfo`, in MHz.
 pub(crate) fn mhz_in_cpuinfo(host: &Host) -> Option<f64> {
-    FirstThread::read(host).field("cpu MHz")?.parse().ok().filter(|mhz| *mhz > 0.0)
+    FirstThread::read(host).field("cpu MHz")?.parse().ok().and_then(plausible::megahertz)
 }
 
 /// The first block of `/proc/cpuinfo`.
@@ -104,7 +104,7 @@ pub(crate) fn is_thread(name: &str) -> bool {
 fn max_mhz(host: &Host) -> Option<f64> {
     let first = first_usable(host);
     let khz: f64 = host.number(&format!("/sys/devices/system/cpu/cpu{first}/cpufreq/cpuinfo_max_freq"))?;
-    (khz > 0.0).then_some(khz / 1e3)
+    plausible::megahertz(khz / 1e3)
 }
 
 fn caches(host: &Host) -> Vec<Cache> {

@@ -9,7 +9,7 @@ use rsb_model::finding::Finding;
 
 use crate::host::Host;
 use crate::limit::Pending;
-use crate::{HANG_LIMIT, ProbeOptions, environment_of};
+use crate::{HANG_LIMIT, ProbeOptions, environment_of, level_zero};
 
 mod access;
 mod facts;
@@ -34,8 +34,20 @@ pub fn facts(options: &ProbeOptions) -> Facts {
     facts_of(&Arc::new(Host::of(options)))
 }
 
+/// What is to be said of Level Zero here; nothing where there is no card of Intel's.
+pub fn about_level_zero(options: &ProbeOptions) -> Option<Finding> {
+    let asked = ask_level_zero(&Arc::new(Host::of(options)));
+    asked.latest(Instant::now() + HANG_LIMIT + level_zero::LIMIT)?.as_ref().map(rules::intel::about)
+}
+
+fn ask_level_zero(host: &Arc<Host>) -> Pending<Option<level_zero::LevelZero>> {
+    let host = Arc::clone(host);
+    Pending::start(move |report| report(level_zero::of(&host).cloned()))
+}
+
 fn facts_of(host: &Arc<Host>) -> Facts {
     let deadline = Instant::now() + HANG_LIMIT;
+    let drivers = ask_level_zero(host);
     let (own, tree) = (Arc::clone(host), Arc::clone(host));
     let software = Pending::start(move |report| {
         if own.is_whole() {
@@ -50,7 +62,9 @@ fn facts_of(host: &Arc<Host>) -> Facts {
     let (has_kfd, has_drm) = trees.latest(deadline).unwrap_or_default();
     let installations = environment.rocm_installations;
     let host = software.latest(deadline).map(|found| HostFacts { installations, ..found });
-    Facts { gpus: environment.gpus, has_kfd, has_drm, host }
+    // Its drivers have a limit of their own.
+    let level_zero = drivers.latest(deadline + level_zero::LIMIT).flatten();
+    Facts { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, level_zero }
 }
 
 /// Everything but the installations, which the probe has read already.

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rsb_model::gpu::{Gpu, GpuLink, GpuMemory};
+use rsb_model::gpu::{Answer, Gpu, GpuLink, GpuMemory, UnreadGpu};
 
 use crate::host::Host;
-use crate::limit::Pending;
+use crate::limit::{Ended, Pending};
 
+mod answers;
 mod backends;
 pub(crate) mod card;
 pub(crate) mod details;
@@ -21,38 +22,76 @@ pub(crate) mod levels;
 mod memory;
 mod names;
 
+use answers::{Asked, gather};
 use backends::Runtimes;
 use card::Card;
 use kfd::Node;
 
 /// Cards being read.
 pub(crate) struct Started {
-    cards: Vec<Pending<Card>>,
-    nodes: Vec<Pending<Node>>,
+    cards: Vec<Asked<Card>>,
+    nodes: Vec<Asked<Node>>,
     runtimes: Pending<Runtimes>,
+    /// Lists that did not come.
+    unread: Vec<UnreadGpu>,
 }
 
-/// Begins to read every card of `host`; finding them has until `deadline`.
+/// What was read of the cards.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    /// In the order of the bus.
+    pub(crate) gpus: Vec<Gpu>,
+    /// Those that were not read, or not to their end.
+    pub(crate) unread: Vec<UnreadGpu>,
+}
+
+/// Begins to read every card of `host`; finding them may take half of the time until `deadline`.
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
-    let folders = Pending::start(move |report| report(card::folders(&listing)));
+    let folders = Pending::start(move |report| {
+        let in_drm = card::in_drm(&listing);
+        report(in_drm.clone());
+        report(card::with_those_on_the_bus(&listing, in_drm));
+    });
     let nodes = Pending::start(move |report| report(kfd::folders(&own)));
     let runtimes = Pending::start(move |report| report(Runtimes::find(&installed)));
+    let now = Instant::now();
+    let listed = now + deadline.saturating_duration_since(now) / 2;
+    let mut unread = Vec::new();
     let read = |folder: PathBuf| {
-        let host = Arc::clone(host);
-        Pending::start(move |report| card::read(&host, &folder, report))
+        let (host, place) = (Arc::clone(host), card::place(&folder));
+        Asked { place, reading: Pending::start(move |report| card::read(&host, &folder, report)) }
     };
-    let cards = folders.latest(deadline).unwrap_or_default().into_iter().map(read).collect();
-    let read = |(number, folder): (u32, PathBuf)| Pending::start(move |report| kfd::read(&folder, number, report));
-    let nodes = nodes.latest(deadline).unwrap_or_default().into_iter().map(read).collect();
-    Started { cards, nodes, runtimes }
+    let folders = list(folders, "the list of cards", listed, &mut unread);
+    let cards = folders.into_iter().map(read).collect();
+    let read = |(number, folder): (u32, PathBuf)| {
+        let place = format!("node {number} of the compute driver");
+        Asked { place, reading: Pending::start(move |report| kfd::read(&folder, number, report)) }
+    };
+    let nodes = list(nodes, "the compute driver's list of cards", listed, &mut unread).into_iter().map(read).collect();
+    Started { cards, nodes, runtimes, unread }
+}
+
+/// A list of folders, as far as it has come by `deadline`.
+fn list<T: Default + Send + 'static>(
+    listing: Pending<T>,
+    name: &str,
+    deadline: Instant,
+    unread: &mut Vec<UnreadGpu>,
+) -> T {
+    let (folders, ended) = listing.outcome(deadline);
+    if ended == Ended::Late {
+        unread.push(UnreadGpu { place: name.to_owned(), asked: "what there is".to_owned(), answer: Answer::Late });
+    }
+    folders.unwrap_or_default()
 }
 
 impl Started {
-    /// What has been read by `deadline`, in the order of the bus.
-    pub(crate) fn finish(self, deadline: Instant) -> Vec<Gpu> {
-        let cards: Vec<Card> = self.cards.into_iter().filter_map(|card| card.latest(deadline)).collect();
-        let nodes: Vec<Node> = self.nodes.into_iter().filter_map(|node| node.latest(deadline)).collect();
+    /// What has been read by `deadline`.
+    pub(crate) fn finish(self, deadline: Instant) -> Found {
+        let (cards, unread_cards) = gather(self.cards, deadline);
+        let (nodes, unread_nodes) = gather(self.nodes, deadline);
+        let unread = [self.unread, unread_cards, unread_nodes].concat();
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
         let mut found = merge(cards, nodes);
         found.sort_by_key(Entry::order);
@@ -63,7 +102,7 @@ impl Started {
             let backends = runtimes.reaching(&entry.card, entry.node.is_some());
             Gpu { index, backends, links: entry.links(&places), kfd_node: number(&entry), ..entry.gpu() }
         });
-        numbered.collect()
+        Found { gpus: numbered.collect(), unread }
     }
 }
 
@@ -121,7 +160,7 @@ impl Entry {
         let vram = if is_part { node.vram_bytes } else { card.vram_bytes.or(node.vram_bytes) };
         let width_bits = node.memory.map(|memory| memory.width_bits);
         let kind = target.as_deref().and_then(|target| memory::kind(target, card.id, width_bits));
-        let memory_mhz = node.memory.map(|memory| f64::from(memory.clock_mhz)).or(card.details.memory_max_mhz);
+        let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(card.details.memory_max_mhz);
         let bandwidth = kind.zip(width_bits).zip(memory_mhz);
         let named_virtual = known.map(|known| known.name.ends_with(" VF"));
         let place = card.kind(target.as_deref(), kind.is_some());
@@ -133,7 +172,7 @@ impl Entry {
             kind: place,
             virtual_function: if card.is_virtual { Some(true) } else { named_virtual },
             compute_units: node.compute_units,
-            max_mhz: node.max_mhz.map(f64::from).or(details.max_mhz),
+            max_mhz: node.max_mhz.or(details.max_mhz),
             limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),
             memory_bandwidth_gb_s: bandwidth.map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz)),

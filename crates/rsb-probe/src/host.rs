@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -121,6 +121,12 @@ pub(crate) fn read_bytes(path: &Path, bytes: u64) -> Option<Vec<u8>> {
     Some(content)
 }
 
+/// Why a file that is there cannot be read; nothing where it can, or is missing.
+pub(crate) fn refusal(path: &Path) -> Option<ErrorKind> {
+    let read = File::open(path).and_then(|file| file.take(1).read_to_end(&mut Vec::new()));
+    read.err().map(|error| error.kind()).filter(|kind| !matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
 /// A file that holds one value: trimmed, also of the zero bytes that some captures are padded with.
 pub(crate) fn read_line(path: &Path) -> Option<String> {
     let text = read_text(path)?;
@@ -230,6 +236,14 @@ mod tests {
         assert_eq!(only.line("/etc/b"), None, "outside of the tree given");
         assert_eq!(only.number::<u32>("/sys/a"), Some(12));
         assert_eq!(hexadecimal("0x1002\n"), Some(0x1002));
+    }
+
+    #[test]
+    fn what_is_there_and_cannot_be_read_has_a_reason() {
+        let tree = fake::Tree::new(&[("sys/a", "1"), ("sys/folder/b", "1")]);
+        assert_eq!(refusal(&tree.path("sys/a")), None);
+        assert_eq!((refusal(&tree.path("sys/none")), refusal(&tree.path("sys/a/none"))), (None, None));
+        assert!(refusal(&tree.path("sys/folder")).is_some(), "a folder is there and is no file");
     }
 
     #[test]

@@ -18,8 +18,10 @@ mod git;
 mod gpu;
 mod host;
 mod hypervisor;
+pub mod level_zero;
 mod limit;
 mod os;
+mod plausible;
 mod python;
 mod rocm;
 mod state;
@@ -121,7 +123,8 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
         found.rocm_installations.extend(python.rocm);
         found.rocm = rocm::version(&found.rocm_installations);
     }
-    found.gpus = gpus.finish(deadline);
+    let gpu::Found { gpus, unread } = gpus.finish(deadline);
+    (found.gpus, found.unread_gpus) = (gpus, unread);
     found
 }
 

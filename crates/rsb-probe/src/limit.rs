@@ -3,7 +3,7 @@
 //! A read of `/sys` can hang in the kernel (a card that fell off the bus, a driver that waits), and no call of the
 //! operating system takes it back. The thread stays behind then, asleep; the program goes on.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
 /// Work under way.
@@ -23,12 +23,29 @@ impl<T: Send + 'static> Pending<T> {
 
     /// The last report, once the work has ended or `deadline` is reached.
     pub(crate) fn latest(self, deadline: Instant) -> Option<T> {
-        let mut last = None;
-        while let Ok(report) = self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            last = Some(report);
-        }
-        last
+        self.outcome(deadline).0
     }
+
+    /// As [`Self::latest`], and which of the two it was.
+    pub(crate) fn outcome(self, deadline: Instant) -> (Option<T>, Ended) {
+        let mut last = None;
+        loop {
+            match self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(report) => last = Some(report),
+                Err(RecvTimeoutError::Timeout) => return (last, Ended::Late),
+                Err(RecvTimeoutError::Disconnected) => return (last, Ended::InTime),
+            }
+        }
+    }
+}
+
+/// Whether work has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It has.
+    InTime,
+    /// It was left behind.
+    Late,
 }
 
 #[cfg(test)]
@@ -43,7 +60,7 @@ mod tests {
             report(1);
             report(2);
         });
-        assert_eq!(twice.latest(far), Some(2));
+        assert_eq!(twice.outcome(far), (Some(2), Ended::InTime));
         assert_eq!(Pending::<u8>::start(|_| ()).latest(far), None);
     }
 
@@ -58,7 +75,7 @@ mod tests {
             report(2);
         });
         ready.recv().unwrap();
-        assert_eq!(hung.latest(Instant::now()), Some(1));
+        assert_eq!(hung.outcome(Instant::now()), (Some(1), Ended::Late));
         drop(release);
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use rsb_model::MachineState;
 
-use crate::cpu;
 use crate::host::Host;
 use crate::limit::Pending;
+use crate::{cpu, plausible};
 
 mod counters;
 mod heat;
@@ -67,7 +67,7 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
     let moment = MachineState {
         load_average: load_average(host),
         governor: host.line(&clock("scaling_governor")),
-        mhz: khz.filter(|khz| *khz > 0.0).map(|khz| khz / 1e3).or_else(|| cpu::mhz_in_cpuinfo(host)),
+        mhz: khz.and_then(|khz| plausible::megahertz(khz / 1e3)).or_else(|| cpu::mhz_in_cpuinfo(host)),
         steal_percent: counters.steal_percent(),
         throttle_events: counters.throttled,
         temperature_c: heat.latest(Instant::now() + limit),

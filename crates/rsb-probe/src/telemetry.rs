@@ -14,6 +14,8 @@ use crate::gpu::{card, details, levels};
 use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
 
+#[cfg(feature = "level-zero")]
+mod level_zero;
 mod metrics;
 #[cfg(feature = "cuda")]
 mod nvml;
@@ -43,6 +45,9 @@ enum Source {
     /// By NVIDIA's library: its driver has no files for them.
     #[cfg(feature = "cuda")]
     Nvml(String),
+    /// By Level Zero, which tells more of Intel's cards than their driver's files do.
+    #[cfg(feature = "level-zero")]
+    LevelZero(level_zero::Sensors),
 }
 
 /// The cards of this machine (or of the tree given) that have sensors, in no special order.
@@ -64,7 +69,20 @@ pub fn card_at(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> 
     let is_it = |card: &CardFolder| {
         card.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
     };
-    cards(options).into_iter().find(is_it).or_else(|| by_library(options, pci_address))
+    let in_files = || cards(options).into_iter().find(is_it);
+    by_level_zero(options, pci_address).or_else(in_files).or_else(|| by_library(options, pci_address))
+}
+
+/// A card of Intel's, where Level Zero reads its sensors. It is asked on this machine alone, and about such cards.
+#[cfg(feature = "level-zero")]
+fn by_level_zero(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
+    let sensors = options.sysfs_root.is_none().then(|| level_zero::Sensors::at(pci_address))??;
+    Some(CardFolder { pci_address: Some(pci_address.to_owned()), source: Source::LevelZero(sensors) })
+}
+
+#[cfg(not(feature = "level-zero"))]
+fn by_level_zero(_: &ProbeOptions, _: &str) -> Option<CardFolder> {
+    None
 }
 
 /// A card of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such cards.
@@ -90,6 +108,8 @@ fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
         Source::Folder(folder) => read(&folder, report),
         #[cfg(feature = "cuda")]
         Source::Nvml(address) => report((nvml::sample(&address), true)),
+        #[cfg(feature = "level-zero")]
+        Source::LevelZero(sensors) => report((sensors.sample(), true)),
     });
     let (sample, is_whole) = reading.latest(Instant::now() + limit).unwrap_or_default();
     if is_whole {
@@ -135,11 +155,18 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     for file in entries(monitor) {
         let Some(stem) = file.strip_suffix("_label") else { continue };
         let Some(label) = read_line(&monitor.join(&file)) else { continue };
-        let input = format!("{stem}_input");
+        let (input, is_temperature) = (format!("{stem}_input"), stem.starts_with("temp"));
         match label.as_str() {
             "edge" => sample.temperature_c.edge = figure(&input, 1e3).and_then(metrics::celsius),
             "junction" => sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius),
             "mem" => sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius),
+            // Intel's xe, which calls voltage and energy of the chip by the same name.
+            "pkg" if is_temperature => {
+                sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius);
+            }
+            "vram" if is_temperature => {
+                sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius);
+            }
             "sclk" => sample.sclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
             "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
             _ => {}

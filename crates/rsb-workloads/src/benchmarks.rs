@@ -23,7 +23,7 @@ mod tensor_core;
 mod tensor_ops;
 
 use rsb_device::DeviceInfo;
-use rsb_model::shape::{format_bytes, parse_shape};
+use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
 use rsb_model::{DeviceType, Dtype, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
@@ -120,10 +120,10 @@ pub fn sized_down(device: &DeviceInfo) -> Option<String> {
     let (wanted, found) = (wanted_beyond_caches(device), beyond_caches(device));
     (found < wanted).then(|| {
         format!(
-            "{} lets a benchmark take {} MB alone: arrays of {} are {}, which its caches may hold in part; free memory for \
+            "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in part; free memory for \
              figures that compare",
             device.device.0,
-            device.usable_memory_bytes / 1_000_000,
+            rounded_bytes(device.usable_memory_bytes),
             format_bytes(wanted),
             format_bytes(found)
         )

@@ -1,7 +1,7 @@
 //! From grids and overrides to cases with ids.
 
 use rsb_device::DeviceInfo;
-use rsb_model::shape::format_bytes;
+use rsb_model::shape::rounded_bytes;
 use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 
 use crate::axis::{AxisInfo, IdForm};
@@ -156,8 +156,8 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
     };
     if needed > device.usable_memory_bytes {
         return Some(Reason::new(
-            format!("{} of memory", readable(needed)),
-            format!("a benchmark may take {} on {}", readable(device.usable_memory_bytes), device.device.0),
+            format!("{} of memory", rounded_bytes(needed)),
+            format!("a benchmark may take {} on {}", rounded_bytes(device.usable_memory_bytes), device.device.0),
             "choose a smaller size, or free memory",
         ));
     }
@@ -170,10 +170,4 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
         ));
     }
     None
-}
-
-/// Whole binary units where the size is one, decimal ones otherwise.
-fn readable(bytes: u64) -> String {
-    let exact = format_bytes(bytes);
-    if exact.len() <= 8 { exact } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }

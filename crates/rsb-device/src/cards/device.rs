@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-use rsb_model::shape::format_bytes;
 use rsb_model::{Dtype, Reason};
 
 use super::blas::{self, BlasLibrary};
@@ -18,7 +17,9 @@ use super::module::{Function, LoadedModule};
 use super::plan::{self, Argument, Card, LaunchPlan};
 use super::stream::CardStream;
 use super::{launches, link, transfer};
-use crate::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer};
+use crate::device::{
+    Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
+};
 use crate::held::{HostSide, Kept};
 use crate::operation::{Gemm, Operation};
 
@@ -118,14 +119,6 @@ impl CardDevice {
         }
     }
 
-    fn out_of_memory(&self, bytes: u64) -> DeviceError {
-        DeviceError::Failed(Reason::new(
-            format!("{} of memory", format_bytes(bytes)),
-            format!("a benchmark may take {} MB on {}", self.info.usable_memory_bytes / 1_000_000, self.info.device.0),
-            "choose a smaller size, or end what else uses the card's memory",
-        ))
-    }
-
     fn check_buffers(&self, operation: &Operation, buffers: &[Buffer]) -> Result<(), DeviceError> {
         let specs = operation.buffers();
         let here = |buffer: &Buffer| {
@@ -176,7 +169,7 @@ impl Device for CardDevice {
 
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
         if bytes > self.info.usable_memory_bytes {
-            return Err(self.out_of_memory(bytes));
+            return Err(too_much_memory(bytes, &self.info));
         }
         Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes)?))
     }

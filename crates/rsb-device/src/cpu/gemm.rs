@@ -72,6 +72,7 @@ impl Library {
 
 /// The library of that name, if it can do `op`.
 fn find(name: &str, op: &Gemm) -> Result<Library, DeviceError> {
+    check_type(op)?;
     let library = match name {
         "gemm" => Library::Crate,
         "openblas" => Library::Blas(Blas::openblas().map_err(DeviceError::Unsupported)?),
@@ -83,6 +84,16 @@ fn find(name: &str, op: &Gemm) -> Result<Library, DeviceError> {
     };
     check(library, op)?;
     Ok(library)
+}
+
+/// Refuses the types that no library of products has.
+fn check_type(op: &Gemm) -> Result<(), DeviceError> {
+    match op.dtype {
+        Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4 | Dtype::I32 => {
+            Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a BLAS library that has it, bf16"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
@@ -98,9 +109,6 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
         return lacks(format!("its products of {} are wider than their inputs", op.dtype));
     }
     match (library, op.dtype) {
-        (_, Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4 | Dtype::I32) => {
-            Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a BLAS library that has it, bf16"))
-        }
         (Library::Crate, Dtype::Bf16) => lacks("the crate has no bf16".to_owned()),
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
@@ -126,13 +134,16 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
 /// one run and another in the next. On an AVX2 server processor the crate was within 4 % of the best of the three on
 /// every shape tried; on others `provider=gemm,openblas,mkl` tells.
 fn preferred(op: &Gemm) -> Result<Library, DeviceError> {
+    check_type(op)?;
     PROVIDERS.iter().find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
 }
 
-/// No library can: the reasons of the BLAS libraries are the useful ones.
+/// No library can: why each cannot, once.
 fn nobody(op: &Gemm) -> DeviceError {
-    let reasons: Vec<String> =
-        PROVIDERS.iter().filter_map(|name| find(name, op).err()).map(|error| error.to_string()).collect();
+    let why = |name: &&str| match find(name, op).err()? {
+        DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => Some(format!("{name}: {}", reason.why)),
+    };
+    let reasons: Vec<String> = PROVIDERS.iter().filter_map(why).collect();
     unsupported(
         format!("matrix product of {}", op.dtype),
         reasons.join("; "),
@@ -268,4 +279,37 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
 pub(super) unsafe fn plain_product(product: &Product, team: &Rc<Team>) {
     // SAFETY: by the promise of the caller.
     unsafe { crate_product(product, 0, team) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::{Init, Stored};
+
+    fn product(dtype: Dtype) -> Gemm {
+        Gemm {
+            dtype,
+            m: 8,
+            n: 8,
+            k: 8,
+            batch: 1,
+            transpose_a: false,
+            transpose_b: false,
+            alpha: 1.0,
+            beta: 0.0,
+            stored: Stored::Wide,
+            init: Init::Random,
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_once_and_why_once() {
+        let Err(refused) = preferred(&product(Dtype::I8)) else { panic!("i8 is a type of no library") };
+        let refused = refused.to_string();
+        assert_eq!(refused.matches("product").count(), 1, "{refused}");
+        assert_eq!(refused.matches("the processor has kernels for").count(), 1, "{refused}");
+        let none = nobody(&product(Dtype::Bf16)).to_string();
+        assert!(none.contains("matrix product of bf16: gemm: the crate has no bf16"), "{none}");
+        assert_eq!(none.matches("product").count(), 1, "{none}");
+    }
 }

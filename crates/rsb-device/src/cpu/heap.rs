@@ -7,9 +7,8 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use rsb_model::Reason;
-
 use super::kernels::{Bound, CpuKernel, unsupported};
+use super::refused_memory;
 use crate::device::DeviceError;
 use crate::operation::{Allocate, Churn, Touch};
 
@@ -17,7 +16,7 @@ pub(super) fn allocate_kernel(op: Allocate) -> CpuKernel {
     CpuKernel::new("allocator", move || {
         let bytes = op.bytes as usize;
         let mut block = Vec::<u8>::new();
-        block.try_reserve_exact(bytes).map_err(|_| no_memory(op.bytes))?;
+        block.try_reserve_exact(bytes).map_err(|_| refused_memory(op.bytes))?;
         if op.touch == Touch::Written {
             block.resize(bytes, 1);
         }
@@ -45,7 +44,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
             let Some(slot) = slots.get_mut(step.slot) else { continue };
             // Freed first, as a program that replaces a tensor does.
             *slot = Vec::new();
-            slot.try_reserve_exact(step.bytes).map_err(|_| no_memory(step.bytes as u64))?;
+            slot.try_reserve_exact(step.bytes).map_err(|_| refused_memory(step.bytes as u64))?;
             touch_pages(slot);
         }
         let live: usize = slots.iter().map(Vec::capacity).sum();
@@ -67,14 +66,6 @@ fn touch_pages(block: &mut Vec<u8>) {
         byte.write(1);
     }
     black_box(block.as_mut_ptr());
-}
-
-fn no_memory(bytes: u64) -> DeviceError {
-    DeviceError::Failed(Reason::new(
-        format!("{} of memory", rsb_model::shape::format_bytes(bytes)),
-        "the allocator has none left",
-        "choose a smaller size, or free memory",
-    ))
 }
 
 /// Memory of this process that is in place.

@@ -261,6 +261,16 @@ fn buffers_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn memory_that_is_not_there_is_told_from_memory_that_is_refused() {
+    let mut device = CpuDevice::new();
+    let beyond = device.allocate(u64::MAX).unwrap_err().to_string();
+    assert!(beyond.contains("a benchmark may take") && beyond.contains(" on cpu:0"), "{beyond}");
+    device.info.usable_memory_bytes = u64::MAX;
+    let refused = device.allocate(1 << 60).unwrap_err().to_string();
+    assert!(refused.contains("1152921504.6 GB of memory") && refused.contains("refused"), "{refused}");
+}
+
+#[test]
 fn time_goes_on_and_caches_can_be_flushed() {
     let device = CpuDevice::new();
     let mut stream = device.stream().unwrap();

@@ -76,7 +76,7 @@ impl OpenclDevice {
             return Err(portable::unsupported(
                 "launches as a graph",
                 "command buffers are an extension of OpenCL that is still provisional",
-                "measure them with `stream`, or on rocm, cuda or vulkan",
+                "choose the way single or back-to-back, or measure graphs on rocm, cuda or vulkan",
             ));
         }
         let empty = self.bind(&portable::empty(), &Options::default(), &[])?;

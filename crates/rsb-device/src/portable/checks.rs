@@ -1,9 +1,9 @@
 //! What is checked before a device is asked, and what is known of a device that is the processor.
 
-use rsb_model::shape::format_bytes;
+use rsb_model::shape::rounded_bytes;
 use rsb_model::{DeviceType, Reason};
 
-use crate::device::{Buffer, DeviceError, DeviceInfo};
+use crate::device::{Buffer, DeviceError, DeviceInfo, too_much_memory};
 use crate::held::{self, HostSide};
 use crate::operation::Operation;
 
@@ -19,17 +19,13 @@ pub(crate) fn defect(what: impl Into<String>, why: impl Into<String>) -> DeviceE
 
 /// Refuses what is more than `info` has, or more than `limit`, which a single buffer may have.
 pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<(), DeviceError> {
-    let what = || format!("{} of memory", format_bytes(bytes));
     if bytes > info.usable_memory_bytes {
-        return Err(DeviceError::Failed(Reason::new(
-            what(),
-            format!("a benchmark may take {} MB on {}", info.usable_memory_bytes / 1_000_000, info.device.0),
-            "choose a smaller size, or end what else uses the memory",
-        )));
+        return Err(too_much_memory(bytes, info));
     }
     if bytes > limit {
-        let why = format!("one buffer may have {} MB on {}", limit / 1_000_000, info.device.0);
-        return Err(unsupported(&what(), why, "choose a smaller size"));
+        let what = format!("{} of memory", rounded_bytes(bytes));
+        let why = format!("one buffer may have {} on {}", rounded_bytes(limit), info.device.0);
+        return Err(unsupported(&what, why, "choose a smaller size"));
     }
     Ok(())
 }

@@ -2,20 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::gpu::Gpu;
+use rsb_model::gpu::{Gpu, UnreadGpu};
 use rsb_model::rocm::RocmInstallation;
+
+use crate::level_zero::LevelZero;
 
 /// Everything that the rules look at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// The cards.
     pub gpus: Vec<Gpu>,
+    /// Cards that could not be read, or not to their end.
+    pub unread_gpus: Vec<UnreadGpu>,
     /// Whether AMD's compute driver lists nodes.
     pub has_kfd: bool,
     /// Whether the DRM or the PCI bus was there to be read.
     pub has_drm: bool,
     /// The rest of the host; none when only a tree was given.
     pub host: Option<HostFacts>,
+    /// What there is of Level Zero; none where there is no card of Intel's.
+    pub level_zero: Option<LevelZero>,
 }
 
 /// What the host has beside its cards.

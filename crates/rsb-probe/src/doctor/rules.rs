@@ -6,14 +6,18 @@ use rsb_model::gpu::Gpu;
 use super::facts::Facts;
 
 mod cards;
+pub(super) mod intel;
 mod machine;
 mod software;
+mod unread;
 
 /// Everything found, the worst first.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut found = cards::findings(facts);
+    let mut found = unread::findings(facts);
+    found.extend(cards::findings(facts));
     found.extend(machine::findings(facts));
     found.extend(software::findings(facts));
+    found.extend(facts.level_zero.as_ref().map(intel::about));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::GpuKind;
 
+use super::answers::Told;
 use super::details::{self, Details};
 use super::kfd::Node;
-use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text};
+use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
+use crate::plausible;
 
 /// Makers of cards that compute. Displays of servers' management chips and of hypervisors are no such card.
 const AMD: u32 = 0x1002;
@@ -60,13 +62,20 @@ pub(crate) struct Card {
     pub(crate) is_in_drm: bool,
 }
 
-/// The folders of all cards: those of the DRM, and those that the bus alone shows (NVIDIA without its DRM driver, cards
-/// without a driver).
+/// The folders of all cards: those of the DRM, and those that the bus alone shows.
 pub(crate) fn folders(host: &Host) -> Vec<PathBuf> {
+    with_those_on_the_bus(host, in_drm(host))
+}
+
+/// The folders of the cards that the DRM shows.
+pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
     let drm = host.path("/sys/class/drm");
     let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_card(name));
-    let mut found: Vec<PathBuf> =
-        drm.into_iter().flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device"))).collect();
+    drm.into_iter().flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device"))).collect()
+}
+
+/// `found`, and the cards that the bus alone shows (NVIDIA without its DRM driver, cards without a driver).
+pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
     let known: Vec<PathBuf> = found.iter().filter_map(|folder| std::fs::canonicalize(folder).ok()).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
         let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|folder| computes(folder));
@@ -74,6 +83,16 @@ pub(crate) fn folders(host: &Host) -> Vec<PathBuf> {
         found.extend(on_bus.filter(new));
     }
     found
+}
+
+/// What to call the card in `folder` while nothing is known of it: `card0 (0000:03:00.0)`. The card is not touched.
+pub(crate) fn place(folder: &Path) -> String {
+    let named = if folder.ends_with("device") { folder.parent().unwrap_or(folder) } else { folder };
+    let name = named.file_name().unwrap_or_default().to_string_lossy();
+    match address_of_link(folder).filter(|address| *address != name) {
+        Some(address) => format!("{name} ({address})"),
+        None => name.into_owned(),
+    }
 }
 
 /// `card0`, not its connector `card0-DP-1`.
@@ -93,13 +112,14 @@ fn computes(function: &Path) -> bool {
 }
 
 /// Reads one card: first who it is, then the rest.
-pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Card)) {
-    let Some(mut card) = identity(host, folder) else { return };
-    report(card.clone());
+pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Told<Card>)) {
+    report(Told::nothing());
+    let Some(mut card) = identity(host, folder) else { return report(unknown(folder)) };
+    report(Told::so_far(card.clone(), "its name and memory"));
     let line = |name: &str| read_line(&folder.join(name));
     card.revision = line("revision").as_deref().and_then(hexadecimal);
     card.name = line("product_name").or_else(|| nvidia_name(host, card.address.as_deref()?));
-    let bytes = |name: &str| read_number(&folder.join(name)).filter(|bytes| *bytes > 0 && *bytes != u64::MAX);
+    let bytes = |name: &str| read_number(&folder.join(name)).and_then(plausible::memory_bytes);
     // AMD's file, then that of Intel's xe.
     card.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
     card.shared_bytes = bytes("mem_info_gtt_total");
@@ -112,17 +132,28 @@ pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Card)) {
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
-    report(card.clone());
-    details::read(folder, &|details| report(Card { details, ..card.clone() }));
+    report(Told::so_far(card.clone(), "whether it sleeps"));
+    details::read(folder, &|details, next| report(Told::so_far(Card { details, ..card.clone() }, next)));
+}
+
+/// Of a folder that does not tell who made the card: none of ours, unless the kernel refuses to tell.
+fn unknown(folder: &Path) -> Told<Card> {
+    let vendor = folder.join("vendor");
+    let refused = || [vendor.clone(), folder.join("uevent")].iter().find_map(|file| refusal(file));
+    let refused = if read_line(&vendor).is_some() { None } else { refused() };
+    refused.map_or_else(Told::nothing, Told::refused)
 }
 
 /// The place on the bus of the card in `folder`.
 pub(crate) fn address(folder: &Path) -> Option<String> {
     let event = read_text(&folder.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
-    let link =
-        || std::fs::canonicalize(folder).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned);
-    told.map(str::to_owned).or_else(link)
+    told.map(str::to_owned).or_else(|| address_of_link(folder))
+}
+
+/// The same from where the folder really lies.
+fn address_of_link(folder: &Path) -> Option<String> {
+    std::fs::canonicalize(folder).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
 }
 
 /// Who the card is, from files that never touch it.

@@ -6,6 +6,7 @@ use rsb_model::gpu::{Ecc, EccCount, Pcie, PcieLink, SensorName};
 
 use super::levels;
 use crate::host::{entries, read_line, read_number, read_text};
+use crate::plausible;
 
 /// Facts of a card that is awake.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,30 +28,29 @@ pub(crate) fn asleep(folder: &Path) -> Option<bool> {
     Some(read_line(&folder.join("power/runtime_status"))? == "suspended")
 }
 
-/// Reads the card in the folder; what was read so far is reported after each part.
-pub(crate) fn read(folder: &Path, report: &dyn Fn(Details)) {
+/// Reads the card in the folder; before each part, what was read so far is reported with what is asked next.
+pub(crate) fn read(folder: &Path, report: &dyn Fn(Details, &'static str)) {
     let mut details = Details { asleep: asleep(folder), ..Details::default() };
-    report(details.clone());
+    report(details.clone(), "its link");
     if details.asleep == Some(true) {
         return;
     }
     details.pcie = pcie(folder);
-    report(details.clone());
+    report(details.clone(), "its clocks");
     details.max_mhz = levels::clocks(&folder.join("pp_dpm_sclk")).max_mhz;
     details.memory_max_mhz = levels::clocks(&folder.join("pp_dpm_mclk")).max_mhz;
     details.limit_mhz = levels::limit_mhz(&folder.join("pp_od_clk_voltage"));
     details.performance_level = read_line(&folder.join("power_dpm_force_performance_level"));
-    report(details.clone());
+    report(details.clone(), "its power and sensors");
     if let Some(monitor) = monitor(folder) {
-        let watts =
-            |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).filter(|watts| *watts > 0.0);
+        let watts = |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts);
         details.power_cap_w = watts("power1_cap");
         details.power_cap_default_w = watts("power1_cap_default");
         details.sensors = sensors(&monitor);
-        report(details.clone());
+        report(details.clone(), "its counters of errors");
     }
     details.ecc = ecc(&folder.join("ras"));
-    report(details);
+    report(details, "nothing more");
 }
 
 /// The folder of the card's sensors.
@@ -73,7 +73,7 @@ fn pcie(folder: &Path) -> Pcie {
         now: narrowest(each("current_link_speed", "current_link_width"), driver.now),
         max: narrowest(each("max_link_speed", "max_link_width"), driver.max),
         saves_power: driver.now.zip(driver.max).map(|(now, max)| now.gb_s < max.gb_s),
-        replays: read_number(&folder.join("pcie_replay_count")),
+        replays: read_number(&folder.join("pcie_replay_count")).and_then(plausible::count),
     }
 }
 
@@ -111,8 +111,8 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
             number.parse::<u32>().is_ok().then(|| (format!("{}{number}", kind.0), kind.2))
         };
         let Some((stem, kind)) = KINDS.iter().find_map(of) else { continue };
-        let is_true = read_number::<i64>(&monitor.join(&file))
-            .is_some_and(|figure| figure > 0 && figure < i64::from(u32::MAX) * 1000);
+        let figure = read_number::<f64>(&monitor.join(&file));
+        let is_true = figure.is_some_and(|figure| can_be(kind, figure));
         let label = read_line(&monitor.join(format!("{stem}_label")));
         let name = match label.filter(|_| kind != "power") {
             Some(label) => format!("{kind} {label}"),
@@ -128,6 +128,17 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
     found
 }
 
+/// Whether a sensor of that kind can tell `figure`, which is in thousandths, for power and clocks in millionths.
+fn can_be(kind: &str, figure: f64) -> bool {
+    match kind {
+        "temperature" => plausible::celsius(figure / 1e3).is_some(),
+        "power" => plausible::watts(figure / 1e6).is_some(),
+        "clock" => plausible::megahertz(figure / 1e6).is_some(),
+        // A card runs at about one volt, its supply at twelve or forty-eight.
+        _ => figure > 0.0 && figure <= 100e3,
+    }
+}
+
 /// Counters of errors: a file for each block, with lines `ue: 0`, `ce: 0`, `de: 0`.
 fn ecc(folder: &Path) -> Option<Ecc> {
     let mut found: Option<Ecc> = None;
@@ -136,7 +147,7 @@ fn ecc(folder: &Path) -> Option<Ecc> {
         let Some(text) = read_text(&folder.join(&file)) else { continue };
         let number = |name: &str| {
             let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
-            line.trim_matches(['\0', ' ']).parse::<u64>().ok().filter(|count| *count != u64::MAX)
+            line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)
         };
         let (Some(uncorrectable), Some(correctable)) = (number("ue"), number("ce")) else { continue };
         let count = EccCount { uncorrectable, correctable, deferred: number("de").unwrap_or(0) };

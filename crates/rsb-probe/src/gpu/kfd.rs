@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
 
+use super::answers::Told;
 use super::card::{Card, PciId};
 use super::memory::Memory;
-use crate::host::{Host, entries, read_line, read_text};
+use crate::host::{Host, entries, read_line, read_text, refusal};
+use crate::plausible;
 
 /// A node that computes; nodes of processors are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,7 +25,7 @@ pub(crate) struct Node {
     /// The chip's name inside of the driver: `aldebaran`.
     pub(crate) code_name: Option<String>,
     /// Highest clock of the compute units.
-    pub(crate) max_mhz: Option<u32>,
+    pub(crate) max_mhz: Option<f64>,
     /// `renderD128` is 128.
     pub(crate) render_minor: Option<u32>,
     pub(crate) links: Vec<Link>,
@@ -65,21 +67,27 @@ pub(crate) fn folders(host: &Host) -> Vec<(u32, PathBuf)> {
 }
 
 /// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds of files.
-pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(Node)) {
-    let Some(mut node) = node(folder, number) else { return };
-    report(node.clone());
+pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(Told<Node>)) {
+    report(Told::nothing());
+    let Some(properties) = Properties::read(folder) else {
+        return report(refusal(&folder.join(PROPERTIES)).map_or_else(Told::nothing, Told::refused));
+    };
+    let Some(mut node) = node(folder, number, &properties) else { return };
+    report(Told::so_far(node.clone(), "its links"));
     node.links = ["io_links", "p2p_links"].iter().flat_map(|kind| links(&folder.join(kind))).collect();
-    report(node.clone());
+    report(Told::so_far(node.clone(), "its caches"));
     node.caches = caches(&folder.join("caches"));
-    report(node);
+    report(Told::so_far(node, "nothing more"));
 }
+
+const PROPERTIES: &str = "properties";
 
 /// Lines of `name value`.
 struct Properties(HashMap<String, u64>);
 
 impl Properties {
     fn read(folder: &Path) -> Option<Self> {
-        let text = read_text(&folder.join("properties"))?;
+        let text = read_text(&folder.join(PROPERTIES))?;
         let pairs = text.lines().filter_map(|line| {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), value.trim_matches(['\0', ' ']).parse().ok()?))
@@ -95,25 +103,29 @@ impl Properties {
     fn small(&self, name: &str) -> Option<u32> {
         u32::try_from(self.known(name)?).ok()
     }
+
+    fn megahertz(&self, name: &str) -> Option<f64> {
+        plausible::megahertz(f64::from(self.small(name)?))
+    }
 }
 
-fn node(folder: &Path, number: u32) -> Option<Node> {
-    let properties = Properties::read(folder)?;
+fn node(folder: &Path, number: u32, properties: &Properties) -> Option<Node> {
     let units = properties.small("simd_count")?;
     let id = properties.small("vendor_id").zip(properties.small("device_id"));
     let place = properties.small("location_id");
     let banks = banks(folder);
+    let compute_units = properties.small("simd_per_cu").and_then(|each| units.checked_div(each));
     Some(Node {
         number,
         id: id.map(|(vendor, device)| PciId { vendor, device }),
         address: place.map(|place| address(properties.small("domain").unwrap_or(0), place)),
         target: properties.small("gfx_target_version").map(target),
-        compute_units: properties.small("simd_per_cu").and_then(|each| units.checked_div(each)),
-        vram_bytes: banks.iter().map(|bank| bank.0).reduce(u64::saturating_add).filter(|bytes| *bytes > 0),
+        compute_units: compute_units.and_then(plausible::compute_units),
+        vram_bytes: banks.iter().map(|bank| bank.0).reduce(u64::saturating_add).and_then(plausible::memory_bytes),
         memory: banks.iter().find_map(|bank| bank.1),
         // The chips of the last years share the name of the way they are found.
         code_name: read_line(&folder.join("name")).filter(|name| name != "ip discovery"),
-        max_mhz: properties.small("max_engine_clk_fcompute"),
+        max_mhz: properties.megahertz("max_engine_clk_fcompute"),
         render_minor: properties.small("drm_render_minor"),
         links: Vec::new(),
         caches: Vec::new(),
@@ -130,9 +142,10 @@ fn links(folder: &Path) -> Vec<Link> {
             Some(11) => "xgmi",
             _ => "other",
         };
+        let rate = link.small("max_bandwidth").and_then(plausible::link_mb_s);
         // Node 0 is a node like any other: here a zero is no gap.
         let to = u32::try_from(*link.0.get("node_to")?).ok()?;
-        Some(Link { kind, to, weight: link.small("weight"), max_mb_s: link.small("max_bandwidth") })
+        Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
     };
     let mut found: Vec<Link> = all.filter_map(read).collect();
     found.sort_by_key(|link| link.to);
@@ -143,13 +156,14 @@ fn links(folder: &Path) -> Vec<Link> {
 fn caches(folder: &Path) -> Vec<GpuCache> {
     const DATA: u64 = 1;
     const INSTRUCTION: u64 = 2;
+    let size = |cache: &Properties| plausible::cache_bytes(cache.known("size")?.saturating_mul(1024));
     let mut counts: BTreeMap<(u32, GpuCacheKind, u64), u32> = BTreeMap::new();
     for cache in entries(folder).into_iter().filter_map(|name| Properties::read(&folder.join(name))) {
-        let (Some(level), Some(size)) = (cache.small("level"), cache.known("size")) else { continue };
+        let (Some(level), Some(size)) = (cache.small("level"), size(&cache)) else { continue };
         let holds = cache.known("type").unwrap_or(DATA);
         let kind =
             if holds & (DATA | INSTRUCTION) == INSTRUCTION { GpuCacheKind::Instruction } else { GpuCacheKind::Data };
-        *counts.entry((level, kind, size.saturating_mul(1024))).or_default() += 1;
+        *counts.entry((level, kind, size)).or_default() += 1;
     }
     let counted = counts.into_iter();
     counted.map(|((level, kind, size_bytes), count)| GpuCache { level, kind, size_bytes, count }).collect()
@@ -163,7 +177,7 @@ fn banks(folder: &Path) -> Vec<(u64, Option<Memory>)> {
     let all = entries(&folder).into_iter().filter_map(|name| Properties::read(&folder.join(name)));
     all.filter(|bank| matches!(bank.known("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
         .map(|bank| {
-            let memory = bank.small("width").zip(bank.small("mem_clk_max"));
+            let memory = bank.small("width").and_then(plausible::width_bits).zip(bank.megahertz("mem_clk_max"));
             let memory = memory.map(|(width_bits, clock_mhz)| Memory { width_bits, clock_mhz });
             (bank.known("size_in_bytes").unwrap_or(0), memory)
         })

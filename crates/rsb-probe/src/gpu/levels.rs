@@ -5,6 +5,7 @@ use std::path::Path;
 use rsb_model::gpu::PcieLink;
 
 use crate::host::read_text;
+use crate::plausible::megahertz;
 
 /// Clocks of a file `pp_dpm_*`.
 #[derive(Debug, Default, PartialEq)]
@@ -70,7 +71,7 @@ fn level(line: &str) -> Option<(&str, bool)> {
 /// `300Mhz`; the first figure, where a voltage follows.
 fn mhz(value: &str) -> Option<f64> {
     let figure = value.split_whitespace().next()?.to_ascii_lowercase();
-    figure.strip_suffix("mhz")?.parse().ok().filter(|mhz: &f64| *mhz > 0.0 && mhz.is_finite())
+    figure.strip_suffix("mhz")?.parse().ok().and_then(megahertz)
 }
 
 /// `16.0GT/s, x16 619Mhz`.
@@ -103,6 +104,7 @@ mod tests {
             ("0: 500Mhz\n1: 31Mhz *\n2: 2219Mhz\n", Some(2219.0), Some(31.0)),
             ("S: 500Mhz *\n1: 789Mhz\n2: 2070Mhz\n\0\0", Some(2070.0), None),
             ("0: 0Mhz *\n1: 0Mhz *\n", None, None),
+            ("0: 99999999999999999999Mhz\n1: 10001Mhz *\n2: 900Mhz\n", Some(900.0), None),
             ("", None, None),
             ("0: lots *\n: 5Mhz\n1 300Mhz", None, None),
         ] {

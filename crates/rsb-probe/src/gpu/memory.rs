@@ -3,10 +3,10 @@
 use super::card::PciId;
 
 /// What the kernel driver tells of the memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) width_bits: u32,
-    pub(crate) clock_mhz: u32,
+    pub(crate) clock_mhz: f64,
 }
 
 /// A kind of memory.

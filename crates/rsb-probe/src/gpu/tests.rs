@@ -13,8 +13,24 @@ fn gpus(tree: &Tree) -> Vec<Gpu> {
 }
 
 fn gpus_of(host: Host, limit: Duration) -> Vec<Gpu> {
+    found_in(host, limit).gpus
+}
+
+fn found_in(host: Host, limit: Duration) -> Found {
     let deadline = Instant::now() + limit;
     start(&Arc::new(host), deadline).finish(deadline)
+}
+
+/// Opening a pipe waits for a writer that never comes: as a read of a sick card does.
+#[cfg(unix)]
+fn hang(tree: &Tree, file: &str) {
+    let pipe = tree.path(file);
+    std::fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+}
+
+fn unread(place: &str, asked: &str, answer: Answer) -> UnreadGpu {
+    UnreadGpu { place: place.into(), asked: asked.into(), answer }
 }
 
 fn card(tree: &Tree, number: u32, id: &str, address: &str) {
@@ -163,12 +179,70 @@ fn a_card_that_hangs_is_still_listed_and_holds_up_nothing() {
     card(&tree, 0, "1002:744C", "0000:03:00.0");
     card(&tree, 1, "1002:73BF", "0000:04:00.0");
     tree.write(&format!("{DRM}/card1/device/mem_info_vram_total"), "17163091968");
-    // Opening a pipe waits for a writer that never comes: as a read of a sick card does.
-    let pipe = tree.path(&format!("{DRM}/card0/device/mem_info_vram_total"));
-    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
-    let found = gpus_of(tree.host(), Duration::from_secs(1));
-    let seen: Vec<_> = found.iter().map(|gpu| (gpu.pci_id.as_deref(), gpu.vram_gb)).collect();
+    hang(&tree, &format!("{DRM}/card0/device/mem_info_vram_total"));
+    let found = found_in(tree.host(), Duration::from_secs(1));
+    let seen: Vec<_> = found.gpus.iter().map(|gpu| (gpu.pci_id.as_deref(), gpu.vram_gb)).collect();
     assert_eq!(seen, [(Some("1002:744c"), None), (Some("1002:73bf"), Some(17.163_091_968))]);
+    assert_eq!(found.unread, [unread("card0", "its name and memory", Answer::Late)]);
+}
+
+#[test]
+#[cfg(unix)]
+fn what_hangs_or_fails_is_told_and_never_silent() {
+    let tree = Tree::new(&[]);
+    for number in 0..3 {
+        card(&tree, number, "1002:744C", &format!("0000:0{number}:00.0"));
+    }
+    std::fs::remove_file(tree.path(&format!("{DRM}/card0/device/uevent"))).unwrap();
+    hang(&tree, &format!("{DRM}/card0/device/uevent"));
+    hang(&tree, &format!("{DRM}/card2/device/pp_dpm_sclk"));
+    hang(&tree, &format!("{KFD}/1/properties"));
+    // To read a folder as a file is refused.
+    std::fs::create_dir_all(tree.path(&format!("{KFD}/2/properties"))).unwrap();
+    std::fs::create_dir_all(tree.path(&format!("{DRM}/card3/device/vendor"))).unwrap();
+    let found = found_in(tree.host(), Duration::from_secs(1));
+    let addresses: Vec<_> = found.gpus.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    assert_eq!(addresses, ["0000:01:00.0", "0000:02:00.0"]);
+    let expected = [
+        unread("card0", answers::IDENTITY, Answer::Late),
+        unread("card2", "its clocks", Answer::Late),
+        unread("card3", answers::IDENTITY, Answer::Failed),
+        unread("node 1 of the compute driver", answers::IDENTITY, Answer::Late),
+        unread("node 2 of the compute driver", answers::IDENTITY, Answer::Failed),
+    ];
+    assert_eq!(found.unread, expected);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_list_that_hangs_is_told_with_the_cards_that_came_before_it() {
+    let tree = Tree::new(&[]);
+    card(&tree, 0, "1002:744C", "0000:03:00.0");
+    hang(&tree, "sys/bus/pci/devices/0000:04:00.0/class");
+    let found = found_in(tree.host(), Duration::from_secs(1));
+    assert_eq!(found.gpus.len(), 1);
+    assert_eq!(found.unread, [unread("the list of cards", "what there is", Answer::Late)]);
+}
+
+#[test]
+fn figures_that_cannot_be_are_unknown() {
+    let tree = Tree::new(&[
+        (&format!("{DRM}/card0/device/mem_info_vram_total"), "9223372036854775807\n"),
+        (&format!("{DRM}/card0/device/pp_dpm_sclk"), "0: 99999999999999999999Mhz *\n"),
+        (&format!("{DRM}/card0/device/pcie_replay_count"), "4294967295\n"),
+        (&format!("{DRM}/card0/device/hwmon/hwmon3/power1_cap"), "99999999999999\n"),
+        (&format!("{DRM}/card0/device/ras/umc_err_count"), "ue: 4294967295\nce: 0\n"),
+        (&format!("{KFD}/1/caches/0/properties"), "level 2\nsize 4294967295\ntype 9\n"),
+        (&format!("{KFD}/1/io_links/0/properties"), "type 2\nnode_to 0\nmax_bandwidth 4294967295\n"),
+    ]);
+    card(&tree, 0, "1002:74A1", "0000:05:00.0");
+    node(&tree, 1, 0x0500, "max_engine_clk_fcompute 4294967295\n");
+    let bank = "heap_type 1\nsize_in_bytes 18446744073709551615\nwidth 4294967295\nmem_clk_max 4294967295\n";
+    tree.write(&format!("{KFD}/1/mem_banks/0/properties"), bank);
+    let gpu = gpus(&tree).remove(0);
+    assert_eq!((gpu.max_mhz, gpu.vram_gb, gpu.power_cap_w, gpu.ecc), (None, None, None, None));
+    assert_eq!((gpu.memory.max_mhz, gpu.memory.width_bits, gpu.memory_bandwidth_gb_s), (None, None, None));
+    assert_eq!((gpu.pcie.replays, gpu.caches, gpu.links[0].gb_s), (None, vec![], None));
 }
 
 #[test]

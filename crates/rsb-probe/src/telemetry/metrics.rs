@@ -7,6 +7,7 @@ use std::path::Path;
 use rsb_model::telemetry::Temperatures;
 
 use crate::host::read_bytes;
+pub(super) use crate::plausible::{celsius, megahertz, watts};
 
 /// Larger than any table known.
 const MOST: u64 = 64 << 10;
@@ -244,21 +245,6 @@ fn long(table: &[u8], place: usize) -> Option<u64> {
 fn status(table: &[u8], place: usize) -> Option<u64> {
     let bytes: [u8; 8] = table.get(place..place + 8)?.try_into().ok()?;
     Some(u64::from_le_bytes(bytes)).filter(|value| *value != u64::MAX)
-}
-
-/// A temperature that a running chip can have; zero is what the driver writes for a sensor that is not there.
-pub(super) fn celsius(value: f64) -> Option<f64> {
-    (value > 0.0 && value <= 150.0).then_some(value)
-}
-
-/// A power that a card can draw.
-pub(super) fn watts(value: f64) -> Option<f64> {
-    (value > 0.0 && value <= 5000.0).then_some(value)
-}
-
-/// A clock that a card can have.
-pub(super) fn megahertz(value: f64) -> Option<f64> {
-    (value > 0.0 && value <= 10_000.0).then_some(value)
 }
 
 #[cfg(test)]

@@ -42,6 +42,27 @@ fn a_card_tells_how_it_is() {
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
 }
 
+/// Intel's xe has no power in its files, but temperatures; its names are shared by sensors of other kinds.
+#[test]
+fn a_card_of_intels_tells_its_temperatures() {
+    let others = [
+        ("hwmon/hwmon8/energy2_input", "81000\n"),
+        ("hwmon/hwmon8/energy2_label", "pkg\n"),
+        ("hwmon/hwmon8/in1_input", "900\n"),
+        ("hwmon/hwmon8/in1_label", "pkg\n"),
+    ];
+    assert_eq!(sampled(&tree(&others)), GpuSample::default());
+    let temperatures = [
+        ("hwmon/hwmon8/temp2_input", "61000\n"),
+        ("hwmon/hwmon8/temp2_label", "pkg\n"),
+        ("hwmon/hwmon8/temp3_input", "54000\n"),
+        ("hwmon/hwmon8/temp3_label", "vram\n"),
+    ];
+    let temperature_c = Temperatures { edge: None, junction: Some(61.0), memory: Some(54.0) };
+    let all = [&others[..], &temperatures].concat();
+    assert_eq!(sampled(&tree(&all)), GpuSample { temperature_c, ..GpuSample::default() });
+}
+
 #[test]
 fn sensors_that_lie_are_absent() {
     let tree = tree(&[

@@ -4,7 +4,9 @@
 use rsb_model::Run;
 
 use super::axis::{Axis, Frame, draw_x};
-use super::canvas::{AXIS, Anchor, Canvas, FADED, GRID, HEAD, INK, MARGIN, Text, color, sheet, shorten, width_of};
+use super::canvas::{
+    AXIS, Anchor, Canvas, FADED, GRID, HEAD, INK, MARGIN, Text, WHITE, color, sheet, shorten, width_of,
+};
 use super::{Chart, Place, slug};
 use crate::backends::{Entry, Hardware, Row, Standing, compared, times};
 use crate::number::{format_count, format_quantity};
@@ -94,6 +96,8 @@ fn key(canvas: &mut Canvas<'_>, hardware: &Hardware<'_>) {
         canvas.text(&column.heading, (x + 18.0, HEAD + 6.0), Text::label(Anchor::Start));
         x += 36.0 + width_of(&column.heading, 12.0);
     }
+    canvas.dashed((x, HEAD + 6.0), (x + 14.0, HEAD + 6.0), FADED);
+    canvas.text("as fast as the reference", (x + 20.0, HEAD + 6.0), Text::label(Anchor::Start));
 }
 
 fn draw(canvas: &mut Canvas<'_>, (column, speed, figure): &(usize, f64, String), (y, x): (f64, &Axis)) {
@@ -107,5 +111,8 @@ fn draw(canvas: &mut Canvas<'_>, (column, speed, figure): &(usize, f64, String),
         text += 8.0;
     }
     let said = format!("{figure}, {}", times(*speed));
-    canvas.text(&said, (text, y + BAR / 2.0), Text { color: INK, size: 11.0, ..Text::label(Anchor::Start) });
+    let label = Text { color: INK, size: 11.0, ..Text::label(Anchor::Start) };
+    // The dashed line of the reference must not run through the words.
+    canvas.rectangle((text - 2.0, top), (text + width_of(&said, label.size) + 2.0, bottom), WHITE);
+    canvas.text(&said, (text, y + BAR / 2.0), label);
 }

@@ -38,7 +38,8 @@ pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
 pub(super) const ORANGE: RGBColor = RGBColor(0xE6, 0x9F, 0x00);
 pub(super) const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
 pub(super) const RED: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
-const WHITE: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
+/// What lies behind everything.
+pub(super) const WHITE: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
 /// The colours of Okabe and Ito, which people with any colour vision can tell apart; yellow is left out on white.
 pub(super) const PALETTE: [RGBColor; 7] =

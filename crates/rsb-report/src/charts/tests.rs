@@ -221,6 +221,11 @@ fn names_fit_files_and_links() {
 fn backends_stay_on_the_sheet_however_unlike_they_are() {
     let mut run = crate::sample_backends::card_run();
     check_inside(&super::backends(&run)[0]);
+    let svg = &super::backends(&run)[0].svg;
+    assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");
+    // The sheet, and behind the words of each bar, so that the dashed line does not run through them.
+    let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
+    assert!(bars > 3 && white == 1 + bars, "{white} white rectangles, {bars} bars");
     assert_eq!(super::backends(&run)[0].name, "backends-amd-radeon-rx-7900-xtx-at-0000-03-00.0");
     for result in &mut run.benchmarks {
         if let Some(fields) = result.results.first_mut().filter(|_| result.benchmark_id.as_str().contains("opencl:0")) {

@@ -24,16 +24,11 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
             return None;
         }
         let severity = if gpu.is_amd() { Severity::Error } else { Severity::Warning };
-        let (module, packages) = if gpu.is_amd() {
-            ("amdgpu", "a kernel and a package linux-firmware that know this card")
-        } else {
-            ("the maker's module", "the maker's driver")
-        };
         return Some(About::new(
             severity,
             "no driver is bound",
             "the card is on the PCI bus, and no kernel driver has taken it",
-            format!("load it with `sudo modprobe {module}` and look at `sudo dmesg`; install {packages}"),
+            how_to_drive(gpu),
         ));
     };
     let why = "the kernel driver that computing needs has taken the card";
@@ -61,11 +56,32 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     })
 }
 
+/// What gives a card its driver.
+fn how_to_drive(gpu: &Gpu) -> &'static str {
+    let maker = gpu.pci_id.as_deref().and_then(|id| id.split(':').next());
+    match maker {
+        _ if gpu.is_amd() => {
+            "load it with `sudo modprobe amdgpu` and look at `sudo dmesg`; install a kernel and a package \
+             linux-firmware that know this card"
+        }
+        Some("10de") => "install NVIDIA's driver, load it with `sudo modprobe nvidia` and look at `sudo dmesg`",
+        Some("8086") => {
+            "load it with `sudo modprobe xe` (`i915` for cards before 2023) and look at `sudo dmesg`; install a kernel \
+             that knows this card"
+        }
+        _ => "install the driver of the card's maker, and look at `sudo dmesg`",
+    }
+}
+
 fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     if gpu.kfd_node.is_some() {
         return Some(About::ok("the compute driver lists it", "KFD, the part of amdgpu that ROCm needs, has taken it"));
     }
     if gpu.driver_name() != Some("amdgpu") {
+        return None;
+    }
+    // It may be the very node that does not answer.
+    if facts.has_kfd && !facts.unread_gpus.is_empty() {
         return None;
     }
     if facts.has_kfd {

@@ -34,7 +34,8 @@ fn no_card(facts: &Facts) -> Option<Finding> {
     } else {
         "give the folder that stands for /sys of a machine with a card"
     };
-    facts.gpus.is_empty().then(|| {
+    // A card that does not answer is one, and is spoken of elsewhere.
+    (facts.gpus.is_empty() && facts.unread_gpus.is_empty()).then(|| {
         Finding::new(
             Severity::Note,
             "no GPU was found",

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use rsb_model::gpu::{Ecc, EccCount, GpuKind, Pcie, PcieLink};
+use rsb_model::gpu::{Answer, Ecc, EccCount, GpuKind, Pcie, PcieLink, UnreadGpu};
 use rsb_model::rocm::{RocmInstallation, RocmSource};
 
 use super::*;
@@ -81,7 +81,7 @@ fn healthy() -> Facts {
         )],
         ..HostFacts::default()
     };
-    Facts { gpus: vec![card()], has_kfd: true, has_drm: true, host: Some(host) }
+    Facts { gpus: vec![card()], has_kfd: true, has_drm: true, host: Some(host), ..Facts::default() }
 }
 
 /// Findings that are not fine, after `change` to a healthy machine.
@@ -133,6 +133,18 @@ fn cards() {
         Error,
         ["GPU 0 (AMD Radeon RX 7900 XTX): no driver", "PCI bus", "modprobe amdgpu"],
     );
+    let undriven = |id: &str| {
+        let id = (!id.is_empty()).then(|| id.to_owned());
+        let beside = Gpu { index: 1, pci_id: id, kind: Some(GpuKind::Discrete), ..Gpu::default() };
+        move |facts: &mut Facts| facts.gpus.push(beside)
+    };
+    for (id, cure) in [
+        ("10de:2335", "modprobe nvidia`"),
+        ("8086:56a0", "modprobe xe`"),
+        ("", "install the driver of the card's maker"),
+    ] {
+        check(undriven(id), Warning, ["no driver", "PCI bus", cure]);
+    }
     check(
         gpu(|gpu| (gpu.driver, gpu.kfd_node) = (Some("vfio-pci".into()), None)),
         Warning,
@@ -179,10 +191,35 @@ fn cards() {
     );
 }
 
+fn unread(place: &str, answer: Answer) -> UnreadGpu {
+    UnreadGpu { place: place.into(), asked: "its clocks".into(), answer }
+}
+
+#[test]
+fn cards_that_were_not_read() {
+    use Answer::{Denied, Failed, Late};
+    let add = |places: &'static [(&'static str, Answer)]| {
+        move |facts: &mut Facts| facts.unread_gpus.extend(places.iter().map(|(place, answer)| unread(place, *answer)))
+    };
+    let error = Severity::Error;
+    check(add(&[("card0", Late)]), error, ["card0 does not answer", "asked for its clocks, there was no", "dmesg"]);
+    check(add(&[("node 4", Failed)]), error, ["node 4 cannot be read", "an error", "restart"]);
+    let hidden = &[("node 2", Denied), ("node 3", Denied), ("node 4", Denied)];
+    check(add(hidden), Severity::Note, ["node 2, node 3 and node 4 are not shown here", "container", "--device"]);
+    let alone = findings(&Facts { unread_gpus: vec![unread("card0", Late)], ..Facts::default() });
+    assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
+    // The card's own node may be what does not answer: that it is not listed follows not.
+    let apart = |facts: &mut Facts| {
+        facts.gpus[0].kfd_node = None;
+        facts.unread_gpus = vec![unread("node 1", Late)];
+    };
+    check(apart, error, ["node 1 does not answer", "", ""]);
+}
+
 #[test]
 fn a_tree_alone_is_judged_by_what_it_tells() {
     let only = |has_kfd, has_drm, gpu: Gpu| {
-        let found = findings(&Facts { gpus: vec![gpu], has_kfd, has_drm, host: None });
+        let found = findings(&Facts { gpus: vec![gpu], has_kfd, has_drm, ..Facts::default() });
         let (first, rest) = found.split_first().unwrap();
         assert_eq!((first.severity, first.what.as_str()), (Severity::Note, "only a tree was examined"));
         rest.to_vec()

@@ -3,7 +3,7 @@ use crate::host::fake::Tree;
 
 fn read_last(tree: &Tree) -> Details {
     let last = std::cell::RefCell::new(Details::default());
-    read(&tree.path("card"), &|details| drop(last.replace(details)));
+    read(&tree.path("card"), &|details, _| drop(last.replace(details)));
     last.into_inner()
 }
 
@@ -25,6 +25,10 @@ fn sensors_that_lie_are_absent() {
         ("card/hwmon/hwmon4/power1_label", "PPT\n"),
         ("card/hwmon/hwmon4/power1_cap", "155000000\n"),
         ("card/hwmon/hwmon4/power1_cap_default", "0\n"),
+        ("card/hwmon/hwmon4/temp4_input", "65261850\n"),
+        ("card/hwmon/hwmon4/temp4_label", "mem\n"),
+        ("card/hwmon/hwmon4/freq2_input", "99999999999999999999\n"),
+        ("card/hwmon/hwmon4/freq2_label", "mclk\n"),
         ("card/hwmon/hwmon4/fan1_input", "0\n"),
     ]);
     let found = read_last(&tree);

@@ -1,0 +1,59 @@
+//! Cards that did not answer, that the kernel could not describe, or that it does not show here.
+
+use rsb_model::finding::{Finding, Severity};
+use rsb_model::gpu::{Answer, UnreadGpu};
+
+use crate::HANG_LIMIT;
+use crate::doctor::facts::Facts;
+
+/// One finding for all cards with the same answer to the same question.
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
+    for gpu in &facts.unread_gpus {
+        match groups.iter_mut().find(|(first, _)| first.answer == gpu.answer && first.asked == gpu.asked) {
+            Some((_, places)) => places.push(&gpu.place),
+            None => groups.push((gpu, vec![&gpu.place])),
+        }
+    }
+    groups.into_iter().map(|(first, places)| finding(first, &places)).collect()
+}
+
+fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
+    let what = format!("{} {}", listed(places), first.answer.said(places.len()));
+    match first.answer {
+        Answer::Late => Finding::new(
+            Severity::Error,
+            what,
+            format!(
+                "asked for {}, there was no answer within {} s; that and what is asked after it are not known",
+                first.asked,
+                HANG_LIMIT.as_secs()
+            ),
+            TROUBLED,
+        ),
+        Answer::Failed => Finding::new(
+            Severity::Error,
+            what,
+            format!("asked for {}, the kernel returned an error", first.asked),
+            TROUBLED,
+        ),
+        Answer::Denied => Finding::new(
+            Severity::Note,
+            what,
+            "the kernel does not describe it to this user or container, as where a container was given only some cards",
+            "nothing, if that is meant; else give the container every card (--device /dev/kfd --device /dev/dri)",
+        ),
+    }
+}
+
+const TROUBLED: &str = "look for the card in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
+                        restart the machine, and look again; a card that fails again may have to be seated anew or \
+                        replaced";
+
+/// `card0`, `card0 and card1`, `card0, card1 and card2`.
+fn listed(places: &[&str]) -> String {
+    match places {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => places.concat(),
+    }
+}

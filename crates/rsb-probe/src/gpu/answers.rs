@@ -1,0 +1,91 @@
+//! Which cards answered. A read that hangs, or that the kernel refuses, must not make a card vanish without a word.
+
+use std::io::ErrorKind;
+use std::time::Instant;
+
+use rsb_model::gpu::{Answer, UnreadGpu};
+
+use crate::limit::{Ended, Pending};
+
+/// What the reader of one card says as it goes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told<T> {
+    /// The card as far as it is known; none while it is not known to be one.
+    known: Option<T>,
+    /// What is asked now, or was asked in vain.
+    asked: &'static str,
+    refused: Option<Answer>,
+}
+
+/// The first that is asked.
+pub(crate) const IDENTITY: &str = "what it is";
+
+impl<T> Told<T> {
+    /// Nothing yet.
+    pub(crate) fn nothing() -> Self {
+        Self { known: None, asked: IDENTITY, refused: None }
+    }
+
+    /// The card so far, before `next` is asked.
+    pub(crate) fn so_far(card: T, next: &'static str) -> Self {
+        Self { known: Some(card), asked: next, refused: None }
+    }
+
+    /// The kernel did not say what it is.
+    pub(crate) fn refused(error: ErrorKind) -> Self {
+        // So a control group hides the cards of others: the compute driver refuses to describe their nodes.
+        let answer = if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
+        Self { refused: Some(answer), ..Self::nothing() }
+    }
+}
+
+/// A read under way, and the place that it reads.
+pub(crate) struct Asked<T> {
+    pub(crate) place: String,
+    pub(crate) reading: Pending<Told<T>>,
+}
+
+/// What was told by `deadline`, and what was not.
+pub(crate) fn gather<T: Send + 'static>(asked: Vec<Asked<T>>, deadline: Instant) -> (Vec<T>, Vec<UnreadGpu>) {
+    let (mut known, mut unread) = (Vec::new(), Vec::new());
+    for Asked { place, reading } in asked {
+        let (told, ended) = reading.outcome(deadline);
+        // A reader that says nothing at all was not started, or fell.
+        let started = told.is_some();
+        let told = told.unwrap_or_else(Told::nothing);
+        let answer = match ended {
+            Ended::Late => Some(Answer::Late),
+            Ended::InTime if !started => Some(Answer::Failed),
+            Ended::InTime => told.refused,
+        };
+        unread.extend(answer.map(|answer| UnreadGpu { place, asked: told.asked.to_owned(), answer }));
+        known.extend(told.known);
+    }
+    (known, unread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(job: impl FnOnce(&dyn Fn(Told<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
+        let far = Instant::now() + std::time::Duration::from_mins(1);
+        let (known, unread) = gather(vec![Asked { place: "card0".into(), reading: Pending::start(job) }], far);
+        assert!(unread.iter().all(|one| one.place == "card0"));
+        (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
+    }
+
+    #[test]
+    fn only_what_was_refused_or_never_asked_is_unread() {
+        let whole = |report: &dyn Fn(Told<u8>)| {
+            report(Told::nothing());
+            report(Told::so_far(1, "its name"));
+        };
+        assert_eq!(gathered(whole), (vec![1], vec![]));
+        assert_eq!(gathered(|report| report(Told::nothing())), (vec![], vec![]), "no card");
+        let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
+        assert_eq!(gathered(|report| report(Told::refused(ErrorKind::Other))), unread(Answer::Failed));
+        assert_eq!(gathered(|report| report(Told::refused(ErrorKind::PermissionDenied))), unread(Answer::Denied));
+        assert_eq!(gathered(|_| ()), unread(Answer::Failed));
+    }
+}
