@@ -5,10 +5,10 @@ mod baseline;
 mod bisect;
 mod factor;
 mod python;
+mod values;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use rsb_report::GateFormat;
@@ -21,6 +21,7 @@ use crate::suites::Suite;
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
+use values::{gate_format, parse_axis, parse_percent, parse_time, text};
 
 /// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
 /// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
@@ -132,7 +133,7 @@ pub struct MeasureArgs {
     /// Samples in a round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub runs: Option<u64>,
-    /// Iterations before the first round
+    /// Iterations before the first round; no more than fit in a quarter of the measuring time
     #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
     pub warmup: Option<u64>,
     /// Fresh processes for each case
@@ -189,6 +190,9 @@ pub struct ListArgs {
     /// Show the axes of each benchmark too
     #[arg(long, short)]
     pub verbose: bool,
+    /// Settings to check [default: rusty-stack-bench.toml, when it is there]
+    #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
+    pub config: Option<PathBuf>,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
@@ -204,7 +208,7 @@ pub struct JudgeArgs {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     /// Threshold in percent where the policy sets no other [default: 10]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Compare although these differ: driver, rocm, python or a framework, such as rocm,driver
     #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
@@ -221,10 +225,10 @@ pub struct JudgeArgs {
 #[derive(Debug, Clone, Args)]
 pub struct GateArgs {
     /// Run file, baseline file, or name of a saved baseline [default: the one saved for this machine and suite]; may be repeated
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = text())]
     pub baseline: Vec<String>,
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
-    #[arg(long, value_name = "Y")]
+    #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
     /// Build this git revision and the tree as it is, and measure both here in turn
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
@@ -255,8 +259,10 @@ pub struct GateArgs {
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
     /// What to compare with: run file, id, baseline file or name
+    #[arg(value_parser = text())]
     pub baseline: String,
     /// What to compare: run file or id [default: the latest run]
+    #[arg(value_parser = text())]
     pub current: Option<String>,
     /// Exit as `gate` does
     #[arg(long)]
@@ -295,9 +301,9 @@ pub struct HistoryArgs {
     /// Show comparisons instead of runs
     #[arg(long, conflicts_with = "case")]
     pub comparisons: bool,
-    /// At most so many rows
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
+    /// At most so many runs, with --comparisons so many comparisons, the latest
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
@@ -361,6 +367,7 @@ pub enum ReportFormat {
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Run file or id [default: the latest run]
+    #[arg(value_parser = text())]
     pub run: Option<String>,
     /// Form of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
@@ -412,24 +419,6 @@ pub fn parse() -> Cli {
     parsed.unwrap_or_else(|error| error.format(&mut command()).exit())
 }
 
-fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
-    let (name, values) = text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
-    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
-    if name.is_empty() || values.iter().any(String::is_empty) {
-        return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
-    }
-    Ok((name.trim().to_owned(), values))
-}
-
-fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
-    PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
-}
-
-fn parse_time(text: &str) -> Result<std::time::Duration, String> {
-    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|time| std::time::Duration::try_from(time).ok());
-    parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,24 +429,6 @@ mod tests {
         command.clone().debug_assert();
         for benchmark in rsb_workloads::all() {
             assert!(command.find_subcommand(benchmark.name()).is_some(), "{}", benchmark.name());
-        }
-    }
-
-    #[test]
-    fn times_are_written_as_people_do() {
-        assert_eq!(parse_time("3m"), Ok(std::time::Duration::from_mins(3)));
-        assert_eq!(parse_time("90s"), Ok(std::time::Duration::from_secs(90)));
-        assert_eq!(parse_time("0s"), Ok(std::time::Duration::ZERO));
-        for wrong in ["", "3", "-3m", "soon"] {
-            assert!(parse_time(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn axes_are_a_name_and_values() {
-        assert_eq!(parse_axis("dtype=f32, f64"), Ok(("dtype".into(), vec!["f32".into(), "f64".into()])));
-        for wrong in ["dtype", "=f32", "dtype=", "dtype=f32,,f64"] {
-            assert!(parse_axis(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -15,8 +15,19 @@ pub fn style(choice: ColorChoice) -> Style {
         ColorChoice::Auto if !unwanted && std::io::stdout().is_terminal() => Color::Always,
         ColorChoice::Auto | ColorChoice::Never => Color::Never,
     };
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    Style { color, width: columns.unwrap_or(110) }
+    Style { color, width: width() }
+}
+
+/// Columns of a page where there is no terminal.
+const WIDTH: usize = 110;
+
+/// The terminal's own width; else what `COLUMNS` says, which shells know and seldom hand on.
+fn width() -> usize {
+    let out = std::io::stdout();
+    let terminal = || rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
+    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let is_width = |columns: &usize| *columns > 0;
+    terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
 }
 
 /// Writes `text` to standard output, with one newline at its end.

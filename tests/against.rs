@@ -8,15 +8,18 @@ use std::process::Command;
 
 use common::Bench;
 
-fn git(bench: &Bench, arguments: &[&str]) {
+fn git(bench: &Bench, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
     let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn repository() -> Bench {
     let bench = Bench::new();
     bench.write("file", "one");
+    // A package of the right name that does not build: it has no source.
+    bench.write("Cargo.toml", "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
     git(&bench, &["init", "--quiet"]);
     git(&bench, &["add", "."]);
     git(&bench, &["commit", "--quiet", "-m", "first"]);
@@ -42,6 +45,24 @@ fn what_differs_is_built_and_what_does_not_build_is_no_verdict() {
     bench.write("new-file", "not committed, and still part of the tree");
     let ended = bench.run(&["gate", "--against", "HEAD"]).expect(1);
     assert!(ended.stderr.contains("does not build"), "{}", ended.stderr);
+    assert_eq!(worktrees(&bench), 1, "nothing stays of a build that failed");
+}
+
+fn worktrees(bench: &Bench) -> usize {
+    git(bench, &["worktree", "list", "--porcelain"]).matches("worktree ").count()
+}
+
+#[test]
+fn a_repository_of_another_project_is_exit_2_with_what_works_there() {
+    let bench = repository();
+    for (manifest, said) in [("[workspace]\n", "no Cargo.toml"), ("[package]\nname = \"other\"\n", "package `other`")] {
+        bench.write("Cargo.toml", manifest);
+        git(&bench, &["commit", "--quiet", "-am", "another project"]);
+        let ended = bench.run(&["gate", "--against", "HEAD"]).expect(2);
+        assert!(ended.stderr.contains(said) && ended.stderr.contains("--baseline X"), "{}", ended.stderr);
+    }
+    bench.run(&["bisect", "HEAD~1", "HEAD", "--case", "x"]).expect(2);
+    assert_eq!(worktrees(&bench), 1);
 }
 
 #[test]

@@ -249,3 +249,30 @@ fn folders_of_criterion_are_sides() {
     assert_eq!(regressed(&slower), ["group/case-5"]);
     assert_eq!(gate("fewer").expect(4).json()["missing"][0], "group/case-11");
 }
+
+/// A file of hyperfine: twelve commands, of which the fourth took `factor` of its time and ended with `code`.
+fn hyperfine(bench: &Bench, name: &str, (factor, code): (f64, i32)) -> String {
+    let result = |n: u32| {
+        let (factor, code) = if n == 3 { (factor, code) } else { (1.0, 0) };
+        let jitter = f64::from((n * 7 + u32::try_from(name.len()).unwrap()) % 5) / 1000.0;
+        let times: Vec<f64> = (0..10).map(|k| factor * (1.0 + jitter + f64::from(k) / 2000.0)).collect();
+        serde_json::json!({ "command": format!("cmd {n}"), "times": times, "exit_codes": vec![code; 10] })
+    };
+    bench.write(name, &serde_json::json!({ "results": (0..12).map(result).collect::<Vec<_>>() }).to_string());
+    name.to_owned()
+}
+
+#[test]
+fn a_command_that_fails_fast_did_not_improve() {
+    let bench = Bench::new();
+    let before = hyperfine(&bench, "before.json", (1.0, 0));
+    let gate = |now: &str| bench.run(&["gate", "--json", "--baseline", &before, "--current", now]);
+    let broken = gate(&hyperfine(&bench, "broken.json", (0.005, 1))).expect(3).json();
+    assert_eq!(regressed(&broken), ["cpu_performance/hyperfine/cmd 3"]);
+    let rows = broken["comparisons"].as_array().unwrap();
+    let failed: Vec<_> = rows.iter().filter(|row| row["metric"] == "failed_runs_percent").collect();
+    assert_eq!(failed.len(), 1, "where nothing fails there is nothing to say: {failed:?}");
+    assert!(failed[0]["reason"].as_str().unwrap().starts_with("100 % after 0"), "{failed:?}");
+    let same = gate(&hyperfine(&bench, "same.json", (1.0, 0))).expect(0).json();
+    assert!(same["comparisons"].as_array().unwrap().iter().all(|row| row["metric"] == "time_ms"), "{same}");
+}

@@ -89,3 +89,27 @@ fn programs_that_no_baseline_is_of_are_not_kept() {
     let kept: Vec<_> = std::fs::read_dir(bench.path("benchmark_results/programs")).unwrap().collect();
     assert_eq!(kept.len(), 1);
 }
+
+/// What says of a run that it was not alone.
+const DISTURBED: &str = "another run of this program was measuring at the same time";
+
+#[test]
+fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
+    let bench = Bench::new();
+    let folder = bench.folder.path().display().to_string();
+    let bench = bench.set("TMPDIR", &folder);
+    let lock = std::fs::File::create(bench.path("rusty-stack-bench.lock")).unwrap();
+    lock.lock().unwrap();
+    assert!(bench.run(&MEASURE).expect(0).stderr.contains(DISTURBED));
+    assert!(bench.run(&["baseline", "save"]).expect(0).stderr.contains(DISTURBED));
+    drop(lock);
+    assert!(!bench.run(&MEASURE).expect(0).stderr.contains(DISTURBED));
+    let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
+    assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
+    // Whoever measures again for doubt, beside the program of the baseline, claims the machine too.
+    let doubted = with_a_record_of_better_days().set("TMPDIR", &folder);
+    doubted.run(&MEASURE).expect(0);
+    let lock = std::fs::File::open(bench.path("rusty-stack-bench.lock")).unwrap();
+    lock.lock().unwrap();
+    assert!(doubted.run(&GATE).stderr.contains(DISTURBED));
+}

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::Places;
+use super::values::{parse_percent, text};
 
 /// What can be done with baselines.
 #[derive(Debug, Clone, Subcommand)]
@@ -12,7 +13,7 @@ pub enum BaselineVerb {
         /// Name [default: the suite of the run]
         name: Option<String>,
         /// Run file or id [default: the latest run]; may be repeated, each is a replicate
-        #[arg(long, value_name = "RUN")]
+        #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
         /// Where things are kept
         #[command(flatten, next_help_heading = "Places")]
@@ -30,6 +31,7 @@ pub enum BaselineVerb {
     /// Show one, and which regressions were accepted into it
     Show {
         /// Its name, or its file
+        #[arg(value_parser = text())]
         name: String,
         /// Write one JSON document
         #[arg(long)]
@@ -66,13 +68,13 @@ pub struct AcceptArgs {
     #[arg(long, value_name = "REASON")]
     pub because: String,
     /// The run in which it regressed, by file or id [default: the latest run]
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", value_parser = text())]
     pub from: Option<String>,
     /// Name of the baseline [default: the one saved for the run's machine and suite]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
     /// Threshold in percent where the policy sets no other [default: 10]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]

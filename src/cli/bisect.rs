@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{Places, parse_time};
+use super::Places;
+use super::values::{parse_percent, parse_time};
 
 /// Arguments of `bisect`.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +26,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
     /// Threshold in percent where the policy sets no other [default: 10]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Write one JSON document to standard output, and nothing else
     #[arg(long)]

@@ -15,11 +15,12 @@ use rsb_stats::Policy;
 use rsb_stats::doubt::PAIRS;
 use serde_json::Value;
 
+use super::alone;
 use super::builds::{self, Builds};
 use super::judge::{self, Judge};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
-use crate::measure::{self, Both, Profile, Settings, WorkerCommand, assemble, interrupt};
+use crate::measure::{self, Both, Count, Profile, Settings, WorkerCommand, assemble, interrupt};
 
 /// Judges this tree against the revision `revision`.
 ///
@@ -135,9 +136,10 @@ impl Sides {
     /// When there is no room for a scratch folder.
     pub(super) fn measure(&mut self, policy: &Policy, budget: Duration) -> Result<()> {
         let began = Instant::now();
-        let mut settings = Settings { replicates: PAIRS.first, ..Settings::of(Profile::Quick) };
+        let mut settings = Settings { replicates: Count::asked(PAIRS.first), ..Settings::of(Profile::Quick) };
         let mut cases = self.cases.clone();
         let mut longest = Duration::ZERO;
+        let _alone = alone::claim([&mut self.baseline, &mut self.current]);
         loop {
             let left = budget.saturating_sub(began.elapsed());
             if cases.is_empty() || left <= longest || interrupt::asked() {
@@ -151,7 +153,7 @@ impl Sides {
                 .context("cannot make a scratch folder; set TMPDIR to one with room")?;
             self.take_over(&both);
             longest = step.elapsed().min(longest.max(step.elapsed() / 2));
-            settings.replicates = PAIRS.step;
+            settings.replicates = Count::asked(PAIRS.step);
             cases = self.doubtful(policy);
         }
     }

@@ -5,11 +5,12 @@ mod refresh;
 
 use anyhow::anyhow;
 use rsb_model::{Field, Fingerprint, Outcome, Run, Timestamp};
+use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
 use rsb_store::{Accepted, Baseline, Baselines, Programs};
 
 use super::settings::{self, Folders};
-use super::{judge, recorder};
+use super::{alone, judge, recorder};
 use crate::cli::BaselineVerb;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::show;
@@ -31,7 +32,8 @@ pub fn run(verb: &BaselineVerb, style: Style) -> Ended {
 fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
     let store = judge::open(folders)?;
     let runs: Vec<Run> = match named {
-        [] => vec![judge::latest(&store)?],
+        // What is missing without a run is no verdict.
+        [] => vec![judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?],
         named => named.iter().map(|text| store.run(text).map_err(Trouble::usage)).collect::<Result<_, _>>()?,
     };
     if let Some(run) =
@@ -42,23 +44,25 @@ fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
             run.run_id
         )));
     }
-    let measured: usize = runs.iter().map(|run| run.counts().measured).sum();
-    if measured == 0 {
+    let suite = runs.first().map_or("quick", |run| run.suite.as_str());
+    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(Trouble::usage)?;
+    let cases = baseline.contents().cases;
+    if cases == 0 {
         return Err(Trouble::usage(anyhow!(
             "nothing was measured in that run; a baseline needs at least one measured case"
         )));
     }
-    let suite = runs.first().map_or("quick", |run| run.suite.as_str());
-    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(Trouble::usage)?;
-    let path = Baselines::new(&folders.baselines).save(&baseline)?;
+    alone::tell("warning", &runs);
+    let path = Baselines::new(&folders.baselines).save(&baseline).map_err(Trouble::usage)?;
     keep_program_or_warn(&runs, folders);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         eprintln!("warning: {} failed in it: until a baseline has it, it has no verdict", case.benchmark_id);
     }
     show::text(&format!(
-        "saved {} ({measured} cases measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
+        "saved {} ({} measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
         baseline.name,
+        format_count(cases, "case", "cases"),
         path.display()
     ))?;
     Ok(Exit::Pass)
@@ -92,7 +96,7 @@ fn list(folders: &Folders, json: bool, style: Style) -> Ended {
                 commit: contents.commit,
                 machine: info.slug,
                 cases: contents.cases,
-                replicates: contents.runs,
+                replicates: contents.replicates,
             }),
             Err(problem) => eprintln!("warning: {}: {problem}", info.path.display()),
         }

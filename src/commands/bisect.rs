@@ -38,6 +38,7 @@ pub fn run(args: &BisectArgs, style: Style) -> Ended {
     let policy = judge::policy(&config, &folders, args.threshold)?;
     let repository = Repository::here("bisect").map_err(Trouble::usage)?;
     let line = Line::between(&repository, &args.good, &args.bad).map_err(Trouble::usage)?;
+    repository.check_package(&line.good.hash, &args.good).map_err(Trouble::usage)?;
     interrupt::listen();
     let budget = (&policy, args.budget.unwrap_or(BUDGET));
     let trials = match Trials::begin(&repository, &line.good, &args.case, budget) {

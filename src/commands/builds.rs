@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use workshop::{Built, Programs, Workshop};
+use workshop::{Built, PROGRAM, Programs, Workshop};
 
 /// The git repository around the current folder.
 pub(super) struct Repository {
@@ -39,6 +39,30 @@ impl Repository {
                 if shallow() { "; this clone is shallow, and `git fetch --unshallow` gets the rest" } else { "" };
             format!("git does not know the revision `{revision}`; `git log` shows those there are{cure}")
         })
+    }
+
+    /// Checks that `commit`, which the user calls `name`, holds this program, before anything is made of it.
+    ///
+    /// # Errors
+    /// When its `Cargo.toml` is missing, or of another package.
+    pub(super) fn check_package(&self, commit: &str, name: &str) -> Result<()> {
+        let manifest = self.git(&["show", &format!("{commit}:Cargo.toml")]).unwrap_or_default();
+        let package = toml::from_str::<toml::Table>(&manifest)
+            .ok()
+            .and_then(|manifest| Some(manifest.get("package")?.as_table()?.get("name")?.as_str()?.to_owned()));
+        if package.as_deref() == Some(PROGRAM) {
+            return Ok(());
+        }
+        let found = package.map_or_else(
+            || "has no Cargo.toml of a package".to_owned(),
+            |package| format!("is the package `{package}`"),
+        );
+        bail!(
+            "{name} in {} {found}, and what is built and measured here is {PROGRAM} itself: call this in a clone of \
+             {PROGRAM}. Benchmarks of another project are judged by what they stored: `{PROGRAM} gate --baseline X \
+             --current Y`, where each is a folder such as target/criterion, or the file of another tool",
+            self.top.display()
+        )
     }
 
     /// What git answers here.
@@ -92,10 +116,13 @@ pub(super) struct Builds {
 /// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.
 ///
 /// # Errors
-/// When this is no git repository, or git does not know the revision.
+/// When this is no git repository, git does not know the revision, or one of both is not this program.
 pub(super) fn trees(revision: &str) -> Result<Trees> {
     let repository = Repository::here("gate --against")?;
     let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
+    for (commit, name) in commits.iter().zip([revision, "this tree"]) {
+        repository.check_package(commit, name)?;
+    }
     let contents = |commit: &str| repository.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
     Ok(Trees { contents: [contents(&commits[0])?, contents(&commits[1])?], commits, repository })
 }
@@ -117,6 +144,7 @@ impl Trees {
         for (commit, name) in self.commits.iter().zip(["baseline", "current"]) {
             let program = folder.path(name);
             if workshop.build(commit, &program)? == Built::Broken {
+                workshop.remove_tree();
                 bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?);
             }
             programs.push(program);

@@ -10,7 +10,7 @@ use rsb_report::Style;
 use rsb_store::Baselines;
 
 use super::judge::{self, Judge};
-use super::{against, against_history, beside, doubt};
+use super::{against, against_history, alone, beside, doubt};
 use crate::cli::GateArgs;
 use crate::exit::{Ended, Exit, Trouble};
 use crate::measure::interrupt;
@@ -50,6 +50,7 @@ pub fn run(args: &GateArgs, style: Style) -> Ended {
     if let Some(why) = judge::is_itself(&baseline, &current) {
         return without_baseline(&judge, &current, args, &why);
     }
+    alone::tell("note", baseline.iter().chain(&current));
     let budget = args.budget.or_else(|| is_fresh(&current, args).then_some(BUDGET));
     let result = match budget {
         Some(budget) if !budget.is_zero() => measure_again(&judge, &baseline, current, budget)?,

@@ -1,6 +1,7 @@
-//! What was measured before: runs, the values of a case, comparisons.
+//! What was measured before: runs, the values of a case in each run, comparisons. Of many the latest are shown.
 
 use rsb_model::{Outcome, Verdict};
+use rsb_report::number::format_count;
 use rsb_report::{ComparisonRow, HistoryRow, RunRow, Style, list};
 use rsb_store::{HistoryFilter, Store};
 
@@ -17,20 +18,48 @@ pub fn run(args: &HistoryArgs, style: Style) -> Ended {
     let (_, folders) = settings::load(&args.places)?;
     let store = judge::open(&folders)?;
     let text = if args.comparisons {
-        let rows = comparisons(&store, args.limit)?;
+        let rows = latest(comparisons(&store)?, args, |row| row.comparison_id.as_str());
         if args.json { rsb_report::document("comparisons", &rows)? } else { list::comparisons(&rows, style) }
     } else if args.case.is_some() {
-        let rows = values(&store, args)?;
+        let rows = latest(values(&store, args)?, args, |row| row.run_id.as_str());
         if args.json { rsb_report::document("history", &rows)? } else { list::history(&rows, style) }
     } else {
-        let rows = runs(&store, args.limit)?;
+        let rows = latest(runs(&store)?, args, |row| row.run_id.as_str());
         if args.json { rsb_report::document("runs", &rows)? } else { list::runs(&rows, style) }
     };
     show::text(&text)?;
     Ok(Exit::Pass)
 }
 
-fn runs(store: &Store, limit: usize) -> anyhow::Result<Vec<RunRow>> {
+/// The rows of the latest runs or comparisons, as many as were asked for; how many others there are is said. `name` is
+/// that of the run or comparison which a row is of.
+fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) -> Vec<R> {
+    let (end, left_out) = cut(rows.iter().map(name), args.limit as usize);
+    if left_out > 0 {
+        let count = if args.comparisons {
+            format_count(left_out, "earlier comparison is", "earlier comparisons are")
+        } else {
+            format_count(left_out, "earlier run is", "earlier runs are")
+        };
+        eprintln!("note: {count} left out; show more with --limit {}", args.limit as usize + left_out);
+    }
+    rows.truncate(end);
+    rows
+}
+
+/// Where the rows of the first `limit` names end, and how many names follow. The rows of one name stand together.
+fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize) {
+    let (mut end, mut count, mut last) = (0, 0, None);
+    for name in names {
+        if last != Some(name) {
+            (count, last) = (count + 1, Some(name));
+        }
+        end += usize::from(count <= limit);
+    }
+    (end, count.saturating_sub(limit))
+}
+
+fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
     let row = |run: rsb_store::RunSummary| RunRow {
         run_id: run.run_id.0,
         started: run.started,
@@ -42,7 +71,7 @@ fn runs(store: &Store, limit: usize) -> anyhow::Result<Vec<RunRow>> {
         skipped: run.counts.skipped,
         failed: run.counts.failed,
     };
-    Ok(store.runs()?.into_iter().take(limit).map(row).collect())
+    Ok(store.runs()?.into_iter().map(row).collect())
 }
 
 fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryRow>> {
@@ -57,7 +86,7 @@ fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryRow>> 
         value: row.value,
         outcome: outcome(&row.outcome),
     };
-    Ok(store.history(&filter)?.into_iter().take(args.limit).map(row).collect())
+    Ok(store.history(&filter)?.into_iter().map(row).collect())
 }
 
 fn outcome(text: &str) -> Outcome {
@@ -69,7 +98,7 @@ fn outcome(text: &str) -> Outcome {
     }
 }
 
-fn comparisons(store: &Store, limit: usize) -> anyhow::Result<Vec<ComparisonRow>> {
+fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {
     let all = [Verdict::Improved, Verdict::Regressed, Verdict::Unchanged, Verdict::NotComparable];
     let row = |row: rsb_store::ComparisonSummaryRow| ComparisonRow {
         comparison_id: row.comparison_id,
@@ -78,5 +107,20 @@ fn comparisons(store: &Store, limit: usize) -> anyhow::Result<Vec<ComparisonRow>
         current: row.current_run_id,
         verdict: all.into_iter().find(|verdict| verdict.as_str() == row.verdict).unwrap_or(Verdict::Inconclusive),
     };
-    Ok(store.comparisons()?.into_iter().take(limit).map(row).collect())
+    Ok(store.comparisons()?.into_iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn runs_are_counted_and_never_cut_in_the_middle() {
+        let rows = || ["c", "c", "c", "b", "a", "a"].into_iter();
+        assert_eq!(cut(rows(), 1), (3, 2));
+        assert_eq!(cut(rows(), 2), (4, 1));
+        assert_eq!(cut(rows(), 3), (6, 0));
+        assert_eq!(cut(rows(), 20), (6, 0));
+        assert_eq!(cut(std::iter::empty(), 20), (0, 0));
+    }
 }

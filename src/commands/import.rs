@@ -1,6 +1,8 @@
 //! Takes in what another tool has measured, as a run of its own.
 
 use anyhow::anyhow;
+use rsb_model::{BenchmarkResult, Outcome, Run};
+use rsb_report::number::format_count;
 use rsb_store::import::{self, Format};
 use rsb_store::{Store, new_run_id};
 
@@ -28,12 +30,49 @@ pub fn run(args: &ImportArgs) -> Ended {
     run.run_id = journal.run_id().clone();
     let path = journal.finish(&run)?;
     let counts = run.counts();
+    for line in failures(&run) {
+        eprintln!("{line}");
+    }
     show::text(&format!(
-        "{} cases taken in ({} skipped, {} failed) as {}",
-        counts.measured,
+        "{} taken in ({} skipped, {} failed) as {}",
+        format_count(counts.measured, "case", "cases"),
         counts.skipped,
         counts.failed,
         path.display()
     ))?;
     Ok(if counts.measured == 0 { Exit::Nothing } else { Exit::Pass })
+}
+
+/// Failed cases that are named where there are more.
+const SHOWN: usize = 20;
+
+/// A line for each case that failed, with its reason.
+fn failures(run: &Run) -> Vec<String> {
+    let failed = || run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed);
+    let reason = |case: &BenchmarkResult| case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    let mut lines: Vec<String> =
+        failed().take(SHOWN).map(|case| format!("failed: {}{}", case.benchmark_id, reason(case))).collect();
+    let more = failed().count().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more; `rusty-stack-bench report {}` shows all", run.run_id));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_named_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hyperfine.json");
+        let broken: Vec<String> = (0..22).map(|n| format!(r#"{{"command": "c{n}", "times": ["x"]}}"#)).collect();
+        let text = format!(r#"{{"results": [{{"command": "good", "times": [0.1]}}, {}]}}"#, broken.join(", "));
+        std::fs::write(&path, text).unwrap();
+        let lines = failures(&import::import(&path, None).unwrap());
+        assert_eq!(lines.len(), SHOWN + 1);
+        assert!(lines[0].starts_with("failed: cpu_performance/hyperfine/c0: "), "{lines:?}");
+        assert!(lines[0].contains("`times`") && lines[SHOWN].starts_with("and 2 more"), "{lines:?}");
+    }
 }

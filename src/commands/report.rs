@@ -23,7 +23,7 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
     let store = judge::open(&folders)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(Trouble::usage)?,
-        None => judge::latest(&store)?,
+        None => judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?,
     };
     let policy = judge::policy(&config, &folders, None)?;
     let comparison = against_saved(&store, &folders, &run, &policy);

@@ -53,11 +53,7 @@ pub fn run(args: &RunArgs, style: Style) -> Ended {
     let store = open_store(&folders)?;
     let environment = environment_here();
     let mut kept = Kept::begin(&store, &suite_name(&selection), settings.profile.as_str(), environment, &plan)?;
-    let claim = alone::claim();
-    if matches!(claim, alone::Claim::Shared) {
-        eprintln!("warning: {}", alone::NOTE);
-        kept.recorder.run.notes.push(alone::NOTE.to_owned());
-    }
+    let _alone = alone::claim([&mut kept.recorder.run]);
     super::log::to_file(&folders.results, &kept.recorder.run.run_id);
     let outcome = measure_all(&plan, &settings, &mut kept)?;
     let stored = kept.recorder.finish();

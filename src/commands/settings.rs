@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
 use crate::exit::Trouble;
-use crate::measure::{Limits, Profile, Settings};
+use crate::measure::{Count, Limits, Profile, Settings};
 use crate::plan::{CustomEntry, Selection};
 use crate::suites::Suite;
 use crate::sweep;
@@ -51,11 +51,9 @@ pub(super) fn resolve(
     let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
     let mut settings = Settings::of(profile);
-    if let Some(runs) = args.runs.map(|runs| runs as usize).or(config.run.runs) {
-        settings.runs = runs;
-    }
+    settings.runs = args.runs.map(|runs| runs as usize).or(config.run.runs).map_or(settings.runs, Count::asked);
     settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
-    settings.replicates = args.replicates.or(config.run.replicates).unwrap_or(settings.replicates);
+    settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::asked);
     settings.limits = limits(args.timeout, config);
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
@@ -105,4 +103,33 @@ pub(super) fn anywhere(text: &str) -> String {
 /// Whether `text` names a file rather than an id.
 pub(super) fn is_path(text: &str) -> bool {
     Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(args: &MeasureArgs, config: &Config) -> Settings {
+        let Ok((_, settings)) = resolve(&[], None, args, config) else { panic!("nothing is wrong with it") };
+        settings
+    }
+
+    #[test]
+    fn a_number_counts_as_asked_for_even_where_it_is_the_profile_s_own() {
+        let untouched = resolved(&MeasureArgs::default(), &Config::default());
+        assert_eq!(untouched, Settings::of(untouched.profile));
+        let (replicates, runs) = (untouched.replicates.usual, untouched.runs.usual as u64);
+        assert!(untouched.replicates.long < replicates && (untouched.runs.long as u64) < runs);
+        let args = MeasureArgs { replicates: Some(replicates), runs: Some(runs), ..MeasureArgs::default() };
+        let mut file = Config::default();
+        (file.run.replicates, file.run.runs) = (Some(replicates), Some(runs as usize));
+        let more = MeasureArgs { replicates: Some(replicates + 1), runs: Some(runs + 1), ..args.clone() };
+        for (args, config, extra) in
+            [(&args, &Config::default(), 0), (&MeasureArgs::default(), &file, 0), (&more, &file, 1)]
+        {
+            let settings = resolved(args, config);
+            assert_eq!(settings.replicates, Count::asked(replicates + extra));
+            assert_eq!(settings.runs, Count::asked(runs as usize + extra as usize));
+        }
+    }
 }

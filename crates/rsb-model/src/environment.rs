@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::gpu::{
-    Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink, SensorName,
+    Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink, SensorName, UnreadGpu,
 };
 pub use crate::rocm::{Compiler, RocmInstallation, RocmSource};
 
@@ -24,6 +24,9 @@ pub struct Environment {
     pub memory_gb: Option<f64>,
     /// Graphics cards, in the order of the bus.
     pub gpus: Vec<Gpu>,
+    /// Cards that could not be read, or not to their end. What of them was read stands in `gpus`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread_gpus: Vec<UnreadGpu>,
     /// Version of ROCm: of the installation that programs here would use.
     pub rocm: Option<String>,
     /// Every installation of ROCm, the one that counts first.

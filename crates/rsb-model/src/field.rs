@@ -251,6 +251,7 @@ fields! {
     memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not freed after them";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
     // Truth and spread.
+    failed_runs_percent Percent Metric(Lower), "share of the runs of a command that ended with another exit code than zero";
     failed_requests One Metric(Lower), "requests that were not answered";
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
     input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";

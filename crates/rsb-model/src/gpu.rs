@@ -211,6 +211,42 @@ pub struct EccCount {
     pub deferred: u64,
 }
 
+/// A card that could not be read, or not to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnreadGpu {
+    /// Where it was read: `card0 (0000:03:00.0)`, or `node 4` of AMD's compute driver.
+    pub place: String,
+    /// What was asked last: `its clocks`. What comes after it was not asked.
+    pub asked: String,
+    /// What became of that.
+    pub answer: Answer,
+}
+
+/// What became of a read that told nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// The read has not come back.
+    Late,
+    /// The kernel returned an error.
+    Failed,
+    /// The kernel does not show it to this user or container.
+    Denied,
+}
+
+impl Answer {
+    /// What is to be said of a card (or, with `cards`, of several) with this answer: `does not answer`.
+    pub const fn said(self, cards: usize) -> &'static str {
+        match (self, cards) {
+            (Self::Late, 0 | 1) => "does not answer",
+            (Self::Late, _) => "do not answer",
+            (Self::Failed, _) => "cannot be read",
+            (Self::Denied, 0 | 1) => "is not shown here",
+            (Self::Denied, _) => "are not shown here",
+        }
+    }
+}
+
 impl Gpu {
     /// What to call it: its name, else the instruction set, else the PCI id.
     pub fn label(&self) -> &str {

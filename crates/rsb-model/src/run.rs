@@ -43,6 +43,11 @@ pub struct Run {
     pub notes: Vec<String>,
 }
 
+/// What a note is about: its words before the first figure. Notes of one kind differ in their figures.
+pub fn kind_of_note(note: &str) -> &str {
+    note.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default()
+}
+
 /// How many cases ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -30,6 +30,20 @@ pub fn format_bytes(bytes: u64) -> String {
         .map_or_else(|| format!("{bytes}B"), |(suffix, factor)| format!("{}{suffix}", bytes / factor))
 }
 
+/// `bytes` to be read rather than compared, in decimal units: `11.8 GB`.
+///
+/// ```
+/// assert_eq!(rsb_model::shape::rounded_bytes(11_807_000_000), "11.8 GB");
+/// ```
+pub fn rounded_bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
+        bytes if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
+        bytes if bytes >= 1e3 => format!("{:.1} kB", bytes / 1e3),
+        bytes => format!("{bytes} B"),
+    }
+}
+
 /// The sizes in `text`, such as `32x768x3072`.
 ///
 /// # Errors

@@ -148,7 +148,7 @@ fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     lines
 }
 
-/// How all cases moved together, and what so many replicates could have found: a pass says no more than that.
+/// How all cases moved together, and what could have been found: a pass says no more than that.
 fn overall_line(result: &ComparisonResult) -> Option<String> {
     let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
     found.sort_by(f64::total_cmp);
@@ -157,10 +157,15 @@ fn overall_line(result: &ComparisonResult) -> Option<String> {
         .summary
         .weighted_change_percent
         .map_or_else(String::new, |percent| format!("Time over all: {}. ", format_percent(percent)));
-    let [median, worst] = [median, worst].map(|percent| format!("{percent:.1} %"));
-    Some(format!(
-        "{overall}So many replicates find a slow-down of {median} in half of the comparisons, of {worst} in all."
-    ))
+    Some(format!("{overall}The smallest slow-down that would have been found is {}.", found_in(*median, *worst)))
+}
+
+/// What would have been found in half of the comparisons, and in all.
+fn found_in(median: f64, worst: f64) -> String {
+    // Beyond twice the time the figure says nothing but that little was measured.
+    let told = |percent: f64| if percent > 100.0 { "more than 100 %".to_owned() } else { format!("{percent:.1} %") };
+    let [median, worst] = [median, worst].map(told);
+    if median == worst { median } else { format!("{median} in half of the comparisons, {worst} in all") }
 }
 
 /// What only one side has: `(title, ids)`, without empty ones.
@@ -346,5 +351,18 @@ const fn change_word(status: ChangeStatus) -> &'static str {
         ChangeStatus::Improved => "improved",
         ChangeStatus::Degraded => "degraded",
         ChangeStatus::Unchanged => "unchanged",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::found_in;
+
+    #[test]
+    fn what_would_have_been_found_is_said_once_and_not_beyond_sense() {
+        assert_eq!(found_in(3.0, 12.34), "3.0 % in half of the comparisons, 12.3 % in all");
+        assert_eq!(found_in(3.0, 47358.6), "3.0 % in half of the comparisons, more than 100 % in all");
+        assert_eq!(found_in(500.0, 47358.6), "more than 100 %");
+        assert_eq!(found_in(4.0, 4.0), "4.0 %");
     }
 }

@@ -1,7 +1,7 @@
 //! The machine: one line for the head of a report, a page for `probe`.
 
 use rsb_model::Environment;
-use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation};
+use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation, UnreadGpu};
 use rsb_model::shape::format_bytes;
 
 use crate::gpus;
@@ -21,6 +21,7 @@ pub fn line(environment: &Environment) -> String {
     }
     parts.extend(environment.memory_gb.map(|gb| format!("{} memory", format_quantity(gb, "GB"))));
     parts.push(match environment.gpus.as_slice() {
+        [] if !environment.unread_gpus.is_empty() => "no GPU that could be read".to_owned(),
         [] => "no GPU".to_owned(),
         [one] => one.label().to_owned(),
         [first, ..] => format!("{} × {}", environment.gpus.len(), first.label()),
@@ -48,11 +49,14 @@ fn sections(environment: &Environment) -> Vec<Section> {
     let has_host = has_host(environment);
     if has_host {
         sections.push(("Machine".to_owned(), machine(environment)));
-    } else if environment.gpus.is_empty() {
+    } else if has_no_gpu(environment) {
         sections.push(("Tree".to_owned(), vec![no_gpus()]));
     }
     let reached = if has_host { gpus::Reach::Looked } else { gpus::Reach::Unknown };
     sections.extend(gpus::sections(&environment.gpus, reached));
+    if !environment.unread_gpus.is_empty() {
+        sections.push(("Not read".to_owned(), environment.unread_gpus.iter().map(unread).collect()));
+    }
     if has_host {
         sections.push(("Software".to_owned(), software(environment)));
     }
@@ -70,7 +74,18 @@ fn sections(environment: &Environment) -> Vec<Section> {
 /// Whether more than cards was read. Of a tree that stands for /sys alone, the rest is not "unknown" or "not found": it
 /// was not looked at.
 pub(crate) fn has_host(environment: &Environment) -> bool {
-    *environment != Environment { gpus: environment.gpus.clone(), ..Environment::default() }
+    let cards = environment.clone();
+    *environment != Environment { gpus: cards.gpus, unread_gpus: cards.unread_gpus, ..Environment::default() }
+}
+
+/// Whether it is known that there is no card. One that does not answer is one.
+fn has_no_gpu(environment: &Environment) -> bool {
+    environment.gpus.is_empty() && environment.unread_gpus.is_empty()
+}
+
+/// `card0 does not answer; asked for its clocks`.
+fn unread(gpu: &UnreadGpu) -> (String, Option<String>) {
+    entry("GPU", Some(format!("{} {}; asked for {}", gpu.place, gpu.answer.said(1), gpu.asked)))
 }
 
 fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
@@ -84,7 +99,7 @@ fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
         Some(cpu) => lines.extend(cpu_lines(cpu)),
     }
     lines.push(entry("memory", environment.memory_gb.map(|gb| format_quantity(gb, "GB"))));
-    if environment.gpus.is_empty() {
+    if has_no_gpu(environment) {
         lines.push(no_gpus());
     }
     lines

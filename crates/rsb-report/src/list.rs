@@ -66,9 +66,9 @@ pub struct BaselineRow {
     pub commit: Option<String>,
     /// The slug of the machine's fingerprint.
     pub machine: String,
-    /// Cases in it.
+    /// Cases measured in it.
     pub cases: usize,
-    /// Replicates of the case with the fewest.
+    /// Replicates of the measured case with the fewest.
     pub replicates: usize,
 }
 

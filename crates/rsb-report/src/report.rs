@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::ThresholdCheck;
+use rsb_model::run::kind_of_note;
 use rsb_model::{BenchmarkResult, Better, ComparisonResult, Outcome, Run};
 use serde::Serialize;
 
@@ -232,13 +233,55 @@ fn method(run: &Run) -> String {
     lines.extend(metadata(run, "estimator").into_iter().map(|text| format!("estimator: {text}")));
     lines.extend(duration(run).map(|time| format!("duration of the run: {time}")));
     lines.push("spread: standard deviation of all samples of a case over their mean".to_owned());
-    lines.extend(metadata(run, "notes"));
+    lines.extend(notes(run));
     let list: String = lines.iter().map(|line| format!("- {}\n", escape(line))).collect();
     format!("## How it was measured\n\n{list}\n")
 }
 
 /// What the results say under `key`, each thing once; with the number of cases where it is not said of all.
 fn metadata(run: &Run, key: &str) -> Vec<String> {
+    let said = |(text, count): (String, usize)| {
+        if count >= count_sampled(run) { text } else { format!("{text} ({})", format_count(count, "case", "cases")) }
+    };
+    counted(run, key).into_iter().map(said).collect()
+}
+
+/// What disturbed the cases, each kind once: that with the highest figure stands for the others.
+fn notes(run: &Run) -> Vec<String> {
+    let mut kinds: Vec<(String, usize, bool)> = Vec::new();
+    for (text, count) in counted(run, "notes") {
+        match kinds.iter_mut().find(|(known, ..)| kind_of_note(known) == kind_of_note(&text)) {
+            Some((known, all, several)) => {
+                if figure(&text) > figure(known) {
+                    *known = text;
+                }
+                (*all, *several) = (*all + count, true);
+            }
+            None => kinds.push((text, count, false)),
+        }
+    }
+    let said = |(text, count, several): (String, usize, bool)| match (several, count >= count_sampled(run)) {
+        (false, true) => text,
+        (false, false) => format!("{text} ({})", format_count(count, "case", "cases")),
+        (true, _) => format!("{text} (so or less in {count} cases)"),
+    };
+    kinds.into_iter().map(said).collect()
+}
+
+/// The first figure in `text`.
+fn figure(text: &str) -> f64 {
+    let rest = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest.get(..end).and_then(|number| number.trim_end_matches('.').parse().ok()).unwrap_or(0.0)
+}
+
+/// Cases with samples.
+fn count_sampled(run: &Run) -> usize {
+    run.benchmarks.iter().filter(|result| !result.samples.is_empty()).count()
+}
+
+/// What the results say under `key`, each thing once, with the number of cases that say it.
+fn counted(run: &Run, key: &str) -> Vec<(String, usize)> {
     let texts = |result: &BenchmarkResult| -> BTreeSet<String> {
         let Some(value) = result.metadata.get(key) else { return BTreeSet::new() };
         let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -251,9 +294,25 @@ fn metadata(run: &Run, key: &str) -> Vec<String> {
             None => counts.push((text, 1)),
         }
     }
-    let all = run.benchmarks.iter().filter(|result| !result.samples.is_empty()).count();
-    let said = |(text, count): (String, usize)| {
-        if count >= all { text } else { format!("{text} ({})", format_count(count, "case", "cases")) }
-    };
-    counts.into_iter().map(said).collect()
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_kind_of_trouble_is_noted_once_with_its_worst_figure() {
+        let mut run = sample::run();
+        let loads = ["4.5", "14.7", "4.9"].map(|load| format!("the load average reached {load} on 2 threads"));
+        for result in &mut run.benchmarks {
+            result.metadata.remove("notes");
+        }
+        for (result, load) in run.benchmarks.iter_mut().zip(&loads) {
+            result.metadata.insert("notes".to_owned(), vec![load.as_str(), "cold"].into());
+        }
+        let notes = notes(&run);
+        assert_eq!(notes, ["cold (3 cases)", "the load average reached 14.7 on 2 threads (so or less in 3 cases)"]);
+    }
 }

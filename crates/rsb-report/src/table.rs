@@ -87,6 +87,23 @@ pub struct Table {
     rows: Vec<Row>,
 }
 
+/// Columns that stand side by side.
+#[derive(Debug, Default)]
+struct Band {
+    used: Vec<usize>,
+    widths: Vec<usize>,
+    indent: usize,
+}
+
+impl Band {
+    /// What its columns may take.
+    fn room(&self, limit: usize) -> usize {
+        limit.saturating_sub(self.indent).max(1)
+    }
+}
+
+/// How far the later bands of a row stand behind its first.
+const INDENT: usize = 2;
 const GAP: usize = 2;
 /// Before a column is cut below this, those that can be spared are left out.
 const COMFORTABLE: usize = 32;
@@ -131,17 +148,24 @@ impl Table {
         if used.is_empty() {
             return String::new();
         }
+        let bands = self.bands(&used, &widths, style.width);
         let heading: Vec<Cell> = self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Strong)).collect();
-        let mut out = self.line(&heading, (&used, &widths), style);
-        out.push_str(&style.paint(Tone::Dim, &"─".repeat(total(&widths))));
+        let mut out = self.lines(&heading, &bands, style);
+        let width = bands.iter().map(|band| band.indent + total(&band.widths)).max().unwrap_or(0);
+        out.push_str(&style.paint(Tone::Dim, &"─".repeat(width)));
         out.push('\n');
         for row in &self.rows {
-            out.push_str(&self.line(&row.cells, (&used, &widths), style));
+            out.push_str(&self.lines(&row.cells, &bands, style));
             if let Some(note) = &row.note {
                 out.extend(style.wrap(note, 4).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
             }
         }
         out
+    }
+
+    /// Whether its columns stand side by side within `limit`.
+    pub fn fits(&self, limit: usize) -> bool {
+        total(&self.layout(limit).1) <= limit
     }
 
     /// The columns to show within `limit`, and their widths.
@@ -179,6 +203,37 @@ impl Table {
             }
         }
         widths
+    }
+
+    /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by side.
+    fn bands(&self, used: &[usize], widths: &[usize], limit: usize) -> Vec<Band> {
+        let mut bands = vec![Band::default()];
+        for (&index, &width) in used.iter().zip(widths) {
+            let full = |band: &Band| !band.used.is_empty() && total(&band.widths) + GAP + width > band.room(limit);
+            if bands.last().is_some_and(full) {
+                bands.push(Band { indent: INDENT, ..Band::default() });
+            }
+            if let Some(band) = bands.last_mut() {
+                band.used.push(index);
+                band.widths.push(width.min(band.room(limit)));
+            }
+        }
+        if bands.len() > 1 {
+            // Beside fewer neighbours there is room again for what was cut.
+            for band in &mut bands {
+                band.widths = self.widths(&band.used, band.room(limit), NARROWEST);
+                let room = band.room(limit);
+                band.widths.iter_mut().for_each(|width| *width = room.min(*width));
+            }
+        }
+        bands
+    }
+
+    /// A row, a line for each band. A band in which it has nothing is left out, but for the first.
+    fn lines(&self, cells: &[Cell], bands: &[Band], style: Style) -> String {
+        let line = |band: &Band| (band.indent, self.line(cells, (&band.used, &band.widths), style));
+        let said = bands.iter().map(line).filter(|(indent, line)| *indent == 0 || line != "\n");
+        said.map(|(indent, line)| " ".repeat(indent) + &line).collect()
     }
 
     fn line(&self, cells: &[Cell], (used, widths): (&[usize], &[usize]), style: Style) -> String {
@@ -305,6 +360,36 @@ mod tests {
             text.lines().next().unwrap_or_default().split_whitespace().collect::<String>()
         };
         assert_eq!([80, 55, 45, 35, 20].map(titles), ["caseabc", "caseabc", "caseac", "casec", "casec"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_side_by_side_goes_below() {
+        let mut table = Table::new([
+            Column::left("benchmark"),
+            Column::left("rocm"),
+            Column::left("cuda"),
+            Column::right("cpu"),
+            Column::elided("measures"),
+        ]);
+        table.push(
+            ["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"].map(Cell::from),
+        );
+        table.push(["gemm", "no [1]", "no [2]"].map(Cell::from));
+        table.note("why");
+        insta::assert_snapshot!(table.text(Style { color: Color::Never, width: 34 }), @r"
+        benchmark         rocm    cuda
+          cpu  measures
+        ──────────────────────────────────
+        memory-bandwidth  no [1]  no [2]
+          yes  what every…memory can carry
+        gemm              no [1]  no [2]
+            why
+        ");
+        for width in 1..120 {
+            let text = table.text(Style { color: Color::Never, width });
+            let fits = |line: &str| line.chars().count() <= width.max(24);
+            assert!(text.lines().all(fits), "{width}\n{text}");
+        }
     }
 
     #[test]

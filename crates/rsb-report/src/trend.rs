@@ -168,7 +168,16 @@ pub fn text(document: &TrendDocument, style: Style) -> String {
         out.push_str(&style.wrap(&alert.recommendation, 4));
     }
     out.push_str(&format!("\n{}\n", sentence(document)));
+    out.extend(no_slope(document).map(|line| style.wrap(&line, 0)));
     out
+}
+
+/// Why series that go somewhere have no slope.
+fn no_slope(document: &TrendDocument) -> Option<String> {
+    let is_short = |series: &&SeriesTrend| series.slope_per_day.is_none() && series.r_squared.is_some();
+    let count = document.series.iter().filter(is_short).count();
+    let series = format_count(count, "series spans", "series span");
+    (count > 0).then(|| format!("{series} less than a day: a slope a day would be a guess, and there is none."))
 }
 
 /// `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.` Those of one run are counted apart.
@@ -189,7 +198,9 @@ pub fn sentence(document: &TrendDocument) -> String {
 
 /// As a Markdown document.
 pub fn markdown(document: &TrendDocument) -> String {
-    let mut out = format!("# Trends\n\n{}\n\n{}", sentence(document), table(document).markdown());
+    let mut out = format!("# Trends\n\n{}\n\n", sentence(document));
+    out.extend(no_slope(document).map(|line| line + "\n\n"));
+    out.push_str(&table(document).markdown());
     let shifts = shifts(document);
     if !shifts.is_empty() {
         out.push_str("\n## Changes of level\n\n");

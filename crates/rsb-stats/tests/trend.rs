@@ -107,6 +107,22 @@ fn what_has_no_line_is_stable() {
 }
 
 #[test]
+fn seconds_are_not_extrapolated_to_days() {
+    let every = |seconds: i64| {
+        let values = noisy(6, 40, |step| 100.0 + step as f64);
+        let time = |step: i64| Timestamp::from_second(1_790_000_000 + step * seconds).unwrap();
+        let points = (0..).zip(values).map(|(step, value)| (time(step), value)).collect();
+        trend(&[series(Some(Better::Lower), points)]).series.remove(0)
+    };
+    let (short, long) = (every(2), every(DAY / 39));
+    assert_eq!((short.direction, long.direction), (Direction::Increasing, Direction::Increasing));
+    assert_eq!((short.slope_per_day, short.forecast.is_some()), (None, false));
+    assert!(short.r_squared.is_some() && short.alerts[0].description.contains("within less than a day"), "{short:?}");
+    assert_eq!(long.slope_per_day, None, "39 steps of so many whole seconds are no whole day");
+    assert!(every(DAY / 39 + 1).slope_per_day.is_some());
+}
+
+#[test]
 fn points_may_come_in_any_order() {
     let mut points: Vec<(Timestamp, f64)> = (0..10).map(|day| (at(day), day as f64 + 1.0)).collect();
     points.reverse();

@@ -4,10 +4,11 @@
 
 mod accepted;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::{Environment, Fingerprint, Run, Timestamp};
+use rsb_model::{CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -82,10 +83,10 @@ pub struct BaselineContents {
     pub created: Timestamp,
     /// The commit measured.
     pub commit: Option<String>,
-    /// Runs that it was made of.
-    pub runs: usize,
-    /// Cases, each counted once.
+    /// Cases that were measured, each counted once.
     pub cases: usize,
+    /// Replicates of the measured case with the fewest, those of all runs together.
+    pub replicates: usize,
 }
 
 impl Baseline {
@@ -118,13 +119,29 @@ impl Baseline {
         })
     }
 
+    /// What it holds.
+    pub fn contents(&self) -> BaselineContents {
+        let mut replicates: BTreeMap<&CaseId, usize> = BTreeMap::new();
+        let results = self.runs.iter().flat_map(|run| &run.benchmarks);
+        for result in results.filter(|result| result.outcome == Outcome::Measured) {
+            // A figure of another tool, which kept no samples, is one look at the case.
+            *replicates.entry(&result.benchmark_id).or_default() += result.samples.len().max(1);
+        }
+        BaselineContents {
+            created: self.created,
+            commit: self.commit.clone(),
+            cases: replicates.len(),
+            replicates: replicates.into_values().min().unwrap_or(0),
+        }
+    }
+
     /// Writes it to `path`, whole or not at all.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
         let text = document::to_text(self).map_err(|error| StoreError::write(path, error.into()))?;
-        files::write_atomically(path, &text)
+        files::write_atomically(path, &text).map_err(StoreError::of_baselines)
     }
 
     /// Its runs, as the gate takes them.
@@ -298,15 +315,7 @@ impl Baselines {
 }
 
 fn info(slug: String, name: String, path: PathBuf) -> BaselineInfo {
-    let contents = Baseline::read(&path).map_err(|error| error.to_string()).map(|baseline| {
-        let ids = baseline.runs.iter().flat_map(|run| &run.benchmarks).map(|result| &result.benchmark_id);
-        BaselineContents {
-            created: baseline.created,
-            commit: baseline.commit.clone(),
-            runs: baseline.runs.len(),
-            cases: ids.collect::<std::collections::BTreeSet<_>>().len(),
-        }
-    });
+    let contents = Baseline::read(&path).map(|baseline| baseline.contents()).map_err(|error| error.to_string());
     BaselineInfo { name, slug, path, contents }
 }
 
@@ -314,7 +323,7 @@ fn info(slug: String, name: String, path: PathBuf) -> BaselineInfo {
 mod tests {
     use super::*;
     use crate::testing::{machine, measured, moment, run, skipped};
-    use rsb_model::{MachineState, Outcome};
+    use rsb_model::{MachineState, Samples};
 
     fn folder() -> (tempfile::TempDir, Baselines) {
         let folder = tempfile::tempdir().unwrap();
@@ -411,7 +420,20 @@ mod tests {
         let broken = list.iter().find(|info| info.name == "broken").unwrap();
         assert!(broken.contents.as_ref().is_err_and(|problem| problem.contains("broken.json")));
         let good = list.iter().find(|info| info.slug == small.slug() && info.name == "quick").unwrap();
-        assert_eq!(good.contents.as_ref().map(|contents| (contents.runs, contents.cases)), Ok((2, 3)));
+        let counts = good.contents.as_ref().map(|contents| (contents.cases, contents.replicates));
+        assert_eq!(counts, Ok((2, 2)), "what was skipped is no case of it, and two runs are two replicates");
+    }
+
+    #[test]
+    fn replicates_are_counted_within_runs_too() {
+        let mut run = of(2);
+        let first = run.benchmarks[0].samples[0].clone();
+        run.benchmarks[0].samples.extend([1, 2].map(|replicate| Samples { replicate, ..first.clone() }));
+        let count = |runs: &[Run]| Baseline::new("quick", moment(0), runs).unwrap().contents().replicates;
+        assert_eq!(count(std::slice::from_ref(&run)), 1, "the other case has one");
+        run.benchmarks.truncate(1);
+        assert_eq!(count(&[run.clone()]), 3);
+        assert_eq!(count(&[run.clone(), run]), 6);
     }
 
     #[test]

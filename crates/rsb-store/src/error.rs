@@ -19,7 +19,7 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
         /// What the reader can do about it.
-        cure: &'static str,
+        cure: String,
     },
     /// A path that should be a folder.
     #[error("`{}` is not a folder; name the folder that holds `runs/`", path.display())]
@@ -107,20 +107,32 @@ pub enum StoreError {
 impl StoreError {
     /// The error for `source` at `path`, with the cure that fits its kind.
     pub fn write(path: &Path, source: io::Error) -> Self {
-        let cure = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some space, or choose another folder with --results-dir"
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "make the folder writable, or choose another with --results-dir"
-            }
-            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                "move the file that is in the way, or choose another folder with --results-dir"
-            }
-            _ => "choose another folder with --results-dir",
-        };
+        let cure = cure(source.kind(), "--results-dir");
         Self::Write { path: path.to_owned(), source, cure }
     }
+
+    /// The same error where the folder is that of baselines, which another flag names.
+    #[must_use]
+    pub fn of_baselines(self) -> Self {
+        match self {
+            Self::Write { path, source, .. } => {
+                let cure = cure(source.kind(), "--baselines-dir");
+                Self::Write { path, source, cure }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What the reader can do where nothing can be written; `flag` names another folder.
+fn cure(kind: io::ErrorKind, flag: &str) -> String {
+    let first = match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "make the folder writable, or ",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "move the file that is in the way, or ",
+        _ => "",
+    };
+    format!("{first}choose another folder with {flag}")
 }
 
 /// Why a file cannot be used.
@@ -185,7 +197,7 @@ pub enum Notice {
         /// The journal.
         path: PathBuf,
     },
-    /// The journal of a dead writer cannot be made into a run, and stays.
+    /// The journal of a dead writer cannot be made into a run for now, and stays.
     JournalKept {
         /// Where it is.
         path: PathBuf,
@@ -226,7 +238,7 @@ impl fmt::Display for Notice {
                 write!(f, "a run was cut off before any case had ended; `{}` was removed", path.display())
             }
             Self::JournalKept { path, problem } => {
-                write!(f, "a run was cut off, and its journal `{}` cannot be read: {problem}", path.display())
+                write!(f, "a run was cut off, and its journal `{}` stays as it is: {problem}", path.display())
             }
             Self::DatabaseRebuilt { moved_to, runs } => write!(
                 f,

@@ -25,6 +25,12 @@ pub enum TrendInputError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// It has no line after the header.
+    #[error("`{}` holds no figure, only the names of its columns; add a line for each figure", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// A line that is wrong.
     #[error("`{}`, line {line}: {problem}; {cure}", path.display())]
     Line {
@@ -51,7 +57,7 @@ const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8, a
 /// The series in the CSV at `path`, by id and unit, each oldest first.
 ///
 /// # Errors
-/// When it cannot be read, or a line is wrong.
+/// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
     let file = File::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
     read_series_from(file, path)
@@ -60,7 +66,7 @@ pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
 /// As [`read_series`], from `input`; `name` is for errors.
 ///
 /// # Errors
-/// When it cannot be read, or a line is wrong.
+/// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, TrendInputError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input);
     let at = |line: u64, (problem, cure): Problem| TrendInputError::Line { path: name.to_owned(), line, problem, cure };
@@ -71,6 +77,9 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         let record = record.map_err(|error| from_csv(error, name))?;
         let line = record.position().map_or(0, csv::Position::line);
         columns.take(&record, &mut series).map_err(|problem| at(line, problem))?;
+    }
+    if series.is_empty() {
+        return Err(TrendInputError::Empty { path: name.to_owned() });
     }
     let mut series: Vec<Series> = series.into_values().collect();
     for one in &mut series {
@@ -198,7 +207,8 @@ mod tests {
     fn a_bare_file_is_one_series() {
         let series = parse("\u{feff}Timestamp,Value\n0,1\n1,2\n").unwrap();
         assert_eq!((series.len(), series[0].id.as_str(), series[0].unit.as_str()), (1, "value", ""));
-        assert_eq!(parse("timestamp,value\n").unwrap(), []);
+        let error = parse("timestamp,value\n").unwrap_err().to_string();
+        assert!(error.contains("`series.csv` holds no figure"), "{error}");
     }
 
     #[test]

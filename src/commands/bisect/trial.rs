@@ -71,6 +71,7 @@ impl<'a> Trials<'a> {
         let programs = workshop.programs()?;
         let program = programs.path("good");
         if workshop.build(&good.hash, &program)? == Built::Broken {
+            workshop.remove_tree();
             let (short, subject) = (good.short(), &good.subject);
             return Err(Trouble::usage(anyhow::anyhow!(
                 "the good commit {short} ({subject}) does not build; name one that does"

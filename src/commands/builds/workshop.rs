@@ -2,7 +2,7 @@
 //!
 //! It has a target folder of its own: cargo names what it builds independently of where the sources lie, so that in a
 //! shared one the worktree and the user's own tree would pass for each other. Dependencies are compiled there once.
-//! The worktree stays, registered with git, for the next time. However it was left, killed in the middle included, it
+//! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
 //! is used again or made anew.
 
 use std::fs::{File, TryLockError};
@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 
 use super::git;
 
-/// The program that is built.
-const PROGRAM: &str = "rusty-stack-bench";
+/// The program that is built, and its package.
+pub(super) const PROGRAM: &str = "rusty-stack-bench";
 
 /// The worktree of one repository and what is built in it.
 pub(in crate::commands) struct Workshop {
@@ -108,6 +108,13 @@ impl Workshop {
             if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
+        }
+    }
+
+    /// Removes the worktree, for git too. One that cannot be removed is used again or made anew.
+    pub(in crate::commands) fn remove_tree(&self) {
+        if let (Ok(_lock), tree) = (self.lock(), self.tree().display().to_string()) {
+            let _ = git(&self.top, &["worktree", "remove", "--force", &tree]);
         }
     }
 
@@ -250,6 +257,19 @@ mod tests {
         let (first, second) = (in_use.path(""), next.path(""));
         drop((in_use, next));
         assert!(!first.exists() && !second.exists());
+    }
+
+    #[test]
+    fn a_worktree_that_is_removed_is_forgotten_by_git_too() {
+        let (_folder, workshop, [one, two]) = repository();
+        workshop.remove_tree();
+        workshop.switch(&one).unwrap();
+        std::fs::write(workshop.tree().join("stray"), "left behind").unwrap();
+        workshop.remove_tree();
+        let list = git(&workshop.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert!(list.matches("worktree ").count() == 1 && !workshop.tree().exists(), "{list}");
+        workshop.switch(&two).unwrap();
+        assert!(holds(&workshop, "two"));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct SeriesTrend {
     pub last: f64,
     /// Change of the last value against the one before, in percent.
     pub last_change_percent: Option<f64>,
-    /// Change of the fitted line in a day, in the unit. Null when the points do not spread in time.
+    /// Change of the fitted line in a day, in the unit. Null when the points span less than a day.
     pub slope_per_day: Option<f64>,
     /// Value of the fitted line at the first point's time.
     pub intercept: Option<f64>,

@@ -26,10 +26,9 @@ pub fn text(run: &Run, style: Style) -> String {
     for hardware in compared(run) {
         out.push_str(&style.paint(Tone::Strong, style.wrap(&heading(&hardware), 0).trim_end()));
         out.push('\n');
-        let fits = |text: &String| text.lines().all(|line| visible(line) <= style.width);
         let (full, notes) = table(&hardware, Form::Full);
-        let full = Some(full.text(style)).filter(fits);
-        out.push_str(&full.unwrap_or_else(|| table(&hardware, Form::Short).0.text(style)));
+        let shown = if full.fits(style.width) { full } else { table(&hardware, Form::Short).0 };
+        out.push_str(&shown.text(style));
         for line in legend(&hardware).iter().chain(&said(&notes)) {
             out.extend(style.wrap(line, 2).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
         }
@@ -52,18 +51,6 @@ pub fn markdown(run: &Run, pictures: &str) -> String {
         out.push('\n');
     }
     out + pictures
-}
-
-/// Characters of a line but for what colours it.
-fn visible(line: &str) -> usize {
-    let mut inside = false;
-    line.chars()
-        .filter(|&c| {
-            let counts = !inside && c != '\x1b';
-            inside = c == '\x1b' || (inside && c != 'm');
-            counts
-        })
-        .count()
 }
 
 fn heading(hardware: &Hardware<'_>) -> String {

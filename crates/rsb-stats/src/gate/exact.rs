@@ -10,10 +10,11 @@ use crate::estimate::median;
 use crate::policy::Policy;
 
 /// Metrics that are not derived from time.
-const EXACT: [&str; 9] = [
+const EXACT: [&str; 10] = [
     "accuracy_error",
     "allocations_per_iteration",
     "cache_hit_percent",
+    FAILED_RUNS,
     "gpu_memory_peak_mb",
     "memory_average_mb",
     "memory_fragmentation_percent",
@@ -21,6 +22,9 @@ const EXACT: [&str; 9] = [
     "memory_used_mb",
     "occupancy_percent",
 ];
+
+/// That nothing failed, neither then nor now, is no finding.
+const FAILED_RUNS: &str = "failed_runs_percent";
 
 /// Whether `metric` is compared by value.
 pub(super) fn is_exact(metric: &str) -> bool {
@@ -42,7 +46,7 @@ pub(super) fn rows<'a>(
 
 fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Policy) -> Option<Comparison> {
     let [before, after] = sides.map(|results| Values::of(field.name, results));
-    if before == Values::Absent {
+    if before == Values::Absent || (field.name == FAILED_RUNS && before.are_zero() && after.are_zero()) {
         return None;
     }
     let better = field.better()?;
@@ -98,6 +102,10 @@ impl Values {
             Some(figures) if figures.is_empty() => Self::Absent,
             Some(figures) => Self::Known(figures),
         }
+    }
+
+    fn are_zero(&self) -> bool {
+        matches!(self, Self::Known(figures) if figures.iter().all(|&figure| figure == 0.0))
     }
 
     fn centre(&self) -> Option<f64> {

@@ -4,7 +4,7 @@ use rsb_model::record::{Alert, ChangePoint, Severity};
 use rsb_model::{Better, Timestamp};
 
 use super::line::Line;
-use super::{SeriesInput, days_between, percent_change};
+use super::{LEAST_SPAN, SeriesInput, days_between, percent_change};
 
 /// Changes smaller than this are not worth an alert, in percent.
 const WORTH_TELLING: f64 = 5.0;
@@ -39,10 +39,12 @@ fn stepped(series: &SeriesInput, change: &ChangePoint) -> Option<Alert> {
 fn drifted(series: &SeriesInput, points: &[(Timestamp, f64)], line: Line) -> Option<Alert> {
     let days = days_between(points.first()?.0, points.last()?.0);
     let change = percent_change(line.at(0.0), line.at(days))?;
-    let description = format!(
-        "{} goes by {:+.4} {} a day: {change:+.1} % over {days:.1} days",
-        series.metric, line.slope, series.unit
-    );
+    let (metric, unit, slope) = (&series.metric, &series.unit, line.slope);
+    let description = if days < LEAST_SPAN {
+        format!("{metric} goes by {change:+.1} % within less than a day")
+    } else {
+        format!("{metric} goes by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
+    };
     let look = "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
     alert(series, change, description, look)
 }

@@ -13,6 +13,9 @@ pub use line::Line;
 /// Chance below which a slope counts as a trend.
 const SIGNIFICANT: f64 = 0.05;
 
+/// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of one.
+const LEAST_SPAN: f64 = 1.0;
+
 /// How far ahead a trend is continued, in days.
 const FORECAST_DAYS: f64 = 7.0;
 
@@ -34,7 +37,7 @@ pub struct SeriesInput {
 /// The trend of each series that has at least one finite figure, in the order given.
 ///
 /// With fewer than three points, with all at one time or all of one value, there is no line: its fields are null and
-/// the direction is stable.
+/// the direction is stable. Within less than a day there is a direction, and neither a slope a day nor a forecast.
 pub fn trend(series: &[SeriesInput]) -> TrendDocument {
     TrendDocument { format_version: FORMAT_VERSION, series: series.iter().filter_map(of).collect() }
 }
@@ -51,6 +54,7 @@ fn of(series: &SeriesInput) -> Option<SeriesTrend> {
     let change_points = change_point::find(&points, line);
     let trending = line.filter(|_| direction != Direction::Stable);
     let alerts = alert::of(series, &points, &change_points, trending);
+    let lasting = days.last().is_some_and(|&span| span >= LEAST_SPAN);
     Some(SeriesTrend {
         id: series.id.clone(),
         metric: series.metric.clone(),
@@ -59,13 +63,14 @@ fn of(series: &SeriesInput) -> Option<SeriesTrend> {
         first,
         last,
         last_change_percent: last_change_percent(&values),
-        slope_per_day: line.map(|line| line.slope),
+        slope_per_day: line.filter(|_| lasting).map(|line| line.slope),
         intercept: line.map(|line| line.intercept),
         r_squared: line.map(|line| line.r_squared),
         p_value: line.map(|line| line.p_value),
         direction,
         change_points,
         forecast: trending
+            .filter(|_| lasting)
             .zip(days.last())
             .map(|(line, &day)| Forecast { days: FORECAST_DAYS, value: line.at(day + FORECAST_DAYS) }),
         alerts,

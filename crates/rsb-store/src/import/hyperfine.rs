@@ -38,14 +38,18 @@ fn command(result: &Value) -> Result<Found, String> {
             found.fields.set("memory_used_mb", peak / 1e6);
         }
     }
-    let failures = result
-        .get("exit_codes")
-        .and_then(Value::as_array)
-        .map_or(0, |codes| codes.iter().filter(|code| code.as_i64() != Some(0)).count());
-    if failures > 0 {
-        found.note("runs_with_nonzero_exit", failures);
+    if let Some(percent) = failed_percent(result) {
+        found.fields.set("failed_runs_percent", percent);
     }
     Ok(found)
+}
+
+/// The share of runs that failed, where the file says how each ended. It is a share because one file may hold more runs
+/// than another; a command that fails is often the faster for it.
+fn failed_percent(result: &Value) -> Option<f64> {
+    let codes = result.get("exit_codes")?.as_array().filter(|codes| !codes.is_empty())?;
+    let failed = codes.iter().filter(|code| code.as_i64() != Some(0)).count();
+    Some(100.0 * failed as f64 / codes.len() as f64)
 }
 
 #[cfg(test)]
@@ -77,7 +81,8 @@ mod tests {
         let run = read(Format::Hyperfine, text).unwrap();
         let failed = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).count();
         assert_eq!((failed, run.benchmarks.len()), (5, 7));
-        assert_eq!(run.benchmarks[5].metadata["runs_with_nonzero_exit"], 1);
+        assert_eq!(run.benchmarks[5].fields().unwrap().number("failed_runs_percent"), Some(100.0));
+        assert_eq!(run.benchmarks[6].fields().unwrap().number("failed_runs_percent"), None);
         assert_eq!(run.benchmarks[6].benchmark_id.as_str(), "cpu_performance/hyperfine/e#2");
     }
 }

@@ -7,6 +7,7 @@ use proptest::test_runner::Config;
 use rsb_model::field::FieldRole;
 use rsb_model::{Field, Outcome, Run, Timestamp};
 
+use super::sink::MAY_BE_ZERO;
 use super::{Format, ImportError, import_text};
 
 /// One small output of each tool.
@@ -135,7 +136,8 @@ fn check(run: &Run) {
         assert!(fields.metrics().next().is_some());
         for (name, value) in fields.iter() {
             if matches!(Field::find(name).unwrap().role, FieldRole::Metric(_)) {
-                assert!(value.as_f64().is_some_and(|value| value.is_finite() && value > 0.0), "{name} {value}");
+                let fits = |value: f64| value > 0.0 || (name == MAY_BE_ZERO && value == 0.0);
+                assert!(value.as_f64().is_some_and(|value| value.is_finite() && fits(value)), "{name} {value}");
             }
         }
         assert!(case.samples.iter().all(|samples| samples.per_iteration().is_ok()));

@@ -161,11 +161,15 @@ impl Sink {
     }
 }
 
+/// The one figure that is zero where all is well.
+pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
+
 /// Refuses figures that no device can give: not finite, zero or below, or none at all.
 fn checked(mut found: Found) -> Result<Found, String> {
     for (name, value) in found.fields.iter() {
         let is_metric = Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
-        if is_metric && !value.as_f64().is_some_and(|value| value.is_finite() && value > 0.0) {
+        let fits = |value: f64| value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0));
+        if is_metric && !value.as_f64().is_some_and(fits) {
             return Err(format!("`{name}` is {value}; it must be finite and above zero"));
         }
     }

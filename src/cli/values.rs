@@ -1,0 +1,86 @@
+//! How the values of flags are read. What is wrong is said here, where clap adds which flag it is.
+
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use rsb_report::GateFormat;
+
+/// `NAME=V1,V2`.
+pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, values) = text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    if name.is_empty() || values.iter().any(String::is_empty) {
+        return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
+    }
+    Ok((name.trim().to_owned(), values))
+}
+
+/// The form of a verdict.
+pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
+    PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+}
+
+/// A percentage that can be a threshold.
+pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent: &f64| percent.is_finite() && *percent > 0.0);
+    percent.ok_or_else(|| format!("`{text}` is no finite percentage above 0; write 10 or 7.5"))
+}
+
+/// Text that may be a path. What is not UTF-8 is refused here, where clap says which argument it is.
+pub(super) fn text() -> impl TypedValueParser<Value = String> {
+    let whole = |text: std::ffi::OsString| {
+        text.into_string().map_err(|_| "it is not UTF-8; give the file a link or a name that is")
+    };
+    OsStringValueParser::new().try_map(whole)
+}
+
+/// A time as people write it.
+pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
+    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|time| std::time::Duration::try_from(time).ok());
+    parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::command;
+
+    #[test]
+    fn times_are_written_as_people_do() {
+        assert_eq!(parse_time("3m"), Ok(std::time::Duration::from_mins(3)));
+        assert_eq!(parse_time("90s"), Ok(std::time::Duration::from_secs(90)));
+        assert_eq!(parse_time("0s"), Ok(std::time::Duration::ZERO));
+        for wrong in ["", "3", "-3m", "soon"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_a_finite_percentage_above_zero() {
+        assert_eq!(parse_percent("7.5"), Ok(7.5));
+        for wrong in ["nan", "0", "-1", "1e999", "ten", ""] {
+            let Err(error) = command().try_get_matches_from(["x", "gate", &format!("--threshold={wrong}")]) else {
+                panic!("{wrong}")
+            };
+            assert!(error.to_string().contains("--threshold"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_said_with_its_argument() {
+        use std::os::unix::ffi::OsStrExt;
+        let odd = std::ffi::OsStr::from_bytes(b"caf\xe9.json");
+        for words in [&["gate", "--baseline"][..], &["gate", "--current"], &["baseline", "save", "--run"]] {
+            let words = ["x"].iter().chain(words).map(std::ffi::OsStr::new).chain([odd]);
+            let Err(error) = command().try_get_matches_from(words) else { panic!("it is not UTF-8") };
+            let text = error.to_string();
+            assert!(text.contains("UTF-8") && text.contains("--"), "{text}");
+        }
+    }
+
+    #[test]
+    fn axes_are_a_name_and_values() {
+        assert_eq!(parse_axis("dtype=f32, f64"), Ok(("dtype".into(), vec!["f32".into(), "f64".into()])));
+        for wrong in ["dtype", "=f32", "dtype=", "dtype=f32,,f64"] {
+            assert!(parse_axis(wrong).is_err(), "{wrong}");
+        }
+    }
+}
