@@ -4,7 +4,7 @@
 mod common;
 
 use common::{now, run, steady};
-use rsb_model::{BenchmarkResult, CaseId, Fields};
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Fields};
 use rsb_stats::{Policy, PolicyFile, gate, threshold_checks};
 
 fn policy() -> Policy {
@@ -35,6 +35,10 @@ fn a_run_without_cards_owes_nothing_to_targets_for_cards() {
     let other = run("other", vec![on_card("4KiB", 1.0)]);
     let checks = threshold_checks(&[other], &policy());
     assert_eq!((checks.len(), checks[0].passed), (1, None), "a run with a card that lacks the case says so");
+    for size in ["4KiB", "256MiB"] {
+        let on_processor = BenchmarkResult { device_type: Some(DeviceType::Cpu), ..on_card(size, 1.0) };
+        assert!(threshold_checks(&[run("lavapipe", vec![on_processor])], &policy()).is_empty(), "{size}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Absolute targets: what is asked for, beside what was achieved.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
-use rsb_model::{BenchmarkResult, CaseId, Field, ReasonCode, Unit, Verdict};
+use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict};
 
 use super::cases::{Cases, Standing};
 use super::reason::figure;
@@ -23,7 +23,8 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
     for target in policy.targets() {
         let Some(field) = Field::find(&target.metric) else { continue };
         let mut matched = false;
-        for id in current.present().filter(|id| glob::matches(&target.id_pattern, id.as_str())) {
+        let fits = |id: &&CaseId| glob::matches(&target.id_pattern, id.as_str()) && counts(current, id);
+        for id in current.present().filter(fits) {
             matched = true;
             let achieved = achieved(current, id, field);
             let passed = achieved.map(|value| target.is_met(value));
@@ -46,8 +47,19 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
 /// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`. A machine without a
 /// card owes nothing to targets for cards; a pattern that leaves the kind open concerns every run.
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
-    let kind = pattern.split('/').next().unwrap_or_default();
-    kind.contains(['*', '?']) || current.present().any(|id| id.as_str().split('/').next() == Some(kind))
+    let kind = kind(pattern);
+    kind.contains(['*', '?']) || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
+}
+
+/// Whether targets are meant for `id`: what a driver ran on the processor is no card that could reach those for cards.
+fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
+    let on_processor =
+        |results: &[&BenchmarkResult]| results.iter().all(|one| one.device_type == Some(DeviceType::Cpu));
+    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured(id).is_some_and(on_processor)
+}
+
+fn kind(id: &str) -> &str {
+    id.split('/').next().unwrap_or_default()
 }
 
 impl Target {
