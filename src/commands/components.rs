@@ -1,12 +1,10 @@
 //! How each framework component stands: what its last run says, and what is missing where it never ran.
 
 use rsb_model::record::ComponentStatus;
-use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Fingerprint, Run, Timestamp};
+use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_stats::{Policy, threshold_checks};
-use rsb_store::Baselines;
 use serde_json::{Value, json};
 
-use super::settings::Folders;
 use super::{judge, settings};
 use crate::cli::ComponentsArgs;
 use crate::exit::{Ended, Exit, Trouble};
@@ -38,7 +36,7 @@ pub fn run(args: &ComponentsArgs) -> Ended {
         }
         // A run whose file is gone has nothing to say.
         let Ok(run) = store.run(&summary.run_id.0) else { continue };
-        let compared = compare(&run, &folders, &policy);
+        let compared = judge::against_saved(&store, &folders, &run, &policy).ok().flatten();
         for (component, known) in frameworks::all().iter().zip(&mut last) {
             if known.is_none() {
                 *known = of_run(component, &run, &policy, compared.as_ref());
@@ -57,13 +55,6 @@ pub fn run(args: &ComponentsArgs) -> Ended {
         show::text(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Pass)
-}
-
-/// `run` against the baseline of its machine and suite, where there is one.
-fn compare(run: &Run, folders: &Folders, policy: &Policy) -> Option<ComparisonResult> {
-    let baselines = Baselines::new(&folders.baselines);
-    let saved = baselines.load(&run.suite, Some(&Fingerprint::of(&run.environment))).ok()?;
-    Some(rsb_stats::gate(&saved.into_runs(), std::slice::from_ref(run), policy, &[], Timestamp::now()))
 }
 
 fn of_run(component: &Component, run: &Run, policy: &Policy, compared: Option<&ComparisonResult>) -> Option<Last> {

@@ -143,6 +143,29 @@ pub(super) fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
     Some(format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id))
 }
 
+/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of the `gate` that measured
+/// them last, else what the stored figures say. An error is why there is none to be had from it.
+pub(super) fn against_saved(
+    store: &Store,
+    folders: &Folders,
+    run: &Run,
+    policy: &Policy,
+) -> Result<Option<ComparisonResult>, String> {
+    let fingerprint = Fingerprint::of(&run.environment);
+    let baselines = Baselines::new(&folders.baselines);
+    let path = baselines.path_of(&fingerprint, &run.suite);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let baseline = baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
+    let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
+    if let Some(why) = is_itself(&before, current) {
+        return Err(why);
+    }
+    let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
+    Ok(Some(as_gated(store, result, [&path, &folders.policy.0])))
+}
+
 /// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
 /// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
 pub(super) fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rsb_model::{Fingerprint, Run, Timestamp};
+use rsb_model::Run;
 use rsb_report::{ChartLink, Report, Style, charts, report};
-use rsb_stats::Policy;
-use rsb_store::{Baselines, Store};
+use rsb_store::Store;
 
 use super::judge;
-use super::settings::{self, Folders};
+use super::settings;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::exit::{Ended, Exit, Trouble};
 use crate::show;
@@ -26,7 +25,10 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
         None => judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?,
     };
     let policy = judge::policy(&config, &folders, None)?;
-    let comparison = against_saved(&store, &folders, &run, &policy);
+    let comparison = judge::against_saved(&store, &folders, &run, &policy).unwrap_or_else(|why| {
+        eprintln!("note: the report has no comparison: {why}");
+        None
+    });
     let checks = judge::targets(&config, &folders, &run)?;
     let report = Report::new(&run).with_checks(&checks);
     let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
@@ -41,29 +43,6 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
         ReportFormat::Json => to(args.output.as_deref(), &report::json(&report)?),
         ReportFormat::Csv => to(args.output.as_deref(), &report::csv(&report)?),
         ReportFormat::Text => to(args.output.as_deref(), &report::text(&report, style)),
-    }
-}
-
-/// The run against the baseline saved for its machine and suite, when there is one that can be read: the verdict of the
-/// `gate` that measured them last, else what the stored figures say.
-fn against_saved(store: &Store, folders: &Folders, run: &Run, policy: &Policy) -> Option<rsb_model::ComparisonResult> {
-    let fingerprint = Fingerprint::of(&run.environment);
-    let baselines = Baselines::new(&folders.baselines);
-    let path = baselines.path_of(&fingerprint, &run.suite);
-    match path.exists().then(|| baselines.load(&run.suite, Some(&fingerprint)))? {
-        Ok(baseline) => {
-            let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
-            if let Some(why) = judge::is_itself(&before, current) {
-                eprintln!("note: the report has no comparison: {why}");
-                return None;
-            }
-            let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
-            Some(judge::as_gated(store, result, [&path, &folders.policy.0]))
-        }
-        Err(error) => {
-            eprintln!("warning: the report has no comparison: {error}");
-            None
-        }
     }
 }
 
