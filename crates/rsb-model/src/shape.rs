@@ -34,14 +34,17 @@ pub fn format_bytes(bytes: u64) -> String {
 ///
 /// ```
 /// assert_eq!(rsb_model::shape::rounded_bytes(11_807_000_000), "11.8 GB");
+/// assert_eq!(rsb_model::shape::rounded_bytes(90_000_000), "90 MB");
 /// ```
 pub fn rounded_bytes(bytes: u64) -> String {
-    match bytes as f64 {
-        bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
-        bytes if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
-        bytes if bytes >= 1e3 => format!("{:.1} kB", bytes / 1e3),
-        bytes => format!("{bytes} B"),
-    }
+    let (unit, name) = match bytes {
+        1_000_000_000.. => (1e9, "GB"),
+        1_000_000.. => (1e6, "MB"),
+        1_000.. => (1e3, "kB"),
+        _ => (1.0, "B"),
+    };
+    let figure = format!("{:.1}", bytes as f64 / unit);
+    format!("{} {name}", figure.strip_suffix(".0").unwrap_or(&figure))
 }
 
 /// The sizes in `text`, such as `32x768x3072`.
