@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Timestamp};
+use rsb_model::{BenchmarkResult, Case, Environment, Outcome, Reason, Timestamp};
 
 use super::assemble::{self, Progress};
 use super::client::{Trouble, WorkerCommand};
@@ -55,14 +55,16 @@ pub fn in_turn(
     }
     let summary = EnvironmentSummary::of(environment);
     let side = |which: usize| {
-        // A case that had no turn has nothing to say.
-        let results = cases
-            .iter()
-            .zip(&progress)
-            .filter(|(_, both)| both.iter().any(|side| side.ended.is_some() || !side.replicates.is_empty()));
-        results.map(|(case, both)| assemble::result(case, &both[which], &summary, Timestamp::now())).collect()
+        let known =
+            cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
+        known.map(|(case, side)| assemble::result(case, side, &summary, Timestamp::now())).collect()
     };
     Ok((Both { baseline: side(0), current: side(1) }, ended))
+}
+
+/// Whether nothing is known of this side: it had no turn.
+fn is_new(side: &Progress) -> bool {
+    side.ended.is_none() && side.replicates.is_empty()
 }
 
 /// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
@@ -78,15 +80,90 @@ fn pair(
         Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, Trouble::Failed(_))) if began.elapsed() >= left => return true,
-        Err((which, Trouble::Skipped(reason))) => both[which].ended = Some((Outcome::Skipped, reason)),
-        Err((which, Trouble::Failed(reason) | Trouble::Gone(reason))) => {
-            both[which].ended = Some((Outcome::Failed, reason));
+        Err((which, trouble)) => {
+            let Some(ended) = end_of(trouble) else { return false };
+            both[which].ended = Some(ended);
+            // What the other side alone can do decides whether the case is new, gone, or runs on neither.
+            let other = &mut both[1 - which];
+            if is_new(other) {
+                let rest = left.saturating_sub(began.elapsed());
+                match session.replicate(&programs[1 - which], case, (replicate, rest)) {
+                    Ok(replicate) => other.replicates.push(replicate),
+                    Err(Trouble::Failed(_)) if began.elapsed() >= left => {}
+                    Err(trouble) => {
+                        let Some(ended) = end_of(trouble) else { return false };
+                        other.ended = Some(ended);
+                    }
+                }
+            }
         }
-        Err((_, Trouble::Interrupted)) => return false,
     }
     let noise = watch.end();
     for side in both {
         noise::merge(&mut side.noise, noise.clone());
     }
     true
+}
+
+/// How `trouble` ends a case; `None` when somebody asked to stop.
+fn end_of(trouble: Trouble) -> Option<(Outcome, Reason)> {
+    match trouble {
+        Trouble::Skipped(reason) => Some((Outcome::Skipped, reason)),
+        Trouble::Failed(reason) | Trouble::Gone(reason) => Some((Outcome::Failed, reason)),
+        Trouble::Interrupted => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::Profile;
+    use super::*;
+    use rsb_model::{BenchmarkType, CaseId, Params};
+
+    /// Criterion sizes its samples by how long they really take.
+    const WORKS: &str = r#"while read line; do case $line in
+        *prepare*) echo '{"answer":"ready","device_type":"cpu"}';;
+        *sample*) sleep 0.003; iters=${line##*:}; echo "{\"answer\":\"sampled\",\"time_ns\":${iters%?}000000}";;
+        *) echo '{"answer":"finished","fields":{}}';;
+        esac; done"#;
+    const CANNOT: &str =
+        r#"read line; echo '{"answer":"skipped","reason":{"what":"counters","why":"none","cure":"a machine"}}'"#;
+    const BREAKS: &str = "read line; exit 7";
+
+    /// How the case ends on each side, and how many replicates it has there.
+    fn standing(scripts: [&str; 2]) -> [Vec<(Outcome, usize)>; 2] {
+        let case = Case {
+            id: CaseId::from_segments(&["cpu_performance", "cache-hit-rate"]),
+            benchmark: "cache-hit-rate".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".into(),
+            params: Params::new(),
+        };
+        let mut settings = Settings::of(Profile::Quick);
+        settings.replicates = crate::measure::Count::asked(2);
+        let programs = scripts.map(|script| WorkerCommand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            environment: vec![],
+        });
+        let (both, ended) = in_turn(&[case], &settings, &programs, &Environment::default()).unwrap();
+        assert_eq!(ended, Ended::Complete);
+        [both.baseline, both.current]
+            .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())
+    }
+
+    #[test]
+    fn each_side_says_how_it_stands_by_itself() {
+        use Outcome::{Failed, Measured, Skipped};
+        for (scripts, expected) in [
+            ([WORKS, WORKS], [(Measured, 2), (Measured, 2)]),
+            ([CANNOT, CANNOT], [(Skipped, 0), (Skipped, 0)]),
+            ([CANNOT, WORKS], [(Skipped, 0), (Measured, 1)]),
+            ([WORKS, CANNOT], [(Measured, 1), (Skipped, 0)]),
+            ([BREAKS, CANNOT], [(Failed, 0), (Skipped, 0)]),
+            ([WORKS, BREAKS], [(Measured, 1), (Failed, 0)]),
+        ] {
+            assert_eq!(standing(scripts), expected.map(|side| vec![side]), "{scripts:?}");
+        }
+    }
 }
