@@ -114,3 +114,25 @@ functions_of_one! {
     gelu = |x, FUSED| maths::gelu::<FUSED>(x);
     sigmoid = |x, FUSED| maths::sigmoid::<FUSED>(x);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ElementwiseOp::{Add, Gelu, Multiply, Relu, Sigmoid};
+    use super::*;
+
+    /// `.cargo/config.toml` says so: else what one edit moves, another pays for.
+    #[test]
+    fn functions_begin_at_cache_lines() {
+        if option_env!("RUSTFLAGS").or(option_env!("CARGO_ENCODED_RUSTFLAGS")).is_some() {
+            eprintln!("skipped: built with RUSTFLAGS, which cargo reads in place of .cargo/config.toml; unset it");
+            return;
+        }
+        for op in [Add, Multiply, Relu, Gelu, Sigmoid] {
+            let begin = function(op) as usize;
+            assert!(
+                begin.is_multiple_of(64),
+                "{op:?} at {begin:#x}: do `target.*.rustflags` of your own cargo hide ours?"
+            );
+        }
+    }
+}
