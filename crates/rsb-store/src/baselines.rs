@@ -57,7 +57,7 @@ pub enum Recorded {
 pub fn read_recorded(path: &Path) -> Result<Recorded, ReadError> {
     let bytes = read::read_bytes(path)?;
     let document = Document::parse(path, &bytes)?;
-    if document.runs.and_then(read::list).is_some() {
+    if document.runs.is_some() {
         return Ok(Recorded::Baseline(Box::new(Baseline::from_document(path, document)?)));
     }
     Ok(Recorded::Run(Box::new(document.into_run(path)?)))
@@ -165,7 +165,7 @@ impl Baseline {
     fn from_document(path: &Path, document: Document<'_>) -> Result<Self, ReadError> {
         let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
         let missing = || shape(&serde::de::Error::missing_field("runs"));
-        let listed = document.runs.and_then(read::list).ok_or_else(missing)?;
+        let listed = document.runs.ok_or_else(missing)?;
         let wire: Wire = serde_json::from_value(document.fields).map_err(|error| shape(&error))?;
         let mut runs = Vec::new();
         for text in listed {

@@ -5,7 +5,10 @@
 //! tree of the whole document first would take twice as long.
 
 use std::fs;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Outcome, Reason, Run, Timestamp, format};
 use serde::Deserialize;
@@ -49,10 +52,10 @@ pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadErro
 #[derive(Deserialize)]
 pub(crate) struct Document<'a> {
     #[serde(borrow)]
-    benchmarks: Option<&'a RawValue>,
+    benchmarks: Option<Vec<&'a RawValue>>,
     /// The runs of a baseline.
     #[serde(borrow)]
-    pub(crate) runs: Option<&'a RawValue>,
+    pub(crate) runs: Option<Vec<&'a RawValue>>,
     /// Everything else.
     #[serde(flatten)]
     pub(crate) fields: Value,
@@ -63,8 +66,11 @@ impl<'a> Document<'a> {
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
         let document: Self = match serde_json::from_slice(bytes) {
             Ok(document) => document,
-            // It is JSON, and no object.
-            Err(error) if error.is_data() => return Err(no_version(path)),
+            // It is JSON, and no object, or one without such lists.
+            Err(error) if error.is_data() => match serde_json::from_slice(bytes) {
+                Ok(fields @ Value::Object(_)) => Self { benchmarks: None, runs: None, fields },
+                _ => return Err(no_version(path)),
+            },
             Err(error) => return Err(syntax(path, &error)),
         };
         check_format(path, &document.fields)?;
@@ -73,17 +79,11 @@ impl<'a> Document<'a> {
 
     /// The run that it is.
     pub(crate) fn into_run(self, path: &Path) -> Result<Run, ReadError> {
-        let cases: Vec<&RawValue> = self.benchmarks.and_then(list).ok_or_else(|| no_cases(path))?;
+        let cases = self.benchmarks.ok_or_else(|| no_cases(path))?;
         let mut run = head(path, self.fields)?;
-        let each = cases.into_iter().enumerate();
-        run.benchmarks = each.map(|(index, case)| result_of(case, index, run.started)).collect();
+        run.benchmarks = results_of(&cases, run.started);
         Ok(run)
     }
-}
-
-/// The items of a list; `None` of anything else.
-pub(crate) fn list(text: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(text.get()).ok()
 }
 
 fn no_version(path: &Path) -> ReadError {
@@ -107,6 +107,30 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
         problem: format!("its `run_id`: {error}"),
     })?;
     Ok(run)
+}
+
+/// Fewer cases than this are parsed sooner than a thread is started for them.
+const CASES_OF_A_THREAD: usize = 200;
+
+/// The results that `cases` are, in their order. Many are parsed on every processor: of 10,000 cases that is nearly all
+/// that a comparison of two runs takes.
+fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = cases.len().div_ceil(processors).max(CASES_OF_A_THREAD);
+    let parse = |(part, cases): (usize, &[&RawValue])| -> Vec<BenchmarkResult> {
+        let each = (part * share..).zip(cases);
+        each.map(|(index, case)| result_of(case, index, fallback)).collect()
+    };
+    let mut parts = cases.chunks(share).enumerate();
+    let first = parts.next();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
+        let mut results = first.map(parse).unwrap_or_default();
+        for other in others {
+            results.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        results
+    })
 }
 
 /// The result that `text` is, or a failed one that says why it cannot be read.
