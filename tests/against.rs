@@ -1,24 +1,64 @@
-//! `gate --against`: what it decides before it builds anything. Building and measuring two revisions takes minutes; the
-//! command for that is in CONTRIBUTING.md.
+//! `gate --against` by the real binary: what it decides before it builds anything, and two builds of a small program
+//! with made-up times. What it says of this program itself takes minutes; the command for that is in CONTRIBUTING.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod common;
+#[path = "common/revisions.rs"]
+mod revisions;
 
 use std::process::Command;
 
 use common::Bench;
+use revisions::{Change, FAST, Source, commit, git, repository};
+use serde_json::Value;
 
-fn git(bench: &Bench, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// The rows of a comparison, as `(case, verdict)`.
+fn verdicts(result: &Value) -> Vec<(&str, &str)> {
+    let rows = result["comparisons"].as_array().unwrap().iter();
+    rows.map(|row| (row["id"].as_str().unwrap(), row["verdict"].as_str().unwrap())).collect()
 }
 
-fn repository() -> Bench {
+const ONE: &str = "cpu_performance/made-up/cpu:0/one";
+const TWO: &str = "cpu_performance/made-up/cpu:0/two";
+const JSON: [&str; 4] = ["gate", "--against", "HEAD", "--json"];
+
+#[test]
+fn what_became_slower_is_named_alone() {
+    let bench = repository().set("ALIGNED", "1");
+    commit(&bench, &Change::Source(FAST, ""), "fast");
+    Source { two: "1.2", ..Source::of(FAST) }.write(&bench);
+    let result = bench.run(&JSON).expect(3).json();
+    assert_eq!(verdicts(&result), [(ONE, "Unchanged"), (TWO, "Regressed")], "{result:#}");
+    let change = result["comparisons"][1]["difference_percent"].as_f64().unwrap();
+    assert!((change - 20.0).abs() < 1.0, "{change}");
+    // What runs on neither side is neither new nor missing.
+    assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+}
+
+#[test]
+fn the_same_program_is_decided_without_measuring() {
+    let bench = repository();
+    commit(&bench, &Change::Source(FAST, ""), "fast");
+    bench.write("README.md", "documents are no part of the program");
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stdout.contains("byte for byte"), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("measuring"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_case_that_vanished_has_no_verdict() {
+    let bench = repository();
+    commit(&bench, &Change::Source(FAST, ""), "fast");
+    Source { cases: 1, ..Source::of(FAST) }.write(&bench);
+    let result = bench.run(&JSON).expect(4).json();
+    assert_eq!(verdicts(&result)[..2], [(ONE, "Unchanged"), (TWO, "Inconclusive")], "{result:#}");
+    assert_eq!(result["missing"][0], TWO);
+}
+
+/// A package of the right name that does not build: it has no source.
+fn without_source() -> Bench {
     let bench = Bench::new();
     bench.write("file", "one");
-    // A package of the right name that does not build: it has no source.
     bench.write("Cargo.toml", "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
     git(&bench, &["init", "--quiet"]);
     git(&bench, &["add", "."]);
@@ -28,7 +68,7 @@ fn repository() -> Bench {
 
 #[test]
 fn the_same_source_is_decided_without_building() {
-    let bench = repository();
+    let bench = without_source();
     let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
     assert!(ended.stdout.contains("same source"), "{}", ended.stdout);
     bench.write("file", "two");
@@ -41,7 +81,7 @@ fn the_same_source_is_decided_without_building() {
 
 #[test]
 fn what_differs_is_built_and_what_does_not_build_is_no_verdict() {
-    let bench = repository().set("CARGO_TARGET_DIR", "built");
+    let bench = without_source().set("CARGO_TARGET_DIR", "built");
     bench.write("new-file", "not committed, and still part of the tree");
     let ended = bench.run(&["gate", "--against", "HEAD"]).expect(1);
     assert!(ended.stderr.contains("does not build"), "{}", ended.stderr);
@@ -54,7 +94,7 @@ fn worktrees(bench: &Bench) -> usize {
 
 #[test]
 fn a_repository_of_another_project_is_exit_2_with_what_works_there() {
-    let bench = repository();
+    let bench = without_source();
     for (manifest, said) in [("[workspace]\n", "no Cargo.toml"), ("[package]\nname = \"other\"\n", "package `other`")] {
         bench.write("Cargo.toml", manifest);
         git(&bench, &["commit", "--quiet", "-am", "another project"]);
@@ -67,7 +107,7 @@ fn a_repository_of_another_project_is_exit_2_with_what_works_there() {
 
 #[test]
 fn a_revision_that_is_not_there_is_exit_2() {
-    let ended = repository().run(&["gate", "--against", "nonexistent"]).expect(2);
+    let ended = without_source().run(&["gate", "--against", "nonexistent"]).expect(2);
     assert!(ended.stderr.contains("nonexistent") && ended.stderr.contains("git log"), "{}", ended.stderr);
     let ended = Bench::new().run(&["gate", "--against", "HEAD"]).expect(2);
     assert!(ended.stderr.contains("git repository"), "{}", ended.stderr);

@@ -1,123 +1,15 @@
-//! `bisect` by the real binary, on a tiny git repository whose program speaks the worker's protocol and answers with
-//! made-up times: what is found depends on the history alone, not on this machine's noise.
+//! `bisect` by the real binary, on a history of made-up times.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod common;
+#[path = "common/revisions.rs"]
+mod revisions;
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 
 use common::Bench;
+use revisions::{Change, FAST, SLOW, commit, git, repository};
 use serde_json::Value;
-
-/// The program, but for `LEVEL_NS`, `MARK` and `NOISY`. It really takes the time of an iteration, because Criterion
-/// plans by it; what it says it took is exact. The noisy one takes a fifth and five times as long by turns.
-const PROGRAM: &str = r##"
-use std::io::{BufRead, Write};
-
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.first().map(String::as_str) {
-        Some("run") if words.iter().any(|word| word == "custom") => std::process::exit(2),
-        Some("run") => println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{},{}]}}"#, case("one"), case("two")),
-        Some("__worker") => serve(),
-        _ => std::process::exit(2),
-    }
-}
-
-fn case(name: &str) -> String {
-    format!(
-        r#"{{"id":"cpu_performance/made-up/cpu:0/{name}","benchmark":"made-up","benchmark_type":"cpu_performance","device":"cpu:0","params":[]}}"#
-    )
-}
-
-fn serve() {
-    let level = LEVEL_NS * if NOISY { factor() } else { 1.0 };
-    for (turn, line) in std::io::stdin().lock().lines().map_while(Result::ok).enumerate() {
-        if line.contains(r#""ask":"prepare""#) {
-            println!(r#"{{"answer":"ready","device_type":"cpu"}}"#);
-        } else if line.contains(r#""ask":"sample""#) {
-            disturb();
-            let digits = line.split(r#""iters":"#).nth(1).unwrap();
-            let iters: f64 = digits.trim_end_matches('}').parse().unwrap();
-            let began = std::time::Instant::now();
-            while (began.elapsed().as_nanos() as f64) < iters * LEVEL_NS {}
-            let time_ns = iters * level * (1.0 + (turn % 3) as f64 / 1000.0);
-            println!(r#"{{"answer":"sampled","time_ns":{time_ns}}}"#);
-        } else {
-            println!(r#"{{"answer":"finished","fields":{{}}}}"#);
-        }
-        std::io::stdout().flush().unwrap();
-    }
-}
-
-/// The signal that the test asks for, sent to the bisection once: another one would end it at once.
-fn disturb() {
-    let Ok(signal) = std::env::var("DISTURB") else { return };
-    if std::fs::File::create_new(format!("disturbed-{signal}")).is_ok() {
-        let kill = format!("kill -{signal} {}", std::os::unix::process::parent_id());
-        std::process::Command::new("sh").args(["-c", &kill]).status().unwrap();
-    }
-}
-
-fn factor() -> f64 {
-    let count = std::fs::read("noise").map_or(0, |bytes| bytes.len());
-    std::fs::write("noise", vec![b'x'; count + 1]).unwrap();
-    if count % 2 == 0 { 0.2 } else { 5.0 }
-}
-"##;
-
-const FAST: u32 = 20_000;
-const SLOW: u32 = 24_000;
-
-fn git(bench: &Bench, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// A repository with the program and no commit yet.
-fn repository() -> Bench {
-    let bench = Bench::new().set("CARGO_TARGET_DIR", "target");
-    bench.write(
-        "Cargo.toml",
-        "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\
-         [profile.release]\nopt-level = 0\n",
-    );
-    bench.write("Cargo.lock", "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
-    bench.write(".gitignore", "target\nnoise\ndisturbed-*\n");
-    git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
-    bench
-}
-
-/// What a commit makes of the program.
-enum Change {
-    /// `LEVEL_NS`, and something without effect that makes it another program.
-    Source(u32, &'static str),
-    Noisy,
-    Broken,
-    Docs,
-    /// The source of the commit before the last.
-    Revert,
-}
-
-fn commit(bench: &Bench, change: &Change, subject: &str) -> String {
-    let source = |level: u32, mark: &str, noisy: bool| {
-        let constants = format!("const LEVEL_NS: f64 = {level}.0;\nconst MARK: &str = \"{mark}\";\n");
-        bench.write("src/main.rs", &format!("{constants}const NOISY: bool = {noisy};\n{PROGRAM}"));
-    };
-    match change {
-        Change::Source(level, mark) => source(*level, mark, false),
-        Change::Noisy => source(FAST, "noisy", true),
-        Change::Broken => drop(bench.write("src/main.rs", "fn main() { does not compile }\n")),
-        Change::Docs => drop(bench.write("README.md", subject)),
-        Change::Revert => drop(git(bench, &["checkout", "--quiet", "HEAD~1", "--", "."])),
-    }
-    git(bench, &["add", "."]);
-    git(bench, &["commit", "--quiet", "-m", subject]);
-    git(bench, &["rev-parse", "HEAD"])
-}
 
 fn history(bench: &Bench, changes: &[(Change, &str)]) -> Vec<String> {
     changes.iter().map(|(change, subject)| commit(bench, change, subject)).collect()

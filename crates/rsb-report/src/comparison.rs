@@ -157,13 +157,16 @@ fn overall_line(result: &ComparisonResult) -> Option<String> {
         .summary
         .weighted_change_percent
         .map_or_else(String::new, |percent| format!("Time over all: {}. ", format_percent(percent)));
-    Some(format!("{overall}The smallest slow-down that would have been found is {}.", found_in(*median, *worst)))
+    let found = found_from(*median, *worst);
+    Some(format!("{overall}Without measuring again, a slow-down would have been called Regressed {found}."))
 }
 
-/// What would have been found in half of the comparisons, and in all.
-fn found_in(median: f64, worst: f64) -> String {
+/// From where on a slow-down is found in half of the comparisons, and in all.
+fn found_from(median: f64, worst: f64) -> String {
     // Beyond twice the time the figure says nothing but that little was measured.
-    let told = |percent: f64| if percent > 100.0 { "more than 100 %".to_owned() } else { format!("{percent:.1} %") };
+    let told = |percent: f64| {
+        if percent > 100.0 { "from more than 100 % on".to_owned() } else { format!("from {percent:.1} % on") }
+    };
     let [median, worst] = [median, worst].map(told);
     if median == worst { median } else { format!("{median} in half of the comparisons, {worst} in all") }
 }
@@ -356,13 +359,16 @@ const fn change_word(status: ChangeStatus) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::found_in;
+    use super::found_from;
 
     #[test]
     fn what_would_have_been_found_is_said_once_and_not_beyond_sense() {
-        assert_eq!(found_in(3.0, 12.34), "3.0 % in half of the comparisons, 12.3 % in all");
-        assert_eq!(found_in(3.0, 47358.6), "3.0 % in half of the comparisons, more than 100 % in all");
-        assert_eq!(found_in(500.0, 47358.6), "more than 100 %");
-        assert_eq!(found_in(4.0, 4.0), "4.0 %");
+        assert_eq!(found_from(3.0, 12.34), "from 3.0 % on in half of the comparisons, from 12.3 % on in all");
+        assert_eq!(
+            found_from(3.0, 47358.6),
+            "from 3.0 % on in half of the comparisons, from more than 100 % on in all"
+        );
+        assert_eq!(found_from(500.0, 47358.6), "from more than 100 % on");
+        assert_eq!(found_from(4.0, 4.0), "from 4.0 % on");
     }
 }

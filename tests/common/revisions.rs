@@ -1,0 +1,168 @@
+//! A tiny git repository whose program speaks the worker's protocol and answers with made-up times: what is found between
+//! its revisions depends on them alone, not on this machine's noise.
+#![allow(dead_code)] // Each test uses its own part.
+
+use std::process::Command;
+
+use super::common::Bench;
+
+/// The program, but for the constants of [`Source`]. It really takes the time of an iteration, because Criterion plans
+/// by it; what it says it took is exact. The noisy one takes a fifth and five times as long by turns. It has a case that
+/// runs nowhere, and where `ALIGNED` is set refuses to work unless its functions begin at cache lines.
+const PROGRAM: &str = r##"
+use std::io::{BufRead, Write};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("run") if words.iter().any(|word| word == "custom") => std::process::exit(2),
+        Some("run") => {
+            let cases = ["made-up/cpu:0/one", "made-up/cpu:0/two", "absent/cpu:0/counters"].map(case);
+            println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{}]}}"#, cases[..CASES].join(","));
+        }
+        Some("__worker") => serve(),
+        _ => std::process::exit(2),
+    }
+}
+
+fn case(name: &str) -> String {
+    let benchmark = name.split('/').next().unwrap();
+    format!(
+        r#"{{"id":"cpu_performance/{name}","benchmark":"{benchmark}","benchmark_type":"cpu_performance","device":"cpu:0","params":[]}}"#
+    )
+}
+
+fn serve() {
+    let mut level = LEVEL_NS * if NOISY { factor() } else { 1.0 };
+    for (turn, line) in std::io::stdin().lock().lines().map_while(Result::ok).enumerate() {
+        if line.contains("absent") {
+            println!(r#"{{"answer":"skipped","reason":{{"what":"counters","why":"there are none","cure":"another machine"}}}}"#);
+        } else if line.contains(r#""ask":"prepare""#) {
+            if line.contains("/two") {
+                level *= TWO;
+            }
+            if std::env::var_os("ALIGNED").is_some() && !is_aligned() {
+                println!(r#"{{"answer":"failed","reason":{{"what":"functions","why":"not at cache lines","cure":"align them"}}}}"#);
+            } else {
+                println!(r#"{{"answer":"ready","device_type":"cpu"}}"#);
+            }
+        } else if line.contains(r#""ask":"sample""#) {
+            disturb();
+            let digits = line.split(r#""iters":"#).nth(1).unwrap();
+            let iters: f64 = digits.trim_end_matches('}').parse().unwrap();
+            let began = std::time::Instant::now();
+            while (began.elapsed().as_nanos() as f64) < iters * LEVEL_NS {}
+            let time_ns = iters * level * (1.0 + (turn % 3) as f64 / 1000.0);
+            println!(r#"{{"answer":"sampled","time_ns":{time_ns}}}"#);
+        } else {
+            println!(r#"{{"answer":"finished","fields":{{}}}}"#);
+        }
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+/// The signal that the test asks for, sent to the bisection once: another one would end it at once.
+fn disturb() {
+    let Ok(signal) = std::env::var("DISTURB") else { return };
+    if std::fs::File::create_new(format!("disturbed-{signal}")).is_ok() {
+        let kill = format!("kill -{signal} {}", std::os::unix::process::parent_id());
+        std::process::Command::new("sh").args(["-c", &kill]).status().unwrap();
+    }
+}
+
+fn is_aligned() -> bool {
+    let without_arguments: [fn(); 3] = [main, serve, disturb];
+    let begins = without_arguments.map(|function| function as usize);
+    let others = [case as fn(&str) -> String as usize, factor as fn() -> f64 as usize];
+    begins.iter().chain(&others).all(|begin| begin % 64 == 0)
+}
+
+fn factor() -> f64 {
+    let count = std::fs::read("noise").map_or(0, |bytes| bytes.len());
+    std::fs::write("noise", vec![b'x'; count + 1]).unwrap();
+    if count % 2 == 0 { 0.2 } else { 5.0 }
+}
+"##;
+
+/// Nanoseconds of an iteration.
+pub const FAST: u32 = 20_000;
+/// The same, 20 % slower.
+pub const SLOW: u32 = 24_000;
+
+/// What git answers in the repository.
+pub fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A repository with the program and no commit yet.
+pub fn repository() -> Bench {
+    let bench = Bench::new().set("CARGO_TARGET_DIR", "target");
+    bench.write(
+        "Cargo.toml",
+        "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\
+         [profile.release]\nopt-level = 0\n",
+    );
+    bench.write("Cargo.lock", "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
+    bench.write(".gitignore", "target\nnoise\ndisturbed-*\n");
+    git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
+    bench
+}
+
+/// The constants of the program.
+#[derive(Clone, Copy)]
+pub struct Source {
+    /// `LEVEL_NS`, of every case.
+    pub level: u32,
+    /// How many times as long the case `two` takes.
+    pub two: &'static str,
+    /// Something without effect that makes it another program.
+    pub mark: &'static str,
+    /// Whether its times are of no use.
+    pub noisy: bool,
+    /// How many of its cases it has.
+    pub cases: usize,
+}
+
+impl Source {
+    /// A program that takes `level` nanoseconds.
+    pub const fn of(level: u32) -> Self {
+        Self { level, two: "1.0", mark: "", noisy: false, cases: 3 }
+    }
+
+    /// Puts it into the tree.
+    pub fn write(&self, bench: &Bench) {
+        let Self { level, two, mark, noisy, cases } = self;
+        let constants = format!(
+            "const LEVEL_NS: f64 = {level}.0;\nconst TWO: f64 = {two};\nconst MARK: &str = \"{mark}\";\n\
+             const NOISY: bool = {noisy};\nconst CASES: usize = {cases};\n"
+        );
+        bench.write("src/main.rs", &format!("{constants}{PROGRAM}"));
+    }
+}
+
+/// What a commit makes of the program.
+pub enum Change {
+    Source(u32, &'static str),
+    Noisy,
+    Broken,
+    Docs,
+    /// The source of the commit before the last.
+    Revert,
+}
+
+/// Commits `change`; the commit.
+pub fn commit(bench: &Bench, change: &Change, subject: &str) -> String {
+    match change {
+        Change::Source(level, mark) => Source { mark, ..Source::of(*level) }.write(bench),
+        Change::Noisy => Source { mark: "noisy", noisy: true, ..Source::of(FAST) }.write(bench),
+        Change::Broken => drop(bench.write("src/main.rs", "fn main() { does not compile }\n")),
+        Change::Docs => drop(bench.write("README.md", subject)),
+        Change::Revert => drop(git(bench, &["checkout", "--quiet", "HEAD~1", "--", "."])),
+    }
+    git(bench, &["add", "."]);
+    git(bench, &["commit", "--quiet", "-m", subject]);
+    git(bench, &["rev-parse", "HEAD"])
+}
