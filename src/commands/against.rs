@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::record::OverallStatus;
-use rsb_model::{Case, CaseId, ComparisonResult, Environment, Run, RunId, Timestamp, Verdict};
+use rsb_model::{BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Run, RunId, Timestamp, Verdict};
 use rsb_report::Style;
 use rsb_report::number::format_count;
 use rsb_stats::Policy;
@@ -169,10 +169,21 @@ impl Sides {
     }
 
     fn take_over(&mut self, both: &Both) {
+        let count = |results: &[BenchmarkResult], id: &CaseId| {
+            results.iter().find(|result| result.benchmark_id == *id).map_or(0, |result| result.samples.len())
+        };
         for (run, results) in [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)] {
             for result in results {
-                let known = run.benchmarks.iter().find(|known| known.benchmark_id == result.benchmark_id);
-                let result = known.map_or_else(|| result.clone(), |known| assemble::extend(known, result));
+                let id = &result.benchmark_id;
+                let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
+                let mut result = result.clone();
+                if let Some(known) = known {
+                    // What one side alone could repeat has no partner: it would shift all pairs after it.
+                    if count(&both.baseline, id) != count(&both.current, id) {
+                        result.samples.clear();
+                    }
+                    result = assemble::extend(known, &result);
+                }
                 run.keep(result);
             }
         }
@@ -181,5 +192,48 @@ impl Sides {
     fn doubtful(&self, policy: &Policy) -> Vec<Case> {
         let ids = rsb_stats::doubtful(&self.compare(policy), &self.current, PAIRS);
         self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
+        let samples = (0..replicates).map(|at| json!({"replicate": at, "iters": [1], "times_ns": [5.0]}));
+        let value = json!({
+            "benchmark_id": "cpu_performance/made-up/cpu:0/one",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "benchmark_type": "cpu_performance",
+            "outcome": outcome,
+            "what": "case", "why": "it broke", "cure": "mend it",
+            "results": [],
+            "samples": samples.collect::<Vec<_>>(),
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn pairs_stay_pairs_where_one_side_breaks_later() {
+        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        let mut replicates = |baseline, current| {
+            sides.take_over(&Both { baseline: vec![baseline], current: vec![current] });
+            [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len())
+        };
+        assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
+        assert_eq!(replicates(result("failed", 0), result("measured", 1)), [3, 3]);
+        assert_eq!(replicates(result("measured", 2), result("measured", 2)), [5, 5]);
+    }
+
+    #[test]
+    fn a_side_that_only_one_program_has_figures_of_keeps_them() {
+        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        sides.take_over(&Both { baseline: vec![result("skipped", 0)], current: vec![result("measured", 1)] });
+        assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
+        let compared = sides.compare(&Policy::default());
+        assert_eq!(compared.new.len(), 1, "{compared:?}");
     }
 }
