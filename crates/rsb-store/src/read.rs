@@ -68,7 +68,13 @@ impl<'a> Document<'a> {
             Ok(document) => document,
             // It is JSON, and no object, or one without such lists.
             Err(error) if error.is_data() => match serde_json::from_slice(bytes) {
-                Ok(fields @ Value::Object(_)) => Self { benchmarks: None, runs: None, fields },
+                Ok(fields @ Value::Object(_)) => {
+                    check_format(path, &fields)?;
+                    if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
+                        return Err(shape(path, "a run or a baseline", &error));
+                    }
+                    Self { benchmarks: None, runs: None, fields }
+                }
                 _ => return Err(no_version(path)),
             },
             Err(error) => return Err(syntax(path, &error)),
@@ -233,6 +239,7 @@ mod tests {
             ("{\"format_version\": 1}", &["not a run", "benchmarks"]),
             ("{\"format_version\": 1, \"benchmarks\": {}}", &["not a run", "benchmarks"]),
             ("{\"format_version\": 1, \"benchmarks\": []}", &["not a run", "run_id"]),
+            ("{\"format_version\": 1, \"benchmarks\": [], \"runs\": 3}", &["not a run or a baseline", "sequence"]),
         ] {
             let error = parse(text).unwrap_err().to_string();
             for part in expected {
