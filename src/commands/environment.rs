@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use crate::exit::Trouble;
+use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
 pub const KNOWN: [(&str, &str); 26] = [
@@ -38,7 +38,7 @@ pub const KNOWN: [(&str, &str); 26] = [
 ///
 /// # Errors
 /// Names the variable and the nearest known one.
-pub fn check() -> Result<(), Trouble> {
+pub fn check() -> Result<(), CliError> {
     check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }
 
@@ -62,14 +62,14 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
     set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}")).collect()
 }
 
-fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
+fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
         if KNOWN.iter().all(|(known, _)| *known != name) {
             let nearest = KNOWN
                 .iter()
                 .max_by(|a, b| strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0)));
             let near = nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
-            return Err(Trouble::usage(anyhow!("the environment variable {name} is not known{near}")));
+            return Err(CliError::usage(anyhow!("the environment variable {name} is not known{near}")));
         }
     }
     Ok(())

@@ -17,7 +17,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-report", &["rsb-stats"]),
     ("rsb-lookalike", &[]),
     ("rsb-python", &[]),
-    ("rsb-wheel", &["rsb-probe", "rsb-stats", "rsb-store"]),
+    ("rsb-engine", &["rsb-device", "rsb-probe", "rsb-stats", "rsb-store", "rsb-workloads"]),
+    ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-store"]),
     ("runtime-loading", &[]),
     ("hip-runtime-sys", &[]),
     ("rocblas-sys", &[]),
@@ -46,7 +47,7 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-device/src/opencl",
     "crates/rsb-device/src/vulkan",
-    "src/memory_profile.rs",
+    "crates/rsb-engine/src/memory_profile.rs",
 ];
 const UNSAFE_MARKS: &[&str] = &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
 
