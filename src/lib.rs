@@ -1,5 +1,6 @@
 //! The application: command line, plan, suites, measuring engine. The benches are thin and live on this.
 
+pub mod backends;
 pub mod cli;
 pub mod commands;
 pub mod config;

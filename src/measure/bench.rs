@@ -128,7 +128,7 @@ pub fn suite(suite: Suite) -> ExitCode {
 pub fn of_suite(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_cards = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked = missing.filter(|backend| is_of_cards && rsb_device::has_backend(*backend)).map(Some);
+    let asked = missing.filter(|backend| is_of_cards && crate::backends::has_backend(*backend)).map(Some);
     let backends = std::iter::once(None).chain(asked);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }

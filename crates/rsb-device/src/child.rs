@@ -14,6 +14,7 @@ use rsb_model::{BackendId, Reason};
 
 use crate::compiler::{Job, Level};
 use crate::device::{Absence, Backend, DeviceInfo};
+use crate::registry::Registry;
 
 /// The first argument that makes a program tell devices; the second is the backend's name.
 pub const ARGUMENT: &str = "__devices";
@@ -35,10 +36,10 @@ const MOST_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn answer(backend: &str) -> std::io::Result<()> {
-    let known = crate::backends().into_iter().find(|known| known.id().as_str() == backend);
+pub fn answer(backends: &Registry, backend: &str) -> std::io::Result<()> {
+    let known = backends.iter().find(|known| known.id().as_str() == backend);
     let devices = match known {
-        Some(known) => devices_here(&*known),
+        Some(known) => devices_here(known),
         None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend").into()),
     };
     say(&devices)
@@ -52,9 +53,9 @@ fn devices_here(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn answer_compiles(backend: &str, arch: Option<&str>) -> std::io::Result<()> {
+pub fn answer_compiles(backends: &Registry, backend: &str, arch: Option<&str>) -> std::io::Result<()> {
     let opened = match backend.parse() {
-        Ok(backend) => crate::compiler::open(backend),
+        Ok(backend) => backends.compiler(backend),
         Err(_) => Err(Reason::new(format!("backend {backend}"), "there is none of this name", "choose another")),
     };
     let known = opened.and_then(|compiler| {
