@@ -13,6 +13,7 @@ mod compile;
 mod core;
 mod device;
 mod driver;
+mod image;
 mod launch;
 mod launches;
 mod link;
@@ -30,6 +31,7 @@ pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_j
 pub(crate) use core::Core;
 pub use device::CardDevice;
 pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
+pub(crate) use image::Image;
 #[cfg(feature = "rocm")]
 pub(crate) use launch::allocation;
 pub use matrix::matrix_dtypes;

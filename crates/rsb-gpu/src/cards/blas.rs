@@ -171,8 +171,8 @@ impl Kernel for BlasKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_device::operation::Stored;
     use Dtype::{Bf16, F16, F32, Fp8, I8, I32, Tf32};
+    use rsb_device::operation::Stored;
 
     #[test]
     fn row_major_products_are_asked_for_with_a_and_b_exchanged() {

@@ -1,4 +1,7 @@
-//! Code on disk, under a name made of all that they depend on: source, architecture, compiler.
+//! Code on disk, under a name made of all that it depends on: source, architecture, compiler.
+//!
+//! A file has a mark, the length of the code and its checksum, then the code: what a full disk, a crash or a bad sector has
+//! left of it is not found. Nor are files of versions before, which held the code alone.
 
 use std::path::{Path, PathBuf};
 
@@ -37,16 +40,33 @@ pub(super) fn folder() -> Option<PathBuf> {
     Some(caches.join("rusty-stack-bench").join("kernels"))
 }
 
-/// The code object of `key`, when it is there and is one.
+/// What a file begins with; another layout gets another number.
+const MARK: &[u8; 16] = b"rsb-kernel-co-01";
+
+/// The code of `key`, when it is there and whole.
 pub(super) fn read(folder: &Path, key: &Key) -> Option<Vec<u8>> {
-    std::fs::read(folder.join(key.file())).ok().filter(|code| code.starts_with(b"\x7fELF"))
+    unpacked(&std::fs::read(folder.join(key.file())).ok()?).map(<[u8]>::to_vec)
 }
 
-/// Keeps a code object. Other processes see all of it or nothing.
+/// A file with `code`.
+fn packed(code: &[u8]) -> Vec<u8> {
+    [MARK.as_slice(), &(code.len() as u64).to_le_bytes(), &fnv(code).to_le_bytes(), code].concat()
+}
+
+/// The code in `file`, where not a bit of it has changed.
+fn unpacked(file: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = file.strip_prefix(MARK)?.split_first_chunk()?;
+    let (sum, code) = rest.split_first_chunk()?;
+    let is_whole = code.len() as u64 == u64::from_le_bytes(*length) && fnv(code) == u128::from_le_bytes(*sum);
+    is_whole.then_some(code)
+}
+
+/// Keeps the code of `key`. Other processes see all of it or nothing.
 pub(super) fn write(folder: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let temporary = folder.join(format!("{}.{}", key.file(), std::process::id()));
-    let written = std::fs::write(&temporary, code).and_then(|()| std::fs::rename(&temporary, folder.join(key.file())));
+    let written =
+        std::fs::write(&temporary, packed(code)).and_then(|()| std::fs::rename(&temporary, folder.join(key.file())));
     if written.is_err() {
         // What is left of a failed write would lie there for ever; it may not even exist.
         let _ = std::fs::remove_file(&temporary);
@@ -76,14 +96,26 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_and_what_is_damaged_is_not() {
-        let folder = std::env::temp_dir().join(format!("rsb-kernels-{}", std::process::id()));
-        let key = Key::new("x", "gfx906", "y");
-        assert_eq!(read(&folder, &key), None);
-        write(&folder, &key, b"\x7fELF and more").unwrap();
-        assert_eq!(read(&folder, &key).as_deref(), Some(b"\x7fELF and more".as_slice()));
-        write(&folder, &key, b"cut").unwrap();
-        assert_eq!(read(&folder, &key), None);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
-        std::fs::remove_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, key) = (folder.path(), Key::new("x", "gfx906", "y"));
+        assert_eq!(read(folder, &key), None);
+        let code = b"\x7fELF and more".as_slice();
+        write(folder, &key, code).unwrap();
+        assert_eq!(read(folder, &key).as_deref(), Some(code));
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "no temporary file is left");
+        let file = folder.join(key.file());
+        let whole = std::fs::read(&file).unwrap();
+        for length in 0..whole.len() {
+            std::fs::write(&file, &whole[..length]).unwrap();
+            assert_eq!(read(folder, &key), None, "cut to {length}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert_eq!(unpacked(&damaged), None, "a bit of byte {at}");
+        }
+        assert_eq!(unpacked(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
+        std::fs::write(&file, code).unwrap();
+        assert_eq!(read(folder, &key), None, "a file of a version before");
     }
 }

@@ -71,15 +71,28 @@ pub(crate) trait Toolchain {
 
 /// The code of one of our own sources, from the cache where it is there.
 pub(super) fn cached(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+    cached_in(cache::folder().as_deref(), toolchain, module, arch)
+}
+
+fn cached_in(
+    folder: Option<&Path>,
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
     let key = Key::new(module.source(), &toolchain.closest(arch), &toolchain.identity());
-    match cache::folder().and_then(|folder| cache::read(&folder, &key)) {
+    match folder.and_then(|folder| cache::read(folder, &key)) {
         Some(bytes) => Ok(Code { bytes, cached: Cached::Yes }),
-        None => fresh(toolchain, module, arch),
+        None => fresh_in(folder, toolchain, module, arch),
     }
 }
 
 /// As [`cached`], but compiled now.
 pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+    fresh_in(cache::folder().as_deref(), toolchain, module, arch)
+}
+
+fn fresh_in(folder: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
     eprintln!(
@@ -87,9 +100,9 @@ pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Re
         source.name
     );
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
-    if let Some(folder) = cache::folder() {
+    if let Some(folder) = folder {
         // A cache that cannot be written costs time, nothing else.
-        let _ = cache::write(&folder, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
+        let _ = cache::write(folder, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
     }
     Ok(Code { bytes, cached: Cached::No })
 }
@@ -280,6 +293,49 @@ impl<P: Copy> Drop for Program<'_, P> {
         if let Some(destroy) = self.compiler.destroy {
             // SAFETY: the program is live, and nobody else gives it back.
             unsafe { destroy(&raw mut self.handle) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Compiles everything to the same code and counts how often.
+    struct Counting {
+        compiled: Cell<u32>,
+    }
+
+    impl Toolchain for Counting {
+        fn identity(&self) -> String {
+            "counting 1".to_owned()
+        }
+
+        fn compile(&self, _: Source<'_>, _: &str, _: &[&str]) -> Result<Compiled, Reason> {
+            self.compiled.set(self.compiled.get() + 1);
+            Ok(Compiled { code: b"\x7fELF code".to_vec(), log: String::new(), time: Duration::ZERO })
+        }
+    }
+
+    #[test]
+    fn a_damaged_or_cut_file_of_the_cache_is_compiled_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let toolchain = Counting { compiled: Cell::new(0) };
+        let ask = || {
+            let code = cached_in(Some(folder.path()), &toolchain, Module::Memory, "gfx90a").unwrap();
+            assert_eq!(code.bytes, b"\x7fELF code");
+            (code.cached, toolchain.compiled.get())
+        };
+        assert_eq!((ask(), ask()), ((Cached::No, 1), (Cached::Yes, 1)));
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let whole = std::fs::read(&file).unwrap();
+        let mut damaged = whole.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        for (bytes, count) in [(&whole[..whole.len() - 1], 2), (&damaged, 3), (b"", 4)] {
+            std::fs::write(&file, bytes).unwrap();
+            assert_eq!((ask(), ask()), ((Cached::No, count), (Cached::Yes, count)));
         }
     }
 }

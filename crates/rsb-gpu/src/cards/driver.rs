@@ -9,6 +9,7 @@ use rsb_model::{BackendId, Dtype, Reason};
 use super::blas::BlasLibrary;
 use super::compile::Toolchain;
 use super::core::Core;
+use super::image::Image;
 use rsb_device::device::{Buffer, DeviceError, DeviceInfo, Kernel};
 
 /// A stream, an event, a module, a function or a graph.
@@ -109,7 +110,7 @@ pub(crate) trait Driver {
     fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
 
     /// Loads code, which the run time copies.
-    fn load_module(&self, code: &[u8]) -> Result<Handle, DeviceError>;
+    fn load_module(&self, code: Image<'_>) -> Result<Handle, DeviceError>;
     unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
     unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;
     /// `arguments` holds the address of the value of each parameter.

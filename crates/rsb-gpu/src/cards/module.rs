@@ -9,6 +9,7 @@ use super::catalogue::Module;
 use super::compile::{self, Cached};
 use super::core::Core;
 use super::driver::{FunctionNeed, Handle};
+use super::image::Image;
 use rsb_device::device::DeviceError;
 
 /// Code on a card.
@@ -38,8 +39,9 @@ impl LoadedModule {
     }
 
     fn from_code(core: &Rc<Core>, code: &[u8]) -> Result<Rc<Self>, DeviceError> {
+        let image = Image::of(code)?;
         core.activate()?;
-        let handle = core.driver.load_module(code)?;
+        let handle = core.driver.load_module(image)?;
         Ok(Rc::new(Self { core: Rc::clone(core), handle }))
     }
 

@@ -11,7 +11,7 @@ use super::blas::{self, Blas};
 use super::compile::Compiler;
 use super::info;
 use super::runtime::Runtime;
-use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Toolchain};
+use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::cards::{call, done, made, number};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
@@ -167,9 +167,9 @@ impl Driver for Runtime {
         }
     }
 
-    fn load_module(&self, code: &[u8]) -> Made {
-        // The image is a whole cubin (its header says its length), and the driver copies it.
-        made!(self, |module| cuModuleLoadData(module, code.as_ptr().cast()))
+    fn load_module(&self, code: Image<'_>) -> Made {
+        // The image is as long as its headers say, and the driver copies it.
+        made!(self, |module| cuModuleLoadData(module, code.as_ptr()))
     }
 
     unsafe fn unload_module(&self, module: Handle) -> Done {

@@ -11,7 +11,7 @@ use super::blas::{self, Blas, Kernels};
 use super::compile::Compiler;
 use super::runtime::Runtime;
 use super::{info, rccl};
-use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Toolchain};
+use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::cards::{call, done, made, number};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
@@ -151,9 +151,9 @@ impl Driver for Runtime {
         }
     }
 
-    fn load_module(&self, code: &[u8]) -> Made {
-        // The image is a whole code object (its header says its length), and the run time copies it.
-        made!(self, |module| hipModuleLoadData(module, code.as_ptr().cast()))
+    fn load_module(&self, code: Image<'_>) -> Made {
+        // The image is as long as its headers say, and the runtime copies it.
+        made!(self, |module| hipModuleLoadData(module, code.as_ptr()))
     }
 
     unsafe fn unload_module(&self, module: Handle) -> Done {
