@@ -70,7 +70,7 @@ fn quick() -> Selection {
 
 fn machine() -> Result<Machine> {
     let mut devices = Vec::new();
-    for backend in rsb_device::backends() {
+    for backend in rusty_stack_bench::backends::backends() {
         if backend.id() == rsb_model::BackendId::Cpu {
             devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }

@@ -26,15 +26,15 @@ pub fn here() -> Machine {
         }
     }
     let absent = crate::suites::absent_backends();
-    machine.missing.extend(absent.into_iter().filter(|(id, _)| !rsb_device::has_backend(*id)));
+    machine.missing.extend(absent.into_iter().filter(|(id, _)| !crate::backends::has_backend(*id)));
     machine
 }
 
 /// What each backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
 fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
-    let known: Vec<BackendId> = rsb_device::backends().iter().map(|backend| backend.id()).collect();
+    let known: Vec<BackendId> = crate::backends::backends().iter().map(|backend| backend.id()).collect();
     let ask = |id: BackendId| {
-        let found = rsb_device::backends().into_iter().find(|backend| backend.id() == id);
+        let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
         found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
     };
     std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ pub mod gpu;
 pub mod ids;
 pub mod outcome;
 pub mod protocol;
+pub mod random;
 pub mod record;
 pub mod rocm;
 pub mod run;

@@ -102,7 +102,7 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_cards = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked = missing.filter(|backend| is_of_cards && rsb_device::has_backend(*backend)).map(Some);
+    let asked = missing.filter(|backend| is_of_cards && crate::backends::has_backend(*backend)).map(Some);
     let backends = std::iter::once(None).chain(asked);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }

@@ -4,12 +4,13 @@ use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use rsb_device::Device;
+use rsb_device::{Device, Registry};
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, Reason};
 use rsb_workloads::Failure;
 
 use super::inject;
+use crate::backends::registry;
 use crate::memory_profile;
 
 /// What this process does as a child of itself: a worker, or an answer about devices or a compiler. `None` when it is no child.
@@ -23,13 +24,13 @@ pub fn as_child() -> Option<ExitCode> {
         super::client::WORKER_ARGUMENT => Some(serve()),
         rsb_device::child::ARGUMENT => {
             die_with_parent();
-            let answered = rsb_device::child::answer(&arguments.next().unwrap_or_default());
+            let answered = rsb_device::child::answer(&registry(), &arguments.next().unwrap_or_default());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         rsb_device::child::COMPILES => {
             die_with_parent();
             let backend = arguments.next().unwrap_or_default();
-            let answered = rsb_device::child::answer_compiles(&backend, arguments.next().as_deref());
+            let answered = rsb_device::child::answer_compiles(&registry(), &backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         #[cfg(feature = "opencl")]
@@ -60,14 +61,15 @@ pub fn serve() -> ExitCode {
         answers.write_all(line.as_bytes())
     };
     // When nobody listens any more there is nobody to tell.
-    let device = match open(&case) {
+    let backends = registry();
+    let device = match open(&case, &backends) {
         Ok(device) => device,
         Err(reason) => {
             let _ = answer(reason);
             return ExitCode::SUCCESS;
         }
     };
-    let _ = match converse((&case, &*device), &mut requests, &mut answer) {
+    let _ = match converse((&case, &*device, &backends), &mut requests, &mut answer) {
         Ok(()) => Ok(()),
         Err(Failure::Skipped(reason)) => answer(Response::Skipped { reason }),
         Err(Failure::Failed(reason)) => answer(Response::Failed { reason }),
@@ -77,16 +79,16 @@ pub fn serve() -> ExitCode {
 
 /// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot be opened has gone.
 /// (Another build of this program may lack the backend.)
-fn open(case: &Case) -> Result<Box<dyn Device>, Response> {
+fn open(case: &Case, backends: &Registry) -> Result<Box<dyn Device>, Response> {
     let backend = case.device.split(':').next().and_then(|name| name.parse().ok());
-    rsb_device::open(&case.device).map_err(|reason| match backend {
-        Some(backend) if rsb_device::has_backend(backend) => Response::Gone { reason },
+    backends.open(&case.device).map_err(|reason| match backend {
+        Some(backend) if backends.find(backend).is_some() => Response::Gone { reason },
         _ => Response::Skipped { reason },
     })
 }
 
 fn converse(
-    (case, device): (&Case, &dyn Device),
+    (case, device, backends): (&Case, &dyn Device, &Registry),
     requests: &mut dyn Iterator<Item = Request>,
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
@@ -100,7 +102,7 @@ fn converse(
             "use the program and worker of one version",
         ))
     })?;
-    let mut prepared = benchmark.prepare(&case.params, device)?;
+    let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::default();
     answer(Response::Ready { device_type, pci_address: device.pci_address() }).map_err(gone)?;

@@ -85,7 +85,7 @@ mod tests {
     fn every_entry_is_a_benchmark_with_these_axes() {
         for (entry, (name, on, _)) in entries().iter().zip(ENTRIES) {
             let benchmark = rsb_workloads::find(name).unwrap();
-            let mut device = rsb_device::backends()[0].devices().unwrap()[0].clone();
+            let mut device = crate::backends::backends()[0].devices().unwrap()[0].clone();
             device.device.0 = "vulkan:0".to_owned();
             device.device_type = DeviceType::Gpu;
             device.usable_memory_bytes = 64 << 30;
