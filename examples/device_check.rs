@@ -10,8 +10,8 @@ use rsb_device::operation::{
     PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stored, Stores, Stream, StreamPattern, Transfer,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
+use rsb_engine::backends::registry;
 use rsb_model::Dtype;
-use rusty_stack_bench::backends::registry;
 
 const SEED: u64 = 7;
 /// The word that asks for what is no operation.

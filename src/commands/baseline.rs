@@ -72,7 +72,9 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
 
 /// A baseline is good without its program: where it cannot be kept, that is said.
 fn keep_program_or_warn(runs: &[Run], directories: &Directories) {
-    if let Err(error) = keep_program(runs, &Baselines::new(&directories.baselines), &Programs::new(&directories.results)) {
+    if let Err(error) =
+        keep_program(runs, &Baselines::new(&directories.baselines), &Programs::new(&directories.results))
+    {
         eprintln!("warning: this program is not kept ({error}): the gate cannot measure it beside a later one");
     }
 }

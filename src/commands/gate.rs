@@ -17,8 +17,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let judge = judge::load(&args.judge)?;
     super::interrupt::listen();
     if let Some(revision) = &args.against {
-        let request =
-            AgainstRequest { revision, benchmarks: &args.benchmark, suite: args.suite, budget: args.budget };
+        let request = AgainstRequest { revision, benchmarks: &args.benchmark, suite: args.suite, budget: args.budget };
         let judgement = revisions::against(&judge, &request, &mut console::tell)?;
         return judge::conclude(&judge, &args.judge, &judgement, style);
     }
@@ -26,8 +25,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         let judgement = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
         return judge::conclude(&judge, &args.judge, &judgement, style);
     }
-    let request =
-        StoredRequest { baseline: args.baseline.clone(), current: args.current.clone(), budget: args.budget };
+    let request = StoredRequest { baseline: args.baseline.clone(), current: args.current.clone(), budget: args.budget };
     let judgement = gate::stored(&judge, &request, &mut console::tell)?;
     let exit = judge::conclude(&judge, &args.judge, &judgement, style)?;
     match judgement.basis {

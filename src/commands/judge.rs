@@ -86,11 +86,7 @@ pub(super) fn policy(config: &Config, directories: &Directories, percent: Option
 }
 
 /// Every target that concerns `run`, by the policy's file, else by those that come with the program.
-pub(super) fn targets(
-    config: &Config,
-    directories: &Directories,
-    run: &Run,
-) -> Result<Vec<ThresholdCheck>, CliError> {
+pub(super) fn targets(config: &Config, directories: &Directories, run: &Run) -> Result<Vec<ThresholdCheck>, CliError> {
     const OWN: &str = include_str!("../../baselines/policy.toml");
     policy::targets((directories, &config.thresholds), OWN, run, &mut console::tell)
 }

@@ -41,8 +41,9 @@ pub fn run(args: &SchemaArgs) -> CliResult {
         (None, Some(name)) => {
             let names = || schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             let found = schemas.iter().find(|(known, _)| known == name);
-            let (_, schema) = found
-                .ok_or_else(|| CliError::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names())))?;
+            let (_, schema) = found.ok_or_else(|| {
+                CliError::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names()))
+            })?;
             show::json(schema)?;
         }
         (None, None) => show::text(&schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("\n"))?,

@@ -27,7 +27,8 @@ pub fn load(
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))
             .map_err(EngineError::usage)?;
-        toml::from_str::<PolicyFile>(&text).map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))?
+        toml::from_str::<PolicyFile>(&text)
+            .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))?
     } else {
         PolicyFile::default()
     };

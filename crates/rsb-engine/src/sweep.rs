@@ -249,7 +249,7 @@ axes = { shape = [\"64x64x64\"] }
 
     #[test]
     fn the_example_in_the_documentation_is_valid() {
-        let entries = parse(include_str!("../docs/sweep.example.toml")).unwrap();
+        let entries = parse(include_str!("../../../docs/sweep.example.toml")).unwrap();
         let names: Vec<&str> = entries.iter().map(|entry| entry.benchmark.as_str()).collect();
         assert_eq!(names, ["pytorch", "flash-attention", "gemm"]);
     }

@@ -74,7 +74,11 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
 }
 
 /// The baseline called `name`, or that of the suite of `run`, and its file.
-fn baseline_for(run: &Run, name: Option<&str>, directories: &Directories) -> Result<(std::path::PathBuf, Baseline), CliError> {
+fn baseline_for(
+    run: &Run,
+    name: Option<&str>,
+    directories: &Directories,
+) -> Result<(std::path::PathBuf, Baseline), CliError> {
     let baselines = Baselines::new(&directories.baselines);
     let fingerprint = Fingerprint::of(&run.environment);
     let wrong = |error: StoreError| if name.is_some() { CliError::usage(error) } else { CliError::no_verdict(error) };

@@ -22,7 +22,6 @@ use crate::commands::{interrupt, judge, run as measuring, settings};
 use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
-use rsb_model::Suite;
 
 /// The verb `baseline refresh`.
 ///

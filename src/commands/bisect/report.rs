@@ -166,7 +166,8 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         }
         Conclusion::Searched { .. } => {
             let count = format_count(left.len(), "commit", "commits");
-            let cure = if bisection.of(StepOutcome::Undecided).is_empty() { "" } else { " (--budget allows more time)" };
+            let cure =
+                if bisection.of(StepOutcome::Undecided).is_empty() { "" } else { " (--budget allows more time)" };
             (
                 Tone::Caution,
                 format!("NO VERDICT: those between cannot be judged{cure}; the first bad one is among {count}:{list}"),
@@ -209,7 +210,12 @@ mod tests {
         let not = |outcome| (vec![(2, found(outcome))], Conclusion::NotRegressed { outcome });
         for ((steps, conclusion), exit, words, remaining) in [
             ((vec![bad.clone(), (1, found(StepOutcome::Good))], searched(2..=2)), Exit::Pass, "FOUND: cccc", 0),
-            ((vec![bad.clone(), (1, found(StepOutcome::Skipped))], searched(1..=2)), Exit::NoVerdict, "among 2 commits", 2),
+            (
+                (vec![bad.clone(), (1, found(StepOutcome::Skipped))], searched(1..=2)),
+                Exit::NoVerdict,
+                "among 2 commits",
+                2,
+            ),
             ((vec![bad.clone(), (1, found(StepOutcome::Undecided))], searched(1..=2)), Exit::NoVerdict, "--budget", 2),
             (
                 (vec![bad], Conclusion::Interrupted { left: 0..=2 }),
@@ -221,7 +227,8 @@ mod tests {
             (not(StepOutcome::Good), Exit::Pass, "NOT REGRESSED", 0),
             (not(StepOutcome::Undecided), Exit::NoVerdict, "NO VERDICT", 0),
         ] {
-            let bisection = Bisection { range: range.clone(), case: Some(CaseId::from_segments(&["x"])), steps, conclusion };
+            let bisection =
+                Bisection { range: range.clone(), case: Some(CaseId::from_segments(&["x"])), steps, conclusion };
             assert_eq!(exit_of(&bisection.conclusion), exit, "{words}");
             let text = text(&bisection, &case, Style::PLAIN);
             assert!(text.contains(words), "{text}");

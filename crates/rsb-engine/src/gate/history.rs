@@ -30,7 +30,11 @@ pub fn against_history(
     let mut current = if named.is_empty() { looks(judge, &known)? } else { judge.sides(named)? };
     current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
-        return Ok(nothing(judge, &[], "there is no run to judge yet; measure one with `rusty-stack-bench run`".to_owned()));
+        return Ok(nothing(
+            judge,
+            &[],
+            "there is no run to judge yet; measure one with `rusty-stack-bench run`".to_owned(),
+        ));
     };
     let before = before(&known, &current, (first, runs, judge.across()), listener);
     if before.is_empty() {

@@ -60,9 +60,10 @@ impl Judge {
             runs.iter().enumerate().find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
         match repeated {
             // Once more the same samples would pass for further replicates.
-            Some((_, run)) => {
-                Err(EngineError::usage(anyhow!("the run {} is given twice on one side; each may count once", run.run_id)))
-            }
+            Some((_, run)) => Err(EngineError::usage(anyhow!(
+                "the run {} is given twice on one side; each may count once",
+                run.run_id
+            ))),
             None => Ok(runs),
         }
     }

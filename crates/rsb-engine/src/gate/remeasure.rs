@@ -58,12 +58,7 @@ fn doubtful(judge: &Judge, baseline: &[Run], run: &Run) -> Vec<Case> {
     run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)).filter_map(BenchmarkResult::case).collect()
 }
 
-fn measure_again(
-    plan: &Plan,
-    run: &mut Run,
-    left: Duration,
-    listener: &mut Listener<'_>,
-) -> Result<(), EngineError> {
+fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut Listener<'_>) -> Result<(), EngineError> {
     let profile = run.profile.parse().unwrap_or(Profile::Quick);
     let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;

@@ -61,8 +61,7 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
 fn is_fresh(current: &[Run], request: &StoredRequest) -> bool {
     let limit = SignedDuration::from_mins(FRESH_MINUTES);
     let just_now = |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
-    request.current.is_empty()
-        && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
+    request.current.is_empty() && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
 }
 
 /// The verdicts, after suspects were compared with the program that made the baseline, where it is kept, and what is
@@ -80,11 +79,8 @@ fn measure_again(
         listener(&Event::note(format!("nothing is measured again: {why}")));
         return Ok(result);
     }
-    let paired = if judge.asks_across() {
-        None
-    } else {
-        paired::compare(judge, (baseline, &run), (&result, budget), listener)?
-    };
+    let paired =
+        if judge.asks_across() { None } else { paired::compare(judge, (baseline, &run), (&result, budget), listener)? };
     let settled: BTreeSet<CaseId> =
         paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
     let left = budget.saturating_sub(began.elapsed());

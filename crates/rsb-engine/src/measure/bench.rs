@@ -1,7 +1,7 @@
 //! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results kept as any run's.
 
 use criterion::Criterion;
-use rsb_model::{BackendId, Case, DeviceType, Event, Outcome, Profile, Samples, Suite};
+use rsb_model::{BackendId, Case, DeviceType, Outcome, Profile, Samples, Suite};
 
 use super::assemble::{self, Progress};
 use super::client::{Finished, Trouble, Worker};

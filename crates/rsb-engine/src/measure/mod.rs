@@ -26,7 +26,7 @@ use rsb_model::{Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 pub use devices::{devices_of, has_compiler};
 pub use in_turn::{Both, in_turn};
-pub use serve::{as_child, serve};
+pub use serve::{as_child, as_child_of};
 pub use settings::{Count, Limits, Settings, is_long};
 
 use crate::Listener;

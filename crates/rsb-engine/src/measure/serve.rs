@@ -15,22 +15,27 @@ use crate::memory_profile;
 
 /// What this process does as a child of itself: a worker, or an answer about devices or a compiler. `None` when it is no child.
 pub fn as_child() -> Option<ExitCode> {
+    as_child_of(&registry())
+}
+
+/// As [`as_child`], with other backends than this build's.
+pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
     // This program answers for itself, in whichever process sensors are read.
     if let Ok(program) = std::env::current_exe() {
         rsb_probe::level_zero::ask_through(program);
     }
     let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     match arguments.next()?.as_str() {
-        super::client::WORKER_ARGUMENT => Some(serve()),
+        rsb_model::protocol::WORKER_ARGUMENT => Some(serve(backends)),
         rsb_device::child::ARGUMENT => {
             die_with_parent();
-            let answered = rsb_device::child::answer(&registry(), &arguments.next().unwrap_or_default());
+            let answered = rsb_device::child::answer(backends, &arguments.next().unwrap_or_default());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         rsb_device::child::COMPILES => {
             die_with_parent();
             let backend = arguments.next().unwrap_or_default();
-            let answered = rsb_device::child::answer_compiles(&registry(), &backend, arguments.next().as_deref());
+            let answered = rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         #[cfg(feature = "opencl")]
@@ -49,7 +54,7 @@ fn die_with_parent() {
 }
 
 /// Serves one case on standard input and output.
-pub fn serve() -> ExitCode {
+pub fn serve(backends: &Registry) -> ExitCode {
     die_with_parent();
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
     let mut requests =
@@ -61,15 +66,14 @@ pub fn serve() -> ExitCode {
         answers.write_all(line.as_bytes())
     };
     // When nobody listens any more there is nobody to tell.
-    let backends = registry();
-    let device = match open(&case, &backends) {
+    let device = match open(&case, backends) {
         Ok(device) => device,
         Err(reason) => {
             let _ = answer(reason);
             return ExitCode::SUCCESS;
         }
     };
-    let _ = match converse((&case, &*device, &backends), &mut requests, &mut answer) {
+    let _ = match converse((&case, &*device, backends), &mut requests, &mut answer) {
         Ok(()) => Ok(()),
         Err(Failure::Skipped(reason)) => answer(Response::Skipped { reason }),
         Err(Failure::Failed(reason)) => answer(Response::Failed { reason }),

@@ -2,6 +2,7 @@
 
 use super::*;
 use rsb_device::device::DeviceRefText;
+use rsb_model::Profile;
 
 fn machine() -> Machine {
     let device = DeviceInfo {

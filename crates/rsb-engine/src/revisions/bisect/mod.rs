@@ -161,11 +161,7 @@ fn search(
 }
 
 /// Tries `commit`; `None` when somebody asked to stop, whatever came of it until then.
-fn attempt(
-    steps: &mut Steps<'_>,
-    commit: &Commit,
-    listener: &mut Listener<'_>,
-) -> Result<Option<StepFinding>> {
+fn attempt(steps: &mut Steps<'_>, commit: &Commit, listener: &mut Listener<'_>) -> Result<Option<StepFinding>> {
     let tried = steps.run(commit, listener);
     if interrupt::asked() { Ok(None) } else { tried.map(Some) }
 }

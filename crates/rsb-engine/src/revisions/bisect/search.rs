@@ -137,7 +137,12 @@ mod tests {
     }
 
     fn any_outcome() -> impl proptest::strategy::Strategy<Value = StepOutcome> {
-        proptest::sample::select(vec![StepOutcome::Good, StepOutcome::Bad, StepOutcome::Skipped, StepOutcome::Undecided])
+        proptest::sample::select(vec![
+            StepOutcome::Good,
+            StepOutcome::Bad,
+            StepOutcome::Skipped,
+            StepOutcome::Undecided,
+        ])
     }
 
     proptest::proptest! {

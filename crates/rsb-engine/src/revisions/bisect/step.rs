@@ -21,11 +21,15 @@ use crate::{EngineError, Listener, WorkerCommand};
 /// What is known of a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFinding {
+    /// What it means for the search.
     pub outcome: StepOutcome,
     /// Whether the comparison itself decided nothing, improved …; `None` where nothing was compared.
     pub verdict: Option<Verdict>,
+    /// Why, in a sentence.
     pub reason: String,
+    /// By how much the case changed against the good commit, in percent.
     pub change_percent: Option<f64>,
+    /// Its 95 % interval.
     pub confidence_interval: Option<[f64; 2]>,
 }
 
@@ -101,15 +105,20 @@ impl<'a> Steps<'a> {
         }
         let program = self.programs.path("tried");
         let (hash, finding) = match self.worktree.build(&commit.hash, &program, listener)? {
-            BuildOutcome::Broken => (None, StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned())),
+            BuildOutcome::Broken => {
+                (None, StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()))
+            }
             BuildOutcome::Program => {
                 let hash = hash_of(&program)?;
                 let same = self.seen.iter().find(|seen| seen.program == Some(hash));
                 let repeated = same.map(|seen| seen.repeated("builds the same program as"));
-                (Some(hash), match repeated {
-                    Some(finding) => finding,
-                    None => self.measure(commit, &program, listener)?,
-                })
+                (
+                    Some(hash),
+                    match repeated {
+                        Some(finding) => finding,
+                        None => self.measure(commit, &program, listener)?,
+                    },
+                )
             }
         };
         self.seen.push(Seen {
