@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 26] = [
+pub const KNOWN: [(&str, &str); 28] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -32,6 +32,8 @@ pub const KNOWN: [(&str, &str); 26] = [
     ("RSB_CUDA_FOLDERS", "folders to look for NVRTC and cuBLAS in first, as PATH has them"),
     ("RSB_SYSFS_ROOT", "a folder that stands for /sys where cards' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
+    ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),
+    ("RSB_SKIPPED", "read by the tests alone: a file for what is missing"),
 ];
 
 /// Refuses variables that begin with `RSB_` and are not known.

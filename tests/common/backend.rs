@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{Bench, SMALL};
+use super::{Bench, SMALL};
 
 /// Whether `list` says that `backend` runs here; else why not, on standard error.
 pub fn is_here(backend: &str) -> bool {
@@ -11,8 +11,8 @@ pub fn is_here(backend: &str) -> bool {
     let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
     let runs = row["runnable"] == true;
     if !runs {
-        eprintln!("skipped: {}: {}; {}", row["what"], row["why"], row["cure"]);
         assert!(["what", "why", "cure"].iter().all(|field| row[field].as_str().is_some_and(|text| !text.is_empty())));
+        test_needs::missing(backend, &format!("{}: {}; {}", row["what"], row["why"], row["cure"]));
     }
     runs
 }

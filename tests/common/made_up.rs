@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::common::{Bench, SMALL};
+use super::{Bench, SMALL};
 
 /// `bench` with a baseline of twelve cases, three replicates each about 1 % apart; and the run that it was made of.
 pub fn with_baseline(bench: Bench) -> (Bench, Value) {

@@ -1,6 +1,10 @@
 //! The real binary in a scratch folder, as a user runs it.
 #![allow(dead_code)] // Each test uses its own part.
 
+pub mod backend;
+pub mod made_up;
+pub mod revisions;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

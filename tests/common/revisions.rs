@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use super::common::Bench;
+use super::Bench;
 
 /// The program, but for the constants of [`Source`]. It really takes the time of an iteration, because Criterion plans
 /// by it; what it says it took is exact. The noisy one takes a fifth and five times as long by turns. It has a case that

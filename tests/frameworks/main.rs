@@ -54,7 +54,10 @@ fn bench_with(package: &str) -> Option<Bench> {
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");
     let listed = bench.run(&["python", "list", "--json"]).expect(0).json();
     if listed["packages"].get(package).is_none() {
-        eprintln!("skipped: {package} is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]);
+        test_needs::missing(
+            "frameworks",
+            &format!("{package} is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]),
+        );
         return None;
     }
     Some(bench)

@@ -11,7 +11,7 @@ fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
         doctor["components"].as_array().unwrap().iter().find(|row| row["component_id"] == "vllm").unwrap().clone();
     if row["runnable"] != true {
         assert!(row["cure"].as_str().is_some_and(|cure| cure.contains("python setup vllm")), "{row}");
-        eprintln!("skipped: {}: {}; {}", row["what"], row["why"], row["cure"]);
+        test_needs::missing("vllm", &format!("{}: {}; {}", row["what"], row["why"], row["cure"]));
         return None;
     }
     let few = ["--backend", "cpu", "--json", "--timeout", "900"];

@@ -53,7 +53,10 @@ fn a_provider_that_is_not_there_is_a_skip_and_never_the_processor() {
 fn a_provider_that_falls_back_silently_is_refused() {
     let listed = Bench::new().run(&["python", "list", "--json"]).expect(0).json();
     if listed["packages"]["onnxruntime"].is_null() {
-        eprintln!("skipped: onnxruntime is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]);
+        test_needs::missing(
+            "frameworks",
+            &format!("onnxruntime is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]),
+        );
         return;
     }
     // A build for processors that says it has CUDA's provider: the session is made, on the processor.

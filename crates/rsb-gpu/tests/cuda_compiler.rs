@@ -14,7 +14,10 @@ fn compilers() -> Vec<Compiler> {
     let found: Vec<Compiler> =
         std::env::split_paths(&folders).filter_map(|folder| Compiler::load_in(&folder).ok()).collect();
     if found.is_empty() {
-        eprintln!("skipped: no compiler is in the folders of RSB_CUDA_FOLDERS (pip install nvidia-cuda-nvrtc)");
+        test_needs::missing(
+            "nvrtc",
+            "no compiler is in the folders of RSB_CUDA_FOLDERS (pip install nvidia-cuda-nvrtc)",
+        );
     }
     found
 }

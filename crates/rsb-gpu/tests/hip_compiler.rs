@@ -24,7 +24,7 @@ fn compiler() -> Option<(Compiler, u32)> {
     let compiler = match Compiler::load() {
         Ok(compiler) => compiler,
         Err(reason) => {
-            eprintln!("skipped: {reason}");
+            test_needs::missing("hiprtc", &reason.to_string());
             return None;
         }
     };

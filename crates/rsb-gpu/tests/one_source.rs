@@ -28,8 +28,10 @@ fn the_folder_holds_what_the_table_lists_and_nothing_else() {
 /// which differ between cards.
 #[test]
 fn both_compilers_make_every_kernel_from_the_same_source() {
-    let compilers = [(&HipBackend as &dyn Backend, "gfx90a"), (&CudaBackend, "sm_90")].map(|(backend, arch)| {
-        backend.compiler().map(|compiler| (compiler, arch)).inspect_err(|reason| eprintln!("skipped: {reason}"))
+    let both = [("hiprtc", &HipBackend as &dyn Backend, "gfx90a"), ("nvrtc", &CudaBackend, "sm_90")];
+    let compilers = both.map(|(need, backend, arch)| {
+        let compiler = backend.compiler().map(|compiler| (compiler, arch));
+        compiler.inspect_err(|reason| test_needs::missing(need, &reason.to_string()))
     });
     let [Ok(hip), Ok(cuda)] = compilers else { return };
     for source in SOURCES {

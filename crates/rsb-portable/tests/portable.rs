@@ -19,7 +19,7 @@ fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
     match backend.devices() {
         Ok(found) => (0..found.len() as u32).map(|index| backend.open(index).unwrap()).collect(),
         Err(reason) => {
-            eprintln!("skipped: {reason}");
+            test_needs::missing(backend.id().as_str(), &reason.to_string());
             Vec::new()
         }
     }

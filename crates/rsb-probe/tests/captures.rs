@@ -20,7 +20,7 @@ fn capture(name: &str) -> Option<PathBuf> {
     if file.is_file() {
         return Some(file);
     }
-    eprintln!("skipped: {} is not here", file.display());
+    test_needs::missing("captures", &format!("{} is not here", file.display()));
     None
 }
 
@@ -32,7 +32,7 @@ fn tree(name: &str, layout: &[(&str, &str)]) -> Option<TempDir> {
     std::fs::create_dir(&unpacked).unwrap();
     let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&unpacked).status();
     if !tar.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: tar is not installed");
+        test_needs::missing("tar", "it is not installed");
         return None;
     }
     for (from, to) in layout {

@@ -9,7 +9,7 @@ use rsb_stats::{SeriesInput, trend};
 #[test]
 fn real_histories_get_few_changes() {
     let Some(text) = std::env::var("RSB_SERIES").ok().and_then(|path| std::fs::read_to_string(path).ok()) else {
-        println!("skipped: set RSB_SERIES to a CSV of histories");
+        test_needs::missing("series", "set RSB_SERIES to a CSV of histories");
         return;
     };
     let mut histories: BTreeMap<&str, SeriesInput> = BTreeMap::new();

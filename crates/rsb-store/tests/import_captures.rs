@@ -15,7 +15,7 @@ fn capture(name: &str) -> Option<PathBuf> {
     if file.is_file() {
         return Some(file);
     }
-    eprintln!("skipped: {} is not here", file.display());
+    test_needs::missing("captures", &format!("{} is not here", file.display()));
     None
 }
 

@@ -37,8 +37,27 @@ pub(crate) fn test() -> Result<()> {
     let features = format!("fault-injection{with_python}");
     let runner: &[&str] =
         if available("cargo-nextest") { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--no-fail-fast"] };
-    run("cargo", &[runner, crates, &["--features", &features]].concat())?;
-    run("cargo", &["test", "--lib", "--features", "memory-profiling", "memory_profile"])
+    let skipped = root().join("target").join("skipped-tests.txt");
+    let _ = std::fs::remove_file(&skipped); // There is none the first time.
+    let began = std::time::Instant::now();
+    let tested = std::fs::create_dir_all(root().join("target")).map_err(Into::into).and_then(|()| {
+        let mut command = Command::new("cargo");
+        let arguments = [runner, crates, &["--features", &features]].concat();
+        command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
+        finish(command, &format!("cargo {}", arguments.join(" ")))
+    });
+    eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
+    say_what_was_missing(&std::fs::read_to_string(&skipped).unwrap_or_default());
+    tested?;
+    run("cargo", &["test", "--package", "rsb-engine", "--lib", "--features", "memory-profiling", "memory_profile"])
+}
+
+/// What tests did without, each once. `RSB_REQUIRE` makes it fail instead.
+fn say_what_was_missing(lines: &str) {
+    let lines: std::collections::BTreeSet<&str> = lines.lines().collect();
+    for line in lines {
+        eprintln!("missing, and tests that need it did not run: {line}");
+    }
 }
 
 /// Which crates to build, and what to add to their features: those with Python in them where its headers are here.
@@ -58,8 +77,8 @@ fn python() -> (&'static [&'static str], &'static str) {
 /// Rewrites generated files: the test that finds drift also mends it.
 pub(crate) fn codegen() -> Result<()> {
     let mut command = Command::new("cargo");
-    command.args(["test", "--test", "generated"]).env("UPDATE_GENERATED", "1").current_dir(root());
-    finish(command, "cargo test --test generated")
+    command.args(["test", "--test", "it", "generated::"]).env("UPDATE_GENERATED", "1").current_dir(root());
+    finish(command, "cargo test --test it generated::")
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<()> {

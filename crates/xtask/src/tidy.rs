@@ -20,9 +20,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-report", &["rsb-stats"]),
     ("rsb-lookalike", &[]),
     ("rsb-python", &[]),
-    ("rsb-engine", &["rsb-device", "rsb-probe", "rsb-stats", "rsb-store", "rsb-workloads"]),
+    (
+        "rsb-engine",
+        &["rsb-cpu", "rsb-device", "rsb-gpu", "rsb-portable", "rsb-probe", "rsb-stats", "rsb-store", "rsb-workloads"],
+    ),
     ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-store"]),
     ("runtime-loading", &[]),
+    ("test-needs", &[]),
     ("hip-runtime-sys", &[]),
     ("rocblas-sys", &[]),
     ("cuda-sys", &[]),
@@ -50,6 +54,40 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-engine/src/memory_profile.rs",
 ];
 const UNSAFE_MARKS: &[&str] = &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
+
+/// Which words may not stand below a path, and why: the direction inside a crate, and what keeps the engine silent.
+const FORBIDDEN: &[(&str, &[&str], &str)] = &[
+    (
+        "crates/rsb-engine/src",
+        &["println!", "print!(", "IsTerminal", "clap::", "indicatif", "ctrlc::"],
+        "the engine prints nothing, reads no command line and knows no terminal",
+    ),
+    (
+        "crates/rsb-engine/src/measure",
+        &["crate::gate", "crate::revisions", "crate::run::", "crate::policy"],
+        "measuring does not judge",
+    ),
+    (
+        "crates/rsb-engine/src/plan",
+        &["crate::measure", "crate::gate", "crate::revisions", "crate::run::"],
+        "a plan is made before anything is measured",
+    ),
+    (
+        "crates/rsb-engine/src/suites",
+        &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
+        "a suite is a list; the plan reads it",
+    ),
+    (
+        "crates/rsb-engine/src/frameworks",
+        &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
+        "the catalogue of frameworks knows nobody who uses it",
+    ),
+    ("crates/rsb-engine/src/gate", &["crate::revisions"], "the gate judges programs, whoever built them"),
+    ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text alone"),
+    ("src/show.rs", &["crate::commands"], "verbs use it, not it them"),
+    ("src/console.rs", &["crate::commands"], "verbs use it, not it them"),
+    ("src/config.rs", &["crate::commands", "crate::cli"], "the configuration knows no flags"),
+];
 
 /// Files longer than this are two things.
 const MOST_LINES: usize = 500;
@@ -109,6 +147,10 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     {
         breaches.push(format!("{shown} holds unsafe code; it lives in {}", UNSAFE.join(", ")));
     }
+    for (place, words, why) in FORBIDDEN.iter().filter(|(place, ..)| shown.starts_with(place)) {
+        let found = words.iter().filter(|word| code().any(|line| line.contains(**word)));
+        breaches.extend(found.map(|word| format!("{shown} uses `{word}` below {place}: {why}")));
+    }
     let pure = PURE.iter().find(|name| shown.starts_with(&format!("crates/{name}/src/")));
     if let Some(name) = pure {
         let impure = IMPURE.iter().filter(|word| code().any(|line| line.contains(**word)));
@@ -156,6 +198,8 @@ mod tests {
             ("src/a.rs", long.as_str(), "lines"),
             ("src/a.rs", unsafely, "unsafe"),
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
+            ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
+            ("crates/rsb-engine/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
         ] {
             let breaches = file_breaches(shown, text);
             assert!(breaches.len() == 1 && breaches[0].contains(word), "{breaches:?}");

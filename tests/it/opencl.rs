@@ -1,13 +1,7 @@
 //! OpenCL for real, on whatever platform is installed: PoCL runs on any processor.
-#![cfg(feature = "opencl")]
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "common/backend.rs"]
-mod backend;
-mod common;
-
-use backend::{covers, is_here, measured, measured_suite};
-use common::Bench;
+use crate::common::Bench;
+use crate::common::backend::{covers, is_here, measured, measured_suite};
 
 #[test]
 fn the_suite_completes_and_every_result_is_verified() {
@@ -30,9 +24,11 @@ fn the_suite_completes_and_every_result_is_verified() {
 #[test]
 fn a_platform_on_the_processor_is_a_processor() {
     let document = Bench::new().run(&["run", "compute-peak", "--backend", "opencl", "--dry-run", "--json"]).json();
-    if document["cases"].as_array().unwrap().is_empty() || std::path::Path::new("/dev/dri").exists() {
-        eprintln!("skipped: no OpenCL here, or cards may be");
-        return;
+    if document["cases"].as_array().unwrap().is_empty() {
+        return test_needs::missing("opencl", "no device of it is here; install pocl-opencl-icd");
+    }
+    if std::path::Path::new("/dev/dri").exists() {
+        return; // A GPU may be here, which is none.
     }
     let small = ["run", "compute-peak", "--backend", "opencl", "--replicates", "1", "--runs", "10", "--json"];
     let document = Bench::new().run(&small).expect(0).json();
@@ -43,17 +39,20 @@ fn a_platform_on_the_processor_is_a_processor() {
 #[test]
 fn oneapi_runs_on_intels_platform() {
     let Ok(vendors) = std::env::var("INTEL_OCL_ICD_VENDORS") else {
-        eprintln!("skipped: INTEL_OCL_ICD_VENDORS names no folder with Intel's driver; .ci/run installs it");
+        test_needs::missing(
+            "oneapi",
+            "INTEL_OCL_ICD_VENDORS names no directory with Intel's driver; .ci/run installs it",
+        );
         return;
     };
     if !std::path::Path::new(&vendors).join("intel.icd").exists() {
-        eprintln!("skipped: {vendors} has no intel.icd");
+        test_needs::missing("oneapi", &format!("{vendors} has no intel.icd"));
         return;
     }
     let bench = Bench::new().set("OCL_ICD_VENDORS", &vendors);
     let names = ["run", "memory-bandwidth", "gemm", "compute-peak", "--backend", "oneapi", "--json"];
     let sizes = ["--axis", "size=1MiB", "--axis", "shape=256x256x256"];
-    let document = bench.run(&[names.as_slice(), &sizes, common::SMALL.as_slice()].concat()).expect(0).json();
+    let document = bench.run(&[names.as_slice(), &sizes, crate::common::SMALL.as_slice()].concat()).expect(0).json();
     let results = document["benchmarks"].as_array().unwrap();
     covers(results, &["memory-bandwidth", "gemm", "compute-peak"]);
     assert!(measured(results).iter().all(|result| result["benchmark_id"].as_str().unwrap().contains("oneapi:0")));

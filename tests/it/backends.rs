@@ -1,14 +1,7 @@
 //! The suite that compares backends, for real on whatever drivers are installed, lavapipe and PoCL among them.
-#![cfg(any(feature = "vulkan", feature = "opencl"))]
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "common/backend.rs"]
-#[allow(dead_code)] // Each test uses its own part.
-mod backend;
-mod common;
-
-use backend::is_here;
-use common::{Bench, SMALL};
+use crate::common::backend::is_here;
+use crate::common::{Bench, SMALL};
 
 #[test]
 fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {

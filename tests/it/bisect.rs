@@ -1,14 +1,9 @@
 //! `bisect` by the real binary, on a history of made-up times.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
-#[path = "common/revisions.rs"]
-mod revisions;
 
 use std::os::unix::process::ExitStatusExt;
 
-use common::Bench;
-use revisions::{Change, FAST, SLOW, commit, git, repository};
+use crate::common::Bench;
+use crate::common::revisions::{Change, FAST, SLOW, commit, git, repository};
 use serde_json::Value;
 
 fn history(bench: &Bench, changes: &[(Change, &str)]) -> Vec<String> {

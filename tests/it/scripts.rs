@@ -1,12 +1,9 @@
 //! The scripts at the top level, with the real program and with none.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use common::Bench;
+use crate::common::Bench;
 
 fn script(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)

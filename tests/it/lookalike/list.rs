@@ -43,7 +43,7 @@ fn every_fault_has_its_test() {
 /// What the look-alike can be told to break is broken by some test.
 #[test]
 fn every_order_is_given_by_a_test() {
-    let orders = include_str!("../../crates/rsb-lookalike/src/orders.rs");
+    let orders = include_str!("../../../crates/rsb-lookalike/src/orders.rs");
     let documented = orders.lines().filter_map(|line| line.trim().strip_prefix("/// `")?.split(':').next());
     let kinds: Vec<&str> = documented.filter(|kind| kind.chars().all(|letter| letter.is_ascii_lowercase())).collect();
     assert!(kinds.len() >= 9, "{kinds:?}");

@@ -1,13 +1,10 @@
 //! The README's table of workloads, what `list` shows, the verbs and the bench of cards agree; so do the targets for
 //! cards and the page of references.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use common::Bench;
+use crate::common::Bench;
 use rsb_engine::measure::bench;
 use rsb_engine::plan::Machine;
 use rsb_model::{BackendId, Reason};

@@ -1,10 +1,7 @@
 //! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history, what as a repeat,
 //! and how each verdict ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Bench, Ended, SMALL};
+use crate::common::{Bench, Ended, SMALL};
 use serde_json::{Value, json};
 
 const CASES: u32 = 12;

@@ -1,11 +1,8 @@
 //! A baseline whose record no longer fits the machine: the gate runs the program that made it beside today's.
 //!
 //! The figures are real. The changes are made so large, and the threshold so wide, that no neighbour can hide them.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use serde_json::Value;
 
 const MEASURE: [&str; 10] = [

@@ -1,13 +1,10 @@
 //! Faults injected on purpose: nothing that was measured is lost, and no process is left.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Bench, SMALL};
+use crate::common::{Bench, SMALL};
 
 const LONG: [&str; 8] = ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
 

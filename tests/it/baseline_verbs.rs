@@ -1,12 +1,7 @@
 //! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up times; what is
 //! refreshed is really measured, and only whether it was is looked at.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-#[path = "common/made_up.rs"]
-mod made_up;
-
-use common::{Bench, Ended, SMALL};
+use crate::common::{Bench, Ended, SMALL};
 use serde_json::Value;
 
 const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
@@ -16,7 +11,7 @@ const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 fn with_baseline() -> (Bench, Value) {
     let bench = Bench::new().set("GIT_CONFIG_GLOBAL", "gitconfig");
     bench.write("gitconfig", "[user]\n\tname = Ada\n");
-    made_up::with_baseline(bench)
+    crate::common::made_up::with_baseline(bench)
 }
 
 fn read(path: &std::path::Path) -> Value {
@@ -28,7 +23,7 @@ fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
     let mut current = run.clone();
     current["run_id"] = "current".into();
     for (index, factor) in slower {
-        made_up::scale(&mut current["benchmarks"][index], *factor);
+        crate::common::made_up::scale(&mut current["benchmarks"][index], *factor);
     }
     bench.write("current.json", &current.to_string());
 }

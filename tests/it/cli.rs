@@ -1,9 +1,6 @@
 //! What people and scripts see of the command line: words, streams, exit codes.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Bench, SMALL};
+use crate::common::{Bench, SMALL};
 
 fn small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     arguments.iter().copied().chain(SMALL).collect()

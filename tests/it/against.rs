@@ -1,15 +1,10 @@
 //! `gate --against` by the real binary: what it decides before it builds anything, and two builds of a small program
 //! with made-up times. What it says of this program itself takes minutes; the command for that is in CONTRIBUTING.md.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
-#[path = "common/revisions.rs"]
-mod revisions;
 
 use std::process::Command;
 
-use common::Bench;
-use revisions::{Change, FAST, Source, commit, git, repository};
+use crate::common::Bench;
+use crate::common::revisions::{Change, FAST, Source, commit, git, repository};
 use serde_json::Value;
 
 /// The rows of a comparison, as `(case, verdict)`.

@@ -2,19 +2,14 @@
 //!
 //! Real measurements on a shared machine are noisy, and no test may depend on that: the run here is one that the
 //! program wrote, with made-up times in it. Only the last test measures both sides.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-#[path = "common/made_up.rs"]
-mod made_up;
-
-use common::{Bench, SMALL};
-use made_up::scale;
+use crate::common::made_up::scale;
+use crate::common::{Bench, SMALL};
 use serde_json::Value;
 
 /// A bench with a baseline of twelve cases, and the run that it was made of.
 fn with_baseline() -> (Bench, Value) {
-    made_up::with_baseline(Bench::new())
+    crate::common::made_up::with_baseline(Bench::new())
 }
 
 /// Writes `run` as the current side, changed by `change`, and gates it.

@@ -1,14 +1,11 @@
 //! `probe`, `doctor` and `gpu-capability` on trees that stand for `/sys`: made here, and captured from real machines.
 //! The captured ones lie outside of the repository: without them (`RSB_SHARED`, or `../shared` beside it) the test says
 //! that it was skipped.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::Bench;
+use crate::common::Bench;
 use serde_json::Value;
 
 const DEVICE: &str = "class/drm/card0/device";
@@ -41,7 +38,7 @@ fn accelerator() -> Bench {
     bench
 }
 
-fn on_tree(bench: &Bench, tree: &Path, verb: &str) -> common::Ended {
+fn on_tree(bench: &Bench, tree: &Path, verb: &str) -> crate::common::Ended {
     bench.run(&[verb, "--sysfs-root", tree.to_str().unwrap()])
 }
 
@@ -164,14 +161,14 @@ fn captured(bench: &Bench, archive: &str, layout: Layout<'_>) -> Option<PathBuf>
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
     let archive = shared.join("captures").join(archive);
     if !archive.is_file() {
-        eprintln!("skipped: {} is not here", archive.display());
+        test_needs::missing("captures", &format!("{} is not here", archive.display()));
         return None;
     }
     let (unpacked, tree) = (bench.path("unpacked"), bench.path("sys"));
     std::fs::create_dir_all(&unpacked).unwrap();
     let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&unpacked).status();
     if !tar.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: tar is not installed");
+        test_needs::missing("tar", "it is not installed");
         return None;
     }
     for (from, to) in layout {

@@ -1,10 +1,5 @@
 //! The real binary on a software look-alike of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing here
 //! needs a card, and what is measured says so.
-#![cfg(feature = "rocm")]
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-
-#[path = "../common/mod.rs"]
-mod common;
 
 mod clock;
 #[cfg(feature = "cuda")]

@@ -1,6 +1,5 @@
 //! Generated files are up to date: schemas, the glossary's table of fields, the README's table of benchmarks.
 //! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,7 @@
 //! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any processor.
-#![cfg(feature = "vulkan")]
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "common/backend.rs"]
-mod backend;
-mod common;
-
-use backend::{covers, is_here, measured, measured_suite};
-use common::Bench;
+use crate::common::Bench;
+use crate::common::backend::{covers, is_here, measured, measured_suite};
 
 #[test]
 fn the_suite_completes_and_every_result_is_verified() {
@@ -28,7 +22,7 @@ fn the_suite_completes_and_every_result_is_verified() {
 fn lavapipe_is_a_processor_and_is_spared_large_products() {
     let drivers = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
     if !std::path::Path::new(drivers).exists() {
-        eprintln!("skipped: {drivers} is missing; install mesa-vulkan-drivers");
+        test_needs::missing("vulkan", &format!("{drivers} is missing; install mesa-vulkan-drivers"));
         return;
     }
     let bench = Bench::new().set("VK_ICD_FILENAMES", drivers).set("VK_DRIVER_FILES", drivers);

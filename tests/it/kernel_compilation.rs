@@ -1,9 +1,6 @@
 //! The real program measures the real compiler of ROCm, where it is installed; no card is needed.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Bench, SMALL};
+use crate::common::{Bench, SMALL};
 use serde_json::Value;
 
 /// Whether ROCm's compiler is here, as `list` says it; with a message where it is not.
@@ -12,7 +9,7 @@ fn is_here() -> bool {
     let rows = document["benchmarks"].as_array().unwrap();
     let row = rows.iter().find(|row| row["benchmark"] == "kernel-compilation" && row["backend"] == "cpu").unwrap();
     if row["runnable"] == false {
-        eprintln!("skipped: {} ({})", row["why"], row["cure"]);
+        test_needs::missing("hiprtc", &format!("{} ({})", row["why"], row["cure"]));
         assert!(["what", "why", "cure"].iter().all(|field| !row[*field].as_str().unwrap().is_empty()));
     }
     row["runnable"] == true

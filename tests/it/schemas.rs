@@ -1,9 +1,6 @@
 //! Every document that the program writes validates against its schema, formats on.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
-
-use common::{Bench, SMALL};
+use crate::common::{Bench, SMALL};
 use serde_json::Value;
 
 fn validator(name: &str) -> jsonschema::Validator {

@@ -1,0 +1,28 @@
+//! Every test that runs the real binary, in one program: it links once.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod against;
+mod against_history;
+#[cfg(any(feature = "vulkan", feature = "opencl"))]
+mod backends;
+mod baseline_verbs;
+mod bisect;
+mod cli;
+mod gate;
+mod gate_beside;
+mod generated;
+mod kernel_compilation;
+#[cfg(feature = "rocm")]
+mod lookalike;
+#[cfg(feature = "opencl")]
+mod opencl;
+mod probe_trees;
+mod resilience;
+mod schemas;
+mod scripts;
+#[cfg(feature = "vulkan")]
+mod vulkan;
+mod workload_table;
