@@ -13,12 +13,30 @@ use crate::operation::{Operation, named};
 /// The sources of this program's kernels that every compiler here takes.
 pub const SOURCES: &[&str] = &["memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
 
-/// The backends that have a run-time compiler.
-pub const BACKENDS: &[BackendId] = &[BackendId::Rocm, BackendId::Cuda];
+/// The backends that have a run-time compiler, in the order of the table of backends.
+pub const BACKENDS: &[BackendId] = {
+    const FIRST: &[BackendId] = &COMPILING.0;
+    FIRST.split_at(COMPILING.1).0
+};
 
-/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's.
+/// The backends with those first that have a compiler, and how many these are.
+const COMPILING: ([BackendId; BackendId::ALL.len()], usize) = {
+    let (mut backends, mut count, mut at) = (BackendId::ALL, 0, 0);
+    while at < BackendId::ALL.len() {
+        if BackendId::ALL[at].compiles().is_some() {
+            backends[count] = BackendId::ALL[at];
+            count += 1;
+        }
+        at += 1;
+    }
+    (backends, count)
+};
+
+/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. AMD's is asked about what no
+/// backend claims, and says that it does not know it.
 pub fn backend_of(arch: &str) -> BackendId {
-    if arch.starts_with("sm_") { BackendId::Cuda } else { BackendId::Rocm }
+    let claims = |backend: &BackendId| backend.compiles().is_some_and(|prefix| arch.starts_with(prefix));
+    BackendId::ALL.into_iter().find(claims).unwrap_or(BackendId::Rocm)
 }
 
 /// How much a compiler is asked to optimise.
@@ -104,4 +122,27 @@ pub trait KernelCompiler {
 
     /// What the kernels in `code` need; nothing where the compiler noted nothing.
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_compile_are_listed() {
+        let compiling: Vec<_> = BackendId::ALL.into_iter().filter(|backend| backend.compiles().is_some()).collect();
+        assert!(compiling == BACKENDS && compiling.contains(&BackendId::Rocm) && !compiling.contains(&BackendId::Cpu));
+    }
+
+    #[test]
+    fn an_architecture_says_whose_compiler_is_asked() {
+        for (arch, backend) in [
+            ("sm_90", BackendId::Cuda),
+            ("gfx90a", BackendId::Rocm),
+            ("gfx1100", BackendId::Rocm),
+            ("x", BackendId::Rocm),
+        ] {
+            assert_eq!(backend_of(arch), backend, "{arch}");
+        }
+    }
 }

@@ -17,6 +17,9 @@ pub enum HostSide<'a> {
 }
 
 /// The storage of a buffer, which is a `T` where it belongs to the backend that asks.
+///
+/// # Errors
+/// When it does not.
 pub fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
     buffer.and_then(Buffer::storage::<T>).ok_or_else(|| {
         DeviceError::Failed(Reason::new(
@@ -38,6 +41,9 @@ impl<T> Default for Kept<T> {
 
 impl<T> Kept<T> {
     /// What `does` makes of it, which `make` makes where it is not there yet.
+    ///
+    /// # Errors
+    /// Those of `make` and of `does`.
     pub fn with<R, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -55,6 +61,9 @@ impl<T> Kept<T> {
 const LARGEST: u64 = 1 << 24;
 
 /// The numbers that kernels of a convolution take, in the order in which they take them.
+///
+/// # Errors
+/// When the sizes make no convolution, or are too large for such kernels.
 pub fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
     let unsupported = |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));
     let (rows, columns) = op.output_size().ok_or_else(|| {

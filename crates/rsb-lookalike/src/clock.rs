@@ -1,11 +1,13 @@
 //! Virtual time. Every stream has its own, and the host has one that goes on when it waits: what is launched after a
 //! wait begins no earlier than what was waited for ended, on whichever card.
 
+use rsb_model::random::Generator;
+
 /// Virtual nanoseconds of the host, and what makes times scatter.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     host_ns: f64,
-    steps: u64,
+    random: Generator,
 }
 
 /// What a call costs the host.
@@ -30,13 +32,7 @@ impl Clock {
 
     /// `ns` with a scatter of up to half a percent, as if it had been measured; the same in every process.
     pub(crate) fn scattered(&mut self, ns: f64) -> f64 {
-        self.steps += 1;
-        // SplitMix64 (Steele, Lea and Flood, 2014): whatever counts up comes out as if drawn.
-        let mut x = self.steps.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let unit = ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        ns * (1.0 + 0.005 * unit)
+        ns * (1.0 + 0.005 * self.random.unit())
     }
 }
 

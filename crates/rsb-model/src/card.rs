@@ -55,13 +55,8 @@ const WORDS: &[(Maker, &[&str])] = &[
 
 impl Maker {
     /// The run time that the maker wrote for its cards.
-    pub const fn native(self) -> Option<BackendId> {
-        match self {
-            Self::Amd => Some(BackendId::Rocm),
-            Self::Nvidia => Some(BackendId::Cuda),
-            Self::Intel => Some(BackendId::Oneapi),
-            Self::Other => None,
-        }
+    pub fn native(self) -> Option<BackendId> {
+        BackendId::ALL.into_iter().find(|backend| backend.native_of() == Some(self))
     }
 }
 
@@ -73,10 +68,8 @@ impl RunDevice {
 
     /// Its maker.
     pub fn maker(&self) -> Maker {
-        match self.backend() {
-            Some(BackendId::Rocm) => return Maker::Amd,
-            Some(BackendId::Cuda) => return Maker::Nvidia,
-            _ => {}
+        if let Some(maker) = self.backend().and_then(BackendId::native_of) {
+            return maker;
         }
         let name = self.name.to_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::card::Maker;
+
 /// Text that does not name what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
@@ -31,48 +33,62 @@ macro_rules! display_as_str {
     )*};
 }
 
-/// A run time through which a device is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendId {
-    /// AMD GPUs through HIP.
-    Rocm,
-    /// NVIDIA GPUs through the CUDA driver.
-    Cuda,
-    /// Any card with a Vulkan driver.
-    Vulkan,
-    /// Any OpenCL platform.
-    Opencl,
-    /// Intel's OpenCL platform and oneMKL.
-    Oneapi,
-    /// The processor itself.
-    Cpu,
+/// The table of backends, native runtimes first: that is the order in which `auto` prefers them. Of each its name, the
+/// vendor whose own runtime it is, and what the names of architectures begin with that its compiler makes kernels for.
+macro_rules! backends {
+    ($($(#[$doc:meta])* $backend:ident = $name:literal, native: $native:expr, compiles: $compiles:expr;)*) => {
+        /// A runtime through which a device is reached.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "lowercase")]
+        pub enum BackendId {
+            $($(#[$doc])* $backend,)*
+        }
+
+        impl BackendId {
+            /// Every backend, in the order of the table.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$backend),*];
+
+            /// The name used on the command line and in case ids.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$backend => $name),* }
+            }
+
+            /// The vendor whose own runtime it is, where it is one's.
+            pub const fn native_of(self) -> Option<Maker> {
+                match self { $(Self::$backend => $native),* }
+            }
+
+            /// What the names of architectures begin with that its run-time compiler makes kernels for.
+            pub const fn compiles(self) -> Option<&'static str> {
+                match self { $(Self::$backend => $compiles),* }
+            }
+        }
+
+        /// What a name that is none is not.
+        const A_BACKEND: &str = concat!("a backend (there are", $(" ", $name,)* ")");
+    };
 }
 
-impl BackendId {
-    /// Every backend, native run times first: the order in which `auto` prefers them.
-    pub const ALL: [Self; 6] = [Self::Rocm, Self::Cuda, Self::Vulkan, Self::Opencl, Self::Oneapi, Self::Cpu];
-
-    /// The name used on the command line and in case ids.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rocm => "rocm",
-            Self::Cuda => "cuda",
-            Self::Vulkan => "vulkan",
-            Self::Opencl => "opencl",
-            Self::Oneapi => "oneapi",
-            Self::Cpu => "cpu",
-        }
-    }
+backends! {
+    /// AMD GPUs through HIP.
+    Rocm = "rocm", native: Some(Maker::Amd), compiles: Some("gfx");
+    /// NVIDIA GPUs through the CUDA driver.
+    Cuda = "cuda", native: Some(Maker::Nvidia), compiles: Some("sm_");
+    /// Any card with a Vulkan driver.
+    Vulkan = "vulkan", native: None, compiles: None;
+    /// Any OpenCL platform.
+    Opencl = "opencl", native: None, compiles: None;
+    /// Intel's OpenCL platform and oneMKL.
+    Oneapi = "oneapi", native: Some(Maker::Intel), compiles: None;
+    /// The processor itself.
+    Cpu = "cpu", native: None, compiles: None;
 }
 
 impl FromStr for BackendId {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|backend| backend.as_str() == text)
-            .ok_or_else(|| ParseIdError::new(text, "a backend (rocm, cuda, vulkan, opencl, oneapi or cpu)"))
+        let known = Self::ALL.into_iter().find(|backend| backend.as_str() == text);
+        known.ok_or_else(|| ParseIdError::new(text, A_BACKEND))
     }
 }
 
@@ -297,6 +313,8 @@ mod tests {
         for backend in BackendId::ALL {
             assert_eq!(backend.as_str().parse(), Ok(backend));
             assert_eq!(serde_json::to_value(backend).unwrap(), backend.as_str());
+            let wrong = "toaster".parse::<BackendId>().unwrap_err().to_string();
+            assert!(wrong.contains(backend.as_str()), "{wrong}");
         }
         for dtype in Dtype::ALL {
             assert_eq!(dtype.as_str().parse(), Ok(dtype));

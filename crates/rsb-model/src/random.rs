@@ -4,7 +4,7 @@
 //! `rsb-stats` has a generator of its own (PCG), whose streams stand behind recorded p-values and intervals.
 
 /// A sequence of random numbers, for orders and sizes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Generator {
     state: u64,
 }

@@ -28,7 +28,8 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Ended {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -1,6 +1,7 @@
 //! Sample data for the tests and the gallery: a machine, a run with everything in it, a comparison, trends.
 
 use rsb_model::environment::{Cache, Cpu, Git};
+use rsb_model::random::Generator;
 use rsb_model::record::{
     Alert, ChangePoint, ChangeStatus, Comparison, ComparisonSummary, Direction, EnvironmentSummary, Forecast,
     Percentiles, SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument,
@@ -56,32 +57,19 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-/// Numbers in [0, 1) that are the same on every machine.
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
 /// A measured case whose iteration takes `time_ns`, with three replicates of samples around it.
 pub(crate) fn measured(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResult {
     let id: CaseId = id.parse().unwrap();
-    let mut noise = Noise(id.as_str().bytes().map(u64::from).sum());
-    let wide = 0.004 + 0.03 * noise.next().powi(3);
+    let mut noise = Generator::new(id.as_str().bytes().map(u64::from).sum());
+    let wide = 0.004 + 0.03 * noise.unit().powi(3);
     let mut samples = Vec::new();
     for replicate in 0..3 {
         let mut one = Samples::new(replicate);
-        let shift = 1.0 + wide * noise.next();
+        let shift = 1.0 + wide * noise.unit();
         for _ in 0..30 {
             // Noise of timings is one-sided, now and then far off.
-            let spike = if noise.next() > 0.97 { 0.2 * noise.next() } else { 0.0 };
-            one.push(4, 4.0 * time_ns * (shift + wide * noise.next().powi(2) + spike));
+            let spike = if noise.unit() > 0.97 { 0.2 * noise.unit() } else { 0.0 };
+            one.push(4, 4.0 * time_ns * (shift + wide * noise.unit().powi(2) + spike));
         }
         samples.push(one);
     }
@@ -382,10 +370,10 @@ pub(crate) fn comparison() -> ComparisonResult {
 
 /// A series that got slower, a stable one, and one that is too short to say anything.
 pub(crate) fn trends() -> TrendDocument {
-    let mut noise = Noise(7);
+    let mut noise = Generator::new(7);
     let slower: Vec<f64> =
-        (0..48).map(|i| (if i < 31 { 18.1 } else { 20.4 }) * (1.0 + 0.02 * noise.next().powi(2))).collect();
-    let stable: Vec<f64> = (0..48).map(|_| 26.2 * (1.0 + 0.02 * (noise.next() - 0.5))).collect();
+        (0..48).map(|i| (if i < 31 { 18.1 } else { 20.4 }) * (1.0 + 0.02 * noise.unit().powi(2))).collect();
+    let stable: Vec<f64> = (0..48).map(|_| 26.2 * (1.0 + 0.02 * (noise.unit() - 0.5))).collect();
     let base = SeriesTrend {
         id: "cpu_performance/gemm/cpu:0/f32/1024x1024x1024".into(),
         metric: "time_ms".into(),

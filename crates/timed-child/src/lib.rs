@@ -138,7 +138,8 @@ fn lead_a_group(_: &mut Command) {}
 #[cfg(not(unix))]
 fn kill_group(_: &Child) {}
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

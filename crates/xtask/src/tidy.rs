@@ -6,19 +6,19 @@ use anyhow::{Context, Result, bail};
 
 use crate::steps::root;
 
-/// Which of our crates each may use, beside rsb-model, which every crate may.
+/// Which crates of this workspace each may use, beside rsb-model, which every crate may.
 const EDGES: &[(&str, &[&str])] = &[
     ("rsb-model", &[]),
     ("rsb-stats", &[]),
-    ("rsb-probe", &[]),
-    ("rsb-device", &[]),
+    ("rsb-probe", &["cuda-sys", "level-zero-sys", "timed-child"]),
+    ("rsb-device", &["timed-child"]),
     ("rsb-cpu", &["rsb-device"]),
-    ("rsb-gpu", &["rsb-device"]),
+    ("rsb-gpu", &["rsb-device", "cuda-sys", "hip-runtime-sys", "rocblas-sys", "runtime-loading"]),
     ("rsb-portable", &["rsb-device"]),
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
-    ("rsb-lookalike", &[]),
+    ("rsb-lookalike", &["cuda-sys", "hip-runtime-sys", "level-zero-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
         "rsb-engine",
@@ -26,11 +26,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-store"]),
     ("runtime-loading", &[]),
+    ("timed-child", &[]),
     ("test-needs", &[]),
-    ("hip-runtime-sys", &[]),
-    ("rocblas-sys", &[]),
-    ("cuda-sys", &[]),
-    ("level-zero-sys", &[]),
+    ("hip-runtime-sys", &["runtime-loading"]),
+    ("rocblas-sys", &["hip-runtime-sys"]),
+    ("cuda-sys", &["runtime-loading"]),
+    ("level-zero-sys", &["runtime-loading"]),
     ("xtask", &["rsb-model", "rsb-stats"]),
 ];
 
@@ -119,16 +120,27 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// What `manifest` uses of this workspace and may not: a crate that has a row in the table.
 fn edge_breaches(name: &str, allowed: &[&str], manifest: &str) -> Vec<String> {
-    let dependencies =
-        manifest.split("[dependencies]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap_or_default();
-    let ours = dependencies
-        .lines()
-        .filter_map(|line| line.split(['.', ' ', '=']).next())
-        .filter(|dependency| dependency.starts_with("rsb-"));
-    ours.filter(|dependency| *dependency != "rsb-model" && !allowed.contains(dependency))
+    let is_ours =
+        |dependency: &str| dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency);
+    dependencies(manifest)
+        .filter(|dependency| is_ours(dependency) && *dependency != "rsb-model" && !allowed.contains(dependency))
         .map(|dependency| format!("{name} must not use {dependency}"))
         .collect()
+}
+
+/// The dependencies of a manifest, of every platform, without those of its tests.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut listed = false;
+    manifest.lines().filter_map(move |line| {
+        if line.starts_with('[') {
+            listed = line == "[dependencies]" || (line.starts_with("[target.") && line.ends_with(".dependencies]"));
+            return None;
+        }
+        let name = line.split(['.', ' ', '=']).next().filter(|name| listed && !name.is_empty())?;
+        (!name.starts_with('#')).then_some(name)
+    })
 }
 
 fn file_breaches(shown: &str, text: &str) -> Vec<String> {
@@ -191,6 +203,14 @@ mod tests {
             ["rsb-stats must not use rsb-store"]
         );
         assert!(edge_breaches("rsb-stats", &[], "[dependencies]\nrsb-model.workspace = true\n").is_empty());
+        let wide = "[dependencies]\nserde.workspace = true\ncuda-sys = { workspace = true }\n\n\
+                    [target.'cfg(unix)'.dependencies]\ntimed-child.workspace = true\n\n[dev-dependencies]\nrsb-cpu = \"1\"\n";
+        assert_eq!(
+            edge_breaches("rsb-device", &["timed-child"], wide),
+            ["rsb-device must not use cuda-sys"],
+            "libraries of drivers are edges too"
+        );
+        assert_eq!(edge_breaches("rsb-device", &["cuda-sys"], wide), ["rsb-device must not use timed-child"]);
         let long = format!("//! x\n{}", "\n".repeat(MOST_LINES));
         let unsafely = concat!("//! x\nlet y = uns", "afe { z };\n");
         for (shown, text, word) in [
@@ -205,5 +225,6 @@ mod tests {
             assert!(breaches.len() == 1 && breaches[0].contains(word), "{breaches:?}");
         }
         assert!(file_breaches("crates/rsb-cpu/src/a.rs", unsafely).is_empty());
+        assert_eq!(file_breaches("crates/rsb-device/src/a.rs", unsafely).len(), 1, "the contract holds none");
     }
 }

@@ -154,13 +154,9 @@ fn shuffled(count: usize, replicate: u32) -> Vec<usize> {
     if replicate == 0 {
         return order; // The first round runs as planned, which is what a person watching expects.
     }
-    let mut state = u64::from(replicate);
+    let mut random = rsb_model::random::Generator::new(u64::from(replicate));
     for last in (1..count).rev() {
-        // SplitMix64 (Steele, Lea, Flood 2014).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        order.swap(last, ((word ^ (word >> 31)) % (last as u64 + 1)) as usize);
+        order.swap(last, (random.word() % (last as u64 + 1)) as usize);
     }
     order
 }

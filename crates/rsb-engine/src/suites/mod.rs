@@ -49,8 +49,9 @@ pub const fn breadth_of(profile: Profile) -> Breadth {
 
 /// The backends that this build may lack, each with the reason that stands wherever it is asked for.
 pub fn absent_backends() -> Vec<(BackendId, Reason)> {
-    let absent = [BackendId::Rocm, BackendId::Cuda, BackendId::Vulkan, BackendId::Opencl, BackendId::Oneapi];
-    absent.into_iter().map(|backend| (backend, absent_backend(backend))).collect()
+    // The CPU is in every build.
+    let absent = BackendId::ALL.into_iter().filter(|backend| *backend != BackendId::Cpu);
+    absent.map(|backend| (backend, absent_backend(backend))).collect()
 }
 
 fn absent_backend(backend: BackendId) -> Reason {

@@ -154,6 +154,36 @@ pub(super) mod tests {
         assert!(says(&whole[..200]).unwrap_err().contains("it has 200 bytes and says 284"));
     }
 
+    /// What the compilers here make, as far as there are any, says exactly what it holds.
+    #[test]
+    fn real_code_says_how_long_it_is() {
+        use rsb_device::Backend;
+        use rsb_device::compiler::{Job, Level};
+
+        let backends: &[(&dyn Backend, &str)] = &[
+            #[cfg(feature = "rocm")]
+            (&crate::hip::HipBackend, "gfx90a"),
+            #[cfg(feature = "cuda")]
+            (&crate::cuda::CudaBackend, "sm_90"),
+        ];
+        for (backend, arch) in backends {
+            let compiler = match backend.compiler() {
+                Ok(compiler) => compiler,
+                Err(reason) => {
+                    eprintln!("skipped: {reason}");
+                    continue;
+                }
+            };
+            for source in rsb_device::compiler::SOURCES {
+                let job = Job { source: (*source).to_owned(), arch: (*arch).to_owned(), level: Level::O3 };
+                let code = compiler.compile(&job).unwrap().bytes;
+                let length = own_length(&code).unwrap();
+                assert!(length <= code.len() as u64, "{source} for {arch}: {length} of {}", code.len());
+                assert!(length + 64 > code.len() as u64, "{source} for {arch}: {length} of {}", code.len());
+            }
+        }
+    }
+
     #[test]
     fn a_section_without_contents_takes_no_place() {
         let mut file = elf_with(0);
