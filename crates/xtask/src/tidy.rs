@@ -22,7 +22,6 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hip-runtime-sys", &[]),
     ("rocblas-sys", &[]),
     ("cuda-sys", &[]),
-    ("level-zero-sys", &[]),
     ("xtask", &["rsb-model", "rsb-stats"]),
 ];
 
@@ -37,7 +36,6 @@ const UNSAFE: &[&str] = &[
     "crates/hip-runtime-sys/src",
     "crates/rocblas-sys/src",
     "crates/cuda-sys/src",
-    "crates/level-zero-sys/src",
     "crates/rsb-device/src/cpu",
     "crates/rsb-device/src/hip",
     "crates/rsb-device/src/cards",
