@@ -28,7 +28,6 @@ pub const KNOWN: [(&str, &str); 28] = [
     ("RSB_NVRTC_LIBRARY", "the file of NVRTC, in place of the usual search"),
     ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
-    ("RSB_LEVEL_ZERO_LIBRARY", "the file of Level Zero's loader, in place of the usual search"),
     ("RSB_CUDA_FOLDERS", "folders to look for NVRTC and cuBLAS in first, as PATH has them"),
     ("RSB_SYSFS_ROOT", "a folder that stands for /sys where cards' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),

@@ -4,10 +4,8 @@ use std::fmt::Write as _;
 
 use rsb_engine::plan::{self, Machine};
 use rsb_engine::{frameworks, machine, measure, suites};
-use rsb_model::finding::Finding;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{BackendId, Reason};
-use rsb_probe::ProbeOptions;
 use rsb_report::{CaseRow, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -23,33 +21,17 @@ use crate::show;
 pub fn run(args: &ListArgs, style: Style) -> CliResult {
     // Nothing of it counts here, but a file that the next `run` refuses should not pass.
     Config::find(args.config.as_deref()).map_err(CliError::usage)?;
-    // Its drivers take a while to start, as do those of the backends.
-    let asking = std::thread::spawn(|| rsb_probe::doctor::about_level_zero(&ProbeOptions::default()));
     let machine = machine::here();
     let rows = rows(&machine);
-    let level_zero = asking.join().ok().flatten();
     if args.json {
-        let mut document = serde_json::json!({ "format_version": FORMAT_VERSION, "benchmarks": rows });
-        if let Some(finding) = level_zero {
-            document["level_zero"] = serde_json::to_value(finding)?;
-        }
-        show::json(&document)?;
+        show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "benchmarks": rows }))?;
     } else {
         show::text(&rsb_report::matrix::text(&rows, style))?;
-        if let Some(finding) = level_zero {
-            show::text(&told(&finding))?;
-        }
         if args.verbose {
             show::text(&axes())?;
         }
     }
     Ok(Exit::Pass)
-}
-
-/// A finding in a paragraph below the matrix.
-fn told(finding: &Finding) -> String {
-    let cure = finding.cure.as_ref().map(|cure| format!("  cure: {cure}\n")).unwrap_or_default();
-    format!("\n{}\n  {}\n{cure}", finding.what, finding.why)
 }
 
 fn rows(machine: &Machine) -> Vec<CaseRow> {

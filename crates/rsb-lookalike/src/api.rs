@@ -4,7 +4,6 @@
 mod compiler;
 mod cuda;
 mod hip;
-mod level_zero;
 
 use crate::status::{self, Status};
 
@@ -63,7 +62,7 @@ mod tests {
     use hip_runtime_sys::{Hip, Hiprtc};
     use rocblas_sys::RocBlas;
 
-    use super::{cuda, hip, level_zero};
+    use super::{cuda, hip};
 
     /// Puts functions of ours into the table that programs call through: it compiles when their prototypes agree. How
     /// many of them there are, and which the library does not export.
@@ -143,21 +142,5 @@ mod tests {
                 cublasGemmStridedBatchedEx;
         };
         assert_eq!(found, (Cublas::FUNCTIONS.len(), Vec::new()));
-    }
-
-    #[test]
-    fn every_prototype_is_that_of_the_table_of_level_zero() {
-        let library = crate::file::library().unwrap();
-        let mut table = level_zero_sys::Functions::load_from(Some(library)).unwrap();
-        let found = same! { table, level_zero:
-            devices: zesInit zesDriverGet zesDeviceGet zesDeviceGetProperties zesDevicePciGetProperties zeInit
-                zeDriverGet zeDeviceGet zeDeviceGetProperties zeDevicePciGetPropertiesExt;
-            sensors: zesDeviceEnumTemperatureSensors zesTemperatureGetProperties zesTemperatureGetState
-                zesDeviceGetCardPowerDomain zesDeviceEnumPowerDomains zesPowerGetProperties zesPowerGetEnergyCounter
-                zesDeviceEnumFrequencyDomains zesFrequencyGetProperties zesFrequencyGetState zesDeviceEnumEngineGroups
-                zesEngineGetProperties zesEngineGetActivity zesDeviceEnumMemoryModules zesMemoryGetProperties
-                zesMemoryGetState;
-        };
-        assert_eq!(found, (level_zero_sys::Functions::FUNCTIONS.len(), Vec::new()));
     }
 }

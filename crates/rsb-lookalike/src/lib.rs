@@ -1,5 +1,4 @@
-//! A software look-alike of `libamdhip64`, hiprtc and rocBLAS, of `libcuda`, NVRTC and cuBLAS, and of Level Zero's sensors,
-//! in one library: for tests on machines without a card.
+//! A software look-alike of `libamdhip64`, hiprtc and rocBLAS, and of `libcuda`, NVRTC and cuBLAS, in one library: for tests on machines without a card.
 //!
 //! Results are right, computed by the host; times come from a virtual clock (see `card`) and mean nothing. It exports
 //! `rsb_lookalike`, by which a program can tell it from the real thing. What is asked of it is checked: a wild pointer,
@@ -21,7 +20,6 @@ mod orders;
 mod product;
 mod state;
 mod status;
-mod sysman;
 mod task;
 
 /// What programs look for to tell the look-alike from the real run time: its version, as text.

@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     Lost(String),
     /// `vanish:KERNEL@FILE`: as `lost`, and the file is made. Where it is there, there is no card.
     Vanish(String, PathBuf),
-    /// `hang:KERNEL`: the wait for the kernel never ends; `hang:zesInit`: that call never returns.
+    /// `hang:KERNEL`: the wait for the kernel never ends.
     Hang(String),
     /// `stuck:KERNEL`: the call that launches the kernel never returns.
     Stuck(String),
@@ -25,25 +25,8 @@ pub(crate) enum Fault {
     Wrong(String),
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
     Clock(Lie),
-    /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or `abort:zes`: that call ends the process.
+    /// `abort:init`, `abort:hiprtc` (or `nvrtc`) or `abort:rocblas` (or `cublas`): that call ends the process.
     Abort(Place),
-    /// `sensor:cold`, `sensor:backwards`, `sensor:wild`, `sensor:throttled` or `sensor:silent`: what Level Zero says.
-    Sensor(Mood),
-}
-
-/// How the sensors of Level Zero are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
-    /// They show the absolute zero.
-    Cold,
-    /// What should grow shrinks.
-    Backwards,
-    /// They show more than can be.
-    Wild,
-    /// They are sound, and the card is held back.
-    Throttled,
-    /// Sysman does not start; the core interface does.
-    Silent,
 }
 
 /// How a clock can lie.
@@ -68,8 +51,6 @@ pub(crate) enum Place {
     Compiler,
     /// `rocblas_create_handle` and `cublasCreate_v2`.
     Products,
-    /// `zesInit`.
-    Sensors,
 }
 
 /// Everything that was ordered.
@@ -123,16 +104,6 @@ impl Orders {
         self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 
-    /// How the sensors of Level Zero are, where it was ordered.
-    pub(crate) fn mood(&self) -> Option<Mood> {
-        self.faults.iter().find_map(|fault| if let Fault::Sensor(mood) = fault { Some(*mood) } else { None })
-    }
-
-    /// Whether the call `name` never returns.
-    pub(crate) fn hangs_in(&self, name: &str) -> bool {
-        self.faults.iter().any(|fault| matches!(fault, Fault::Hang(kernel) if kernel == name))
-    }
-
     /// Whether the file is there that says that the cards have vanished.
     pub(crate) fn vanished(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
@@ -164,12 +135,6 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("abort", "init") => Fault::Abort(Place::Init),
         ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
         ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
-        ("abort", "zes") => Fault::Abort(Place::Sensors),
-        ("sensor", "cold") => Fault::Sensor(Mood::Cold),
-        ("sensor", "backwards") => Fault::Sensor(Mood::Backwards),
-        ("sensor", "wild") => Fault::Sensor(Mood::Wild),
-        ("sensor", "throttled") => Fault::Sensor(Mood::Throttled),
-        ("sensor", "silent") => Fault::Sensor(Mood::Silent),
         _ => return Err(wrong()),
     })
 }
@@ -196,9 +161,7 @@ mod tests {
             orders.faults,
             [Fault::OutOfMemory(3), Fault::Clock(Lie::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
         );
-        assert_eq!(read(&[("LOOKALIKE_FAULT", "sensor:wild")]).unwrap().mood(), Some(Mood::Wild));
-        assert!(read(&[("LOOKALIKE_FAULT", "hang:zesInit")]).unwrap().hangs_in("zesInit"));
-        for wrong in ["oom", "oom:0", "clock:slow", "sensor:warm", "abort:me", "vanish:x", "nonsense:1"] {
+        for wrong in ["oom", "oom:0", "clock:slow", "abort:me", "vanish:x", "nonsense:1"] {
             assert!(read(&[("LOOKALIKE_FAULT", wrong)]).unwrap_err().contains(wrong));
         }
         assert!(read(&[("LOOKALIKE_DEVICES", "many")]).is_err());

@@ -2,14 +2,17 @@
 //!
 //! Facts are gathered here, from files alone; what follows from them is pure ([`findings`]).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rsb_model::finding::Finding;
 
+use crate::gpu::intel;
+use crate::gpu::{card, details};
 use crate::host::Host;
 use crate::limit::Pending;
-use crate::{HANG_LIMIT, ProbeOptions, environment_of, level_zero};
+use crate::{HANG_LIMIT, ProbeOptions, environment_of};
 
 mod access;
 mod facts;
@@ -17,6 +20,7 @@ mod libraries;
 mod linker;
 mod rules;
 
+pub use crate::gpu::intel::IntelSensors;
 pub use facts::{Access, DeviceFile, Facts, HostFacts, Library, Remnant, Stale};
 pub use rules::findings;
 
@@ -34,20 +38,10 @@ pub fn facts(options: &ProbeOptions) -> Facts {
     facts_of(&Arc::new(Host::of(options)))
 }
 
-/// What is to be said of Level Zero here; nothing where there is no card of Intel's.
-pub fn about_level_zero(options: &ProbeOptions) -> Option<Finding> {
-    let asked = ask_level_zero(&Arc::new(Host::of(options)));
-    asked.latest(Instant::now() + HANG_LIMIT + level_zero::LIMIT)?.as_ref().map(rules::intel::about)
-}
-
-fn ask_level_zero(host: &Arc<Host>) -> Pending<Option<level_zero::LevelZero>> {
-    let host = Arc::clone(host);
-    Pending::start(move |report| report(level_zero::of(&host).cloned()))
-}
-
 fn facts_of(host: &Arc<Host>) -> Facts {
     let deadline = Instant::now() + HANG_LIMIT;
-    let drivers = ask_level_zero(host);
+    let bus = Arc::clone(host);
+    let sensors = Pending::start(move |report| report(intel_sensors(&bus)));
     let (own, tree) = (Arc::clone(host), Arc::clone(host));
     let software = Pending::start(move |report| {
         if own.is_whole() {
@@ -62,9 +56,20 @@ fn facts_of(host: &Arc<Host>) -> Facts {
     let (has_kfd, has_drm) = trees.latest(deadline).unwrap_or_default();
     let installations = environment.rocm_installations;
     let host = software.latest(deadline).map(|found| HostFacts { installations, ..found });
-    // Its drivers have a limit of their own.
-    let level_zero = drivers.latest(deadline + level_zero::LIMIT).flatten();
-    Facts { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, level_zero }
+    let intel_sensors = sensors.latest(deadline).unwrap_or_default();
+    Facts { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, intel_sensors }
+}
+
+/// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.
+fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
+    let is_driven = |folder: &PathBuf| matches!(card::driver(folder).as_deref(), Some("i915" | "xe"));
+    let awake = |folder: &PathBuf| details::asleep(folder) != Some(true);
+    let folders = card::folders(host).into_iter().filter(|folder| is_driven(folder) && awake(folder));
+    let look = |folder: PathBuf| {
+        let place = card::address(&folder).unwrap_or_else(|| card::place(&folder));
+        intel::sensors(&folder, details::monitor(&folder).as_deref(), place)
+    };
+    folders.map(look).collect()
 }
 
 /// Everything but the installations, which the probe has read already.

@@ -17,6 +17,7 @@ mod answers;
 mod backends;
 pub(crate) mod card;
 pub(crate) mod details;
+pub(crate) mod intel;
 mod kfd;
 pub(crate) mod levels;
 mod memory;

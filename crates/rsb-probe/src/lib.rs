@@ -18,7 +18,6 @@ mod git;
 mod gpu;
 mod host;
 mod hypervisor;
-pub mod level_zero;
 mod limit;
 mod os;
 mod plausible;

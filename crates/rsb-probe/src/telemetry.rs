@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use rsb_model::telemetry::{GpuSample, Temperatures};
 
 use crate::ProbeOptions;
-use crate::gpu::{card, details, levels};
+use crate::gpu::{self, card, details, levels};
 use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
 
-#[cfg(feature = "level-zero")]
-mod level_zero;
+mod intel;
 mod metrics;
 #[cfg(feature = "cuda")]
 mod nvml;
@@ -35,6 +34,13 @@ pub struct CardFolder {
     /// Address on the bus, as in [`rsb_model::gpu::Gpu::pci_address`].
     pub pci_address: Option<String>,
     source: Source,
+    energy: intel::Energy,
+}
+
+impl CardFolder {
+    fn new(pci_address: Option<String>, source: Source) -> Self {
+        Self { pci_address, source, energy: intel::Energy::default() }
+    }
 }
 
 /// Where sensors are read.
@@ -45,20 +51,17 @@ enum Source {
     /// By NVIDIA's library: its driver has no files for them.
     #[cfg(feature = "cuda")]
     Nvml(String),
-    /// By Level Zero, which tells more of Intel's cards than their driver's files do.
-    #[cfg(feature = "level-zero")]
-    LevelZero(level_zero::Sensors),
 }
 
 /// The cards of this machine (or of the tree given) that have sensors, in no special order.
 pub fn cards(options: &ProbeOptions) -> Vec<CardFolder> {
     let host = Arc::new(Host::of(options));
     let listing = Pending::start(move |report| {
-        let with_sensors =
-            |folder: &PathBuf| folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file();
+        let with_sensors = |folder: &PathBuf| {
+            folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file() || gpu::intel::is_here(folder)
+        };
         let found = card::folders(&host).into_iter().filter(with_sensors);
-        let told =
-            found.map(|folder| CardFolder { pci_address: card::address(&folder), source: Source::Folder(folder) });
+        let told = found.map(|folder| CardFolder::new(card::address(&folder), Source::Folder(folder)));
         report(told.collect::<Vec<_>>());
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
@@ -70,25 +73,13 @@ pub fn card_at(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> 
         card.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
     };
     let in_files = || cards(options).into_iter().find(is_it);
-    by_level_zero(options, pci_address).or_else(in_files).or_else(|| by_library(options, pci_address))
-}
-
-/// A card of Intel's, where Level Zero reads its sensors. It is asked on this machine alone, and about such cards.
-#[cfg(feature = "level-zero")]
-fn by_level_zero(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
-    let sensors = options.sysfs_root.is_none().then(|| level_zero::Sensors::at(pci_address))??;
-    Some(CardFolder { pci_address: Some(pci_address.to_owned()), source: Source::LevelZero(sensors) })
-}
-
-#[cfg(not(feature = "level-zero"))]
-fn by_level_zero(_: &ProbeOptions, _: &str) -> Option<CardFolder> {
-    None
+    in_files().or_else(|| by_library(options, pci_address))
 }
 
 /// A card of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such cards.
 #[cfg(feature = "cuda")]
 fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
-    let card = CardFolder { pci_address: Some(pci_address.to_owned()), source: Source::Nvml(pci_address.to_owned()) };
+    let card = CardFolder::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));
     (options.sysfs_root.is_none() && nvml::is_there(pci_address)).then_some(card)
 }
 
@@ -103,13 +94,11 @@ pub fn sample(card: &CardFolder) -> GpuSample {
 }
 
 fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
-    let source = card.source.clone();
+    let (source, energy) = (card.source.clone(), card.energy.clone());
     let reading = Pending::start(move |report| match source {
-        Source::Folder(folder) => read(&folder, report),
+        Source::Folder(folder) => read(&folder, &energy, report),
         #[cfg(feature = "cuda")]
         Source::Nvml(address) => report((nvml::sample(&address), true)),
-        #[cfg(feature = "level-zero")]
-        Source::LevelZero(sensors) => report((sensors.sample(), true)),
     });
     let (sample, is_whole) = reading.latest(Instant::now() + limit).unwrap_or_default();
     if is_whole {
@@ -121,7 +110,7 @@ fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
 }
 
 /// Reads the files, those that are quickest first, and says each time whether that was all.
-fn read(folder: &Path, report: &dyn Fn((GpuSample, bool))) {
+fn read(folder: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) {
     let mut sample = GpuSample::default();
     if details::asleep(folder) == Some(true) {
         sample.absent.push("every sensor: the card sleeps".to_owned());
@@ -134,8 +123,9 @@ fn read(folder: &Path, report: &dyn Fn((GpuSample, bool))) {
     report((sample.clone(), false));
     sample.utilization_percent =
         read_number::<f64>(&folder.join("gpu_busy_percent")).filter(|share| (0.0..=100.0).contains(share));
-    if let Some(monitor) = details::monitor(folder) {
-        read_monitor(&monitor, &mut sample);
+    let monitor = details::monitor(folder);
+    if let Some(monitor) = &monitor {
+        read_monitor(monitor, &mut sample);
     }
     report((sample.clone(), false));
     match metrics::read(&folder.join("gpu_metrics")) {
@@ -146,6 +136,10 @@ fn read(folder: &Path, report: &dyn Fn((GpuSample, bool))) {
     let level = |name: &str| levels::clocks(&folder.join(name)).now_mhz;
     sample.sclk_mhz = sample.sclk_mhz.or_else(|| level("pp_dpm_sclk"));
     sample.mclk_mhz = sample.mclk_mhz.or_else(|| level("pp_dpm_mclk"));
+    intel::clocks(folder, &mut sample);
+    if let Some(monitor) = &monitor {
+        intel::power_of(monitor, energy, &mut sample);
+    }
     report((sample, true));
 }
 
@@ -171,6 +165,10 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
             "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
             _ => {}
         }
+    }
+    // Intel's i915 has one temperature, of the package, without a label.
+    if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
+        sample.temperature_c.junction = figure("temp1_input", 1e3).and_then(metrics::celsius);
     }
     // What the card draws now, where it tells; else its own short average.
     let power = figure("power1_input", 1e6).and_then(metrics::watts);

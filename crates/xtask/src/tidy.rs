@@ -10,7 +10,7 @@ use crate::steps::root;
 const EDGES: &[(&str, &[&str])] = &[
     ("rsb-model", &[]),
     ("rsb-stats", &[]),
-    ("rsb-probe", &["cuda-sys", "level-zero-sys", "timed-child"]),
+    ("rsb-probe", &["cuda-sys", "timed-child"]),
     ("rsb-device", &["timed-child"]),
     ("rsb-cpu", &["rsb-device"]),
     ("rsb-gpu", &["rsb-device", "cuda-sys", "hip-runtime-sys", "rocblas-sys", "runtime-loading"]),
@@ -18,7 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
-    ("rsb-lookalike", &["cuda-sys", "hip-runtime-sys", "level-zero-sys", "rocblas-sys"]),
+    ("rsb-lookalike", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
         "rsb-engine",
@@ -31,7 +31,6 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hip-runtime-sys", &["runtime-loading"]),
     ("rocblas-sys", &["hip-runtime-sys"]),
     ("cuda-sys", &["runtime-loading"]),
-    ("level-zero-sys", &["runtime-loading"]),
     ("xtask", &["rsb-model", "rsb-stats"]),
 ];
 
@@ -46,7 +45,6 @@ const UNSAFE: &[&str] = &[
     "crates/hip-runtime-sys/src",
     "crates/rocblas-sys/src",
     "crates/cuda-sys/src",
-    "crates/level-zero-sys/src",
     "crates/rsb-cpu/src",
     "crates/rsb-gpu/src",
     "crates/rsb-portable/src",

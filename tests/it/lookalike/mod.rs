@@ -5,8 +5,6 @@ mod clock;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod faults;
-#[cfg(feature = "opencl")]
-mod level_zero;
 mod libraries;
 mod list;
 mod profiler;

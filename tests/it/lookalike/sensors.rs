@@ -85,6 +85,35 @@ fn a_replicate_of_a_card_that_was_held_back_is_flagged_and_kept() {
     }
 }
 
+/// The same from the files of Intel's xe; the counter of energy cannot be read.
+#[test]
+fn sensors_of_intels_driver_are_read_beside_every_measurement() {
+    let bench = lookalike();
+    for (name, content) in [
+        ("uevent", "DRIVER=xe\nPCI_ID=8086:E20B\nPCI_SLOT_NAME=0000:01:00.0\n"),
+        ("tile0/physical_vram_size_bytes", "12000000000\n"),
+        ("tile0/gt0/freq0/act_freq", "2400\n"),
+        ("tile0/gt0/freq0/throttle/reason_pl1", "1\n"),
+        ("hwmon/hwmon3/temp2_input", "61000\n"),
+        ("hwmon/hwmon3/temp2_label", "pkg\n"),
+        ("hwmon/hwmon3/energy1_input/x", ""),
+    ] {
+        bench.write(&format!("{CARD}/{name}"), content);
+    }
+    let root = bench.path("sys").display().to_string();
+    let bench = bench.set("RSB_SYSFS_ROOT", &root);
+    let found = gemm(&bench);
+    let fields = &found["results"][0];
+    assert_eq!((&fields["gpu_temperature_c"], &fields["gpu_memory_total_mb"]), (&json!(61.0), &json!(12000.0)));
+    assert!(!fields.as_object().unwrap().contains_key("gpu_power_w"), "absent, not zero: {found:#}");
+    let telemetry = &found["metadata"]["telemetry"][0];
+    assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
+    assert_eq!(telemetry["throttle_reasons"], json!(["sustained power limit"]));
+    assert!(telemetry["notes"].to_string().contains("not known: power: energy1_input: "), "{telemetry:#}");
+    let watched = run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "period_ms=1"]).expect(0).json();
+    assert_eq!(case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"], json!(2400.0));
+}
+
 #[test]
 fn sensors_that_lie_are_absent_not_zero() {
     let found = gemm(&with_sensors(&[

@@ -20,10 +20,6 @@ pub fn as_child() -> Option<ExitCode> {
 
 /// As [`as_child`], with other backends than this build's.
 pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
-    // This program answers for itself, in whichever process sensors are read.
-    if let Ok(program) = std::env::current_exe() {
-        rsb_probe::level_zero::ask_through(program);
-    }
     let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     match arguments.next()?.as_str() {
         rsb_model::protocol::WORKER_ARGUMENT => Some(serve(backends)),
@@ -37,11 +33,6 @@ pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
             let backend = arguments.next().unwrap_or_default();
             let answered = rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-        #[cfg(feature = "opencl")]
-        rsb_probe::level_zero::ARGUMENT => {
-            die_with_parent();
-            Some(if rsb_probe::level_zero::answer().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         _ => None,
     }

@@ -1,18 +1,22 @@
 //! What a cubin says of itself: an ELF file whose header names the architecture, and notes on each kernel.
 
-use rsb_device::compiler::KernelNeeds;
+use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB};
+use object::read::elf::{FileHeader as _, SectionHeader as _};
+use object::{LittleEndian, SymbolIndex};
 
-/// The machine CUDA in an ELF header.
-const CUDA: [u8; 2] = [190, 0];
+use rsb_device::compiler::KernelNeeds;
 
 /// From this version of its layout on, which CUDA 13 writes, the number stands a byte further up in the flags.
 const LATER_LAYOUT: u8 = 8;
 
 /// The architecture that `code` is for, such as `sm_90`; `None` when it is no cubin.
 pub fn target(code: &[u8]) -> Option<String> {
-    let is_cubin = code.starts_with(b"\x7fELF") && code.get(18..20) == Some(CUDA.as_slice());
-    let place = if *code.get(8).filter(|_| is_cubin)? >= LATER_LAYOUT { 49 } else { 48 };
-    Some(format!("sm_{}", code.get(place)?))
+    let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
+    if header.e_machine(LittleEndian) != EM_CUDA {
+        return None;
+    }
+    let place = if header.e_ident().abi_version >= LATER_LAYOUT { 8 } else { 0 };
+    Some(format!("sm_{}", (header.e_flags(LittleEndian).0 >> place) & 0xff))
 }
 
 /// The note with the registers of a thread: its format and number, then the length of what follows, which is the
@@ -25,22 +29,23 @@ pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
 }
 
 fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
-    let sections = sections(code)?;
-    let named = |name: &str| sections.iter().find(|section| section.name == name);
-    let (symbols, names) = (named(".symtab")?.bytes, named(".strtab")?.bytes);
-    let notes = named(".nv.info")?.bytes;
+    let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
+    let sections = header.sections(LittleEndian, code).ok()?;
+    let named = |name: &str| sections.section_by_name(LittleEndian, name.as_bytes()).map(|(_, section)| section);
+    let symbols = sections.symbols(LittleEndian, code, SHT_SYMTAB).ok()?;
+    let notes = named(".nv.info")?.data(LittleEndian, code).ok()?;
     let kept = kept_by_the_system(&target(code)?);
     let counted = notes.windows(12).step_by(4).filter(|note| note.starts_with(&REGISTERS));
     let needs = counted.filter_map(|note| {
-        // An entry of the table of symbols has 24 bytes and begins with where its name is.
-        let symbol = symbols.get(24 * word(note, 4)? as usize..)?;
-        let symbol = text(names, word(symbol, 0)? as usize)?;
-        let shared = named(&format!(".nv.shared.{symbol}")).map_or(0, |section| section.size.saturating_sub(kept));
+        let symbol = symbols.symbol(SymbolIndex(word(note, 4)? as usize)).ok()?;
+        let symbol = String::from_utf8_lossy(symbols.symbol_name(LittleEndian, symbol).ok()?).into_owned();
+        // Of a section without contents, such as shared memory, only the size is told.
+        let size = named(&format!(".nv.shared.{symbol}")).map_or(0, |section| section.sh_size(LittleEndian));
         named(&format!(".text.{symbol}"))?;
         Some(KernelNeeds {
             symbol,
             registers: word(note, 8)?,
-            shared_bytes: u32::try_from(shared).ok()?,
+            shared_bytes: u32::try_from(size.saturating_sub(kept)).ok()?,
             wavefront: 32,
         })
     });
@@ -53,46 +58,8 @@ fn kept_by_the_system(arch: &str) -> u64 {
     if number.is_some_and(|number| number >= 90) { 1024 } else { 0 }
 }
 
-/// A section: of one without contents, such as shared memory, only the size is told.
-struct Section<'a> {
-    name: String,
-    size: u64,
-    bytes: &'a [u8],
-}
-
-fn sections(code: &[u8]) -> Option<Vec<Section<'_>>> {
-    let table = usize::try_from(long(code, 0x28)?).ok()?;
-    let (size, count, names) = (short(code, 0x3a)?, short(code, 0x3c)?, short(code, 0x3e)?);
-    let header = |index: usize| code.get(table.checked_add(index.checked_mul(size)?)?..);
-    let contents = |header: &[u8]| {
-        let (from, bytes) = (usize::try_from(long(header, 0x18)?).ok()?, usize::try_from(long(header, 0x20)?).ok()?);
-        code.get(from..from.checked_add(bytes)?)
-    };
-    let names = contents(header(names)?)?;
-    let section = |index| {
-        let header = header(index)?;
-        let name = text(names, word(header, 0)? as usize)?;
-        Some(Section { name, size: long(header, 0x20)?, bytes: contents(header).unwrap_or_default() })
-    };
-    Some((0..count).filter_map(section).collect())
-}
-
-fn text(bytes: &[u8], from: usize) -> Option<String> {
-    let rest = bytes.get(from..)?;
-    let end = rest.iter().position(|&byte| byte == 0)?;
-    Some(String::from_utf8_lossy(rest.get(..end)?).into_owned())
-}
-
-fn short(bytes: &[u8], at: usize) -> Option<usize> {
-    Some(usize::from(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?)))
-}
-
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -103,7 +70,7 @@ mod tests {
     fn both_layouts_of_the_header_name_the_architecture() {
         let header = |layout: u8, flags: [u8; 4]| {
             let mut header = vec![0_u8; 64];
-            header[..4].copy_from_slice(b"\x7fELF");
+            header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
             (header[8], header[18]) = (layout, 190);
             header[48..52].copy_from_slice(&flags);
             header
@@ -117,5 +84,52 @@ mod tests {
         assert_eq!(target(&other), None, "a program for x86-64");
         assert_eq!(target(b"\x7fELF"), None);
         assert!(kernels(&header(7, [0; 4])).is_empty(), "without sections");
+    }
+
+    /// A cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of shared memory.
+    fn cubin() -> Vec<u8> {
+        let names = b"\0.shstrtab\0.strtab\0.symtab\0.nv.info\0.nv.shared.k\0.text.k\0";
+        let at = |name: &str| {
+            let place = names.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+            u32::try_from(place).unwrap()
+        };
+        let symbols = [vec![0; 24], [&1_u32.to_le_bytes()[..], &[0; 20]].concat()].concat();
+        let notes = [&REGISTERS[..], &1_u32.to_le_bytes(), &40_u32.to_le_bytes()].concat();
+        let sections: [(u32, u32, &[u8], u64, u32); 6] = [
+            (at(".shstrtab"), 3, names, names.len() as u64, 0),
+            (at(".strtab"), 3, b"\0k\0", 3, 0),
+            (at(".symtab"), 2, &symbols, 48, 2),
+            (at(".nv.info"), 0x7000_0000, &notes, 12, 3),
+            (at(".nv.shared.k"), 8, &[], 1024 + 512, 0),
+            (at(".text.k"), 1, &[0; 16], 16, 0),
+        ];
+        let (mut contents, mut table) = (vec![0_u8; 64], vec![0_u8; 64]);
+        for (name, kind, bytes, size, link) in sections {
+            let from = (contents.len() as u64).to_le_bytes();
+            contents.extend(bytes);
+            table.extend([&name.to_le_bytes()[..], &kind.to_le_bytes(), &[0; 16], &from, &size.to_le_bytes()].concat());
+            table.extend(
+                [&link.to_le_bytes()[..], &[0; 12], &if kind == 2 { 24_u64 } else { 0 }.to_le_bytes()].concat(),
+            );
+        }
+        let place = (contents.len() as u64).to_le_bytes();
+        contents[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x33\x07");
+        (contents[18], contents[48]) = (190, 90);
+        contents[0x28..0x30].copy_from_slice(&place);
+        contents[0x3a..0x40].copy_from_slice(&[64, 0, 7, 0, 1, 0]);
+        [contents, table].concat()
+    }
+
+    #[test]
+    fn what_the_compiler_noted_is_read_and_damage_reads_as_nothing() {
+        let whole = cubin();
+        let needs = KernelNeeds { symbol: "k".into(), registers: 40, shared_bytes: 512, wavefront: 32 };
+        assert_eq!(kernels(&whole), std::slice::from_ref(&needs));
+        // It begins at any address.
+        let moved = [&[0], whole.as_slice()].concat();
+        assert_eq!(kernels(&moved[1..]), [needs]);
+        for length in 0..whole.len() {
+            assert!(kernels(&whole[..length]).is_empty(), "{length}");
+        }
     }
 }

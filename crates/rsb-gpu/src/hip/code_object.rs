@@ -2,13 +2,17 @@
 
 mod metadata;
 
+use object::LittleEndian;
+use object::elf::{EM_AMDGPU, FileHeader64};
+use object::read::elf::FileHeader as _;
+
 use rsb_device::compiler::KernelNeeds;
 
-/// The machine AMDGPU in an ELF header.
-const AMD_GPU: [u8; 2] = [224, 0];
+/// The part of the flags of an ELF header that names the processor.
+const PROCESSOR: u32 = 0xff;
 
 /// Numbers of processors in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend, table `EF_AMDGPU_MACH`).
-const PROCESSORS: &[(u8, &str)] = &[
+const PROCESSORS: &[(u32, &str)] = &[
     (0x2c, "gfx900"),
     (0x2d, "gfx902"),
     (0x2e, "gfx904"),
@@ -44,9 +48,10 @@ const PROCESSORS: &[(u8, &str)] = &[
 
 /// The processor that `code` is for; `None` when it is no code object or the processor is not in the table.
 pub(super) fn target(code: &[u8]) -> Option<&'static str> {
-    let is_code = code.starts_with(b"\x7fELF") && code.get(18..20) == Some(AMD_GPU.as_slice());
-    let number = code.get(48).filter(|_| is_code)?;
-    PROCESSORS.iter().find(|(known, _)| known == number).map(|(_, name)| *name)
+    let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
+    let number = header.e_flags(LittleEndian).0 & PROCESSOR;
+    let is_code = header.e_machine(LittleEndian) == EM_AMDGPU;
+    PROCESSORS.iter().find(|(known, _)| is_code && *known == number).map(|(_, name)| *name)
 }
 
 /// What each kernel of `code` needs, as its compiler noted it; nothing where it noted nothing.
@@ -61,7 +66,7 @@ mod tests {
     #[test]
     fn the_header_names_the_processor() {
         let mut header = vec![0_u8; 64];
-        header[..4].copy_from_slice(b"\x7fELF");
+        header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         header[18] = 224;
         header[48] = 0x3f;
         assert_eq!(target(&header), Some("gfx90a"));

@@ -1,4 +1,5 @@
 //! The functions of OpenCL 1.2 that are used, found in the loader at run time, and the numbers that go with them.
+//! Ours, not cl3: it takes the library's path from a variable of the process alone, and names no missing function.
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(non_snake_case)]
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rsb_model::gpu::{Gpu, UnreadGpu};
 use rsb_model::rocm::RocmInstallation;
 
-use crate::level_zero::LevelZero;
+use crate::gpu::intel::IntelSensors;
 
 /// Everything that the rules look at.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,8 +20,8 @@ pub struct Facts {
     pub has_drm: bool,
     /// The rest of the host; none when only a tree was given.
     pub host: Option<HostFacts>,
-    /// What there is of Level Zero; none where there is no card of Intel's.
-    pub level_zero: Option<LevelZero>,
+    /// What the drivers i915 and xe tell of their GPUs.
+    pub intel_sensors: Vec<IntelSensors>,
 }
 
 /// What the host has beside its cards.

@@ -6,7 +6,7 @@ use rsb_model::gpu::Gpu;
 use super::facts::Facts;
 
 mod cards;
-pub(super) mod intel;
+mod intel;
 mod machine;
 mod software;
 mod unread;
@@ -17,7 +17,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     found.extend(cards::findings(facts));
     found.extend(machine::findings(facts));
     found.extend(software::findings(facts));
-    found.extend(facts.level_zero.as_ref().map(intel::about));
+    found.extend(facts.intel_sensors.iter().map(intel::about));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }

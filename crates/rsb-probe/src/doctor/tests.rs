@@ -49,6 +49,36 @@ fn a_tree_for_sysfs_leaves_the_host_out() {
 }
 
 #[test]
+fn the_sensors_of_intels_gpus_are_looked_at() {
+    let card = |number: u32, driver: &str| {
+        let event = format!("DRIVER={driver}\nPCI_ID=8086:56A0\nPCI_SLOT_NAME=0000:0{number}:00.0\n");
+        (format!("sys/class/drm/card{number}/device/uevent"), event)
+    };
+    let tree = Tree::new(&[
+        ("sys/class/drm/card3/device/hwmon/hwmon1/temp1_input", "58000\n"),
+        ("sys/class/drm/card3/gt_act_freq_mhz", "0\n"),
+        ("sys/class/drm/card4/device/hwmon/hwmon2/energy1_input/x", ""),
+        ("sys/class/drm/card5/device/power/runtime_status", "suspended\n"),
+    ]);
+    for (number, driver) in [(3, "i915"), (4, "xe"), (5, "xe"), (6, "vfio-pci")] {
+        let (path, event) = card(number, driver);
+        tree.write(&path, &event);
+    }
+    let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
+    let places: Vec<&str> = facts.intel_sensors.iter().map(|sensors| sensors.place.as_str()).collect();
+    assert_eq!(places, ["0000:03:00.0", "0000:04:00.0"], "one sleeps, another driver has the last");
+    let found = findings(&facts);
+    for words in [
+        "xe is bound",
+        "i915 is bound",
+        "0000:03:00.0: clock, temperature",
+        "not every sensor of the Intel GPU at 0000:04:00.0",
+    ] {
+        assert!(found.iter().any(|finding| finding.what.contains(words)), "{words}: {found:#?}");
+    }
+}
+
+#[test]
 fn this_machine_can_be_examined() {
     let found = examine(&ProbeOptions::default());
     assert!(found.iter().all(|finding| !finding.what.is_empty() && !finding.why.is_empty()));

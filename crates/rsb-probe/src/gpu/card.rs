@@ -156,6 +156,14 @@ fn address_of_link(folder: &Path) -> Option<String> {
     std::fs::canonicalize(folder).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
 }
 
+/// The kernel driver that has taken the card in `folder`.
+pub(crate) fn driver(folder: &Path) -> Option<String> {
+    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+    let told = event.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(|driver| driver.trim().to_owned());
+    let link = || Some(std::fs::canonicalize(folder.join("driver")).ok()?.file_name()?.to_str()?.to_owned());
+    told.or_else(link)
+}
+
 /// Who the card is, from files that never touch it.
 fn identity(host: &Host, folder: &Path) -> Option<Card> {
     let event = read_text(&folder.join("uevent")).unwrap_or_default();
@@ -170,15 +178,13 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
     if !matches!(vendor, AMD | NVIDIA | INTEL) {
         return None;
     }
-    let link = |path: PathBuf| Some(std::fs::canonicalize(path).ok()?.file_name()?.to_str()?.to_owned());
-    let driver = told("DRIVER").map(str::to_owned).or_else(|| link(folder.join("driver")));
     Some(Card {
         vendor: Some(vendor),
         id,
         board: pair("PCI_SUBSYS_ID")
             .or_else(|| Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })),
         address: address(folder),
-        driver: driver.map(|driver| with_version(host, driver)),
+        driver: driver(folder).map(|driver| with_version(host, driver)),
         is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),
         ..Card::default()
     })

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::{Ecc, EccCount, Pcie, PcieLink, SensorName};
 
-use super::levels;
+use super::{intel, levels};
 use crate::host::{entries, read_line, read_number, read_text};
 use crate::plausible;
 
@@ -37,15 +37,17 @@ pub(crate) fn read(folder: &Path, report: &dyn Fn(Details, &'static str)) {
     }
     details.pcie = pcie(folder);
     report(details.clone(), "its clocks");
-    details.max_mhz = levels::clocks(&folder.join("pp_dpm_sclk")).max_mhz;
+    let of_intel = intel::clocks(folder);
+    details.max_mhz = levels::clocks(&folder.join("pp_dpm_sclk")).max_mhz.or(of_intel.max);
     details.memory_max_mhz = levels::clocks(&folder.join("pp_dpm_mclk")).max_mhz;
-    details.limit_mhz = levels::limit_mhz(&folder.join("pp_od_clk_voltage"));
+    details.limit_mhz = levels::limit_mhz(&folder.join("pp_od_clk_voltage")).or(of_intel.limit);
     details.performance_level = read_line(&folder.join("power_dpm_force_performance_level"));
     report(details.clone(), "its power and sensors");
     if let Some(monitor) = monitor(folder) {
         let watts = |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts);
-        details.power_cap_w = watts("power1_cap");
-        details.power_cap_default_w = watts("power1_cap_default");
+        // In Intel's hwmon, power1_cap is the limit of a burst.
+        let as_amd = || (watts("power1_cap"), watts("power1_cap_default"));
+        (details.power_cap_w, details.power_cap_default_w) = intel::power_limits(&monitor).unwrap_or_else(as_amd);
         details.sensors = sensors(&monitor);
         report(details.clone(), "its counters of errors");
     }
@@ -53,10 +55,12 @@ pub(crate) fn read(folder: &Path, report: &dyn Fn(Details, &'static str)) {
     report(details, "nothing more");
 }
 
-/// The folder of the card's sensors.
+/// The folder of the card's sensors. i915 has others, named `i915_gt0`, for its parts.
 pub(crate) fn monitor(folder: &Path) -> Option<PathBuf> {
     let folder = folder.join("hwmon");
-    entries(&folder).first().map(|name| folder.join(name))
+    let all: Vec<PathBuf> = entries(&folder).into_iter().map(|name| folder.join(name)).collect();
+    let is_whole = |path: &&PathBuf| read_line(&path.join("name")).is_none_or(|name| !name.contains("_gt"));
+    all.iter().find(is_whole).or(all.first()).cloned()
 }
 
 /// The link over its narrowest stretch: a card often sits behind a switch of its own, whose inner link is always wide.
@@ -97,12 +101,13 @@ fn link(folder: &Path, speed: &str, width: &str) -> Option<PcieLink> {
 
 /// Sensors that give a figure that can be true.
 fn sensors(monitor: &Path) -> Vec<SensorName> {
-    const KINDS: [(&str, &str, &str); 5] = [
+    const KINDS: [(&str, &str, &str); 6] = [
         ("temp", "_input", "temperature"),
         ("power", "_average", "power"),
         ("power", "_input", "power"),
         ("freq", "_input", "clock"),
         ("in", "_input", "voltage"),
+        ("energy", "_input", "energy"),
     ];
     let mut found: Vec<SensorName> = Vec::new();
     for file in entries(monitor) {
@@ -134,6 +139,8 @@ fn can_be(kind: &str, figure: f64) -> bool {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),
         "power" => plausible::watts(figure / 1e6).is_some(),
         "clock" => plausible::megahertz(figure / 1e6).is_some(),
+        // It counts from the start of the driver.
+        "energy" => figure >= 0.0 && figure.is_finite(),
         // A card runs at about one volt, its supply at twelve or forty-eight.
         _ => figure > 0.0 && figure <= 100e3,
     }

@@ -42,25 +42,68 @@ fn a_card_tells_how_it_is() {
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
 }
 
-/// Intel's xe has no power in its files, but temperatures; its names are shared by sensors of other kinds.
+/// Intel's xe: its names are shared by sensors of other kinds.
 #[test]
-fn a_card_of_intels_tells_its_temperatures() {
-    let others = [
-        ("hwmon/hwmon8/energy2_input", "81000\n"),
-        ("hwmon/hwmon8/energy2_label", "pkg\n"),
-        ("hwmon/hwmon8/in1_input", "900\n"),
-        ("hwmon/hwmon8/in1_label", "pkg\n"),
-    ];
+fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
+    let others = [("hwmon/hwmon8/in1_input", "900\n"), ("hwmon/hwmon8/in1_label", "pkg\n")];
     assert_eq!(sampled(&tree(&others)), GpuSample::default());
-    let temperatures = [
+    let files = [
         ("hwmon/hwmon8/temp2_input", "61000\n"),
         ("hwmon/hwmon8/temp2_label", "pkg\n"),
         ("hwmon/hwmon8/temp3_input", "54000\n"),
         ("hwmon/hwmon8/temp3_label", "vram\n"),
+        ("hwmon/hwmon8/energy1_input", "81000\n"),
+        ("hwmon/hwmon8/energy1_label", "card\n"),
+        ("tile0/physical_vram_size_bytes", "12884901888\n"),
+        ("tile0/gt0/freq0/act_freq", "2400\n"),
+        ("tile0/gt0/freq0/throttle/status", "1\n"),
+        ("tile0/gt0/freq0/throttle/reason_pl1", "1\n"),
+        ("tile0/gt0/freq0/throttle/reason_thermal", "0\n"),
     ];
-    let temperature_c = Temperatures { edge: None, junction: Some(61.0), memory: Some(54.0) };
-    let all = [&others[..], &temperatures].concat();
-    assert_eq!(sampled(&tree(&all)), GpuSample { temperature_c, ..GpuSample::default() });
+    let expected = GpuSample {
+        temperature_c: Temperatures { edge: None, junction: Some(61.0), memory: Some(54.0) },
+        sclk_mhz: Some(2400.0),
+        vram_total_mb: Some(12_884.901_888),
+        throttle_reasons: Some(vec!["sustained power limit".to_owned()]),
+        ..GpuSample::default()
+    };
+    assert_eq!(sampled(&tree(&[&others[..], &files].concat())), expected, "a counter that stands still is no power");
+}
+
+#[test]
+fn power_is_what_the_counter_of_energy_grows() {
+    let tree = tree(&[("hwmon/hwmon8/name", "xe\n"), ("hwmon/hwmon8/energy1_input", "0\n")]);
+    let card = card_at(&options(&tree), "0000:03:00.0").unwrap();
+    assert_eq!(sample_within(&card, Duration::from_secs(30)).power_w, None);
+    std::thread::sleep(Duration::from_millis(100));
+    tree.write(&format!("{DEVICE}/hwmon/hwmon8/energy1_input"), "10000000\n");
+    let watts = sample_within(&card, Duration::from_secs(30)).power_w.unwrap();
+    assert!(watts > 0.0 && watts <= 100.0, "10 J in 100 ms or more: {watts} W");
+}
+
+/// i915 has a hwmon for each of its parts too, and one temperature without a label.
+#[test]
+fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
+    let tree = tree(&[
+        ("hwmon/hwmon3/name", "i915_gt0\n"),
+        ("hwmon/hwmon3/temp1_input", "99000\n"),
+        ("hwmon/hwmon4/name", "i915\n"),
+        ("hwmon/hwmon4/temp1_input", "58000\n"),
+        // A directory cannot be read as a file, by root either.
+        ("hwmon/hwmon4/energy1_input/x", ""),
+    ]);
+    tree.write("sys/class/drm/card0/gt_act_freq_mhz", "1300\n");
+    let found = sampled(&tree);
+    assert_eq!((found.temperature_c.junction, found.sclk_mhz, found.power_w), (Some(58.0), Some(1300.0), None));
+    assert!(found.absent.len() == 1 && found.absent[0].starts_with("power: energy1_input: "), "{:?}", found.absent);
+}
+
+/// The graphics of a CPU have no hwmon.
+#[test]
+fn clocks_alone_are_sensors() {
+    let tree = tree(&[]);
+    tree.write("sys/class/drm/card0/gt_cur_freq_mhz", "350\n");
+    assert_eq!(sampled(&tree), GpuSample { sclk_mhz: Some(350.0), ..GpuSample::default() });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `JUnit` XML, as Ant's and Surefire's schemas have it: a suite for the comparison, a test for each of its rows.
 //! A regression is a failure, no verdict is an error. A test's time is the time measured, so that CI servers chart it.
+//! Ours, not quick-junit: it cuts times at milliseconds, and writes attributes that Ant's schema refuses.
 
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult};

@@ -1,5 +1,6 @@
 //! SARIF 2.1.0 for code scanning: a result for each row that a person should look at. Code scanning refuses a result
 //! without a file, so each points at the policy, which decides what counts; the case is its logical location.
+//! Ours, not serde-sarif: its build script generates the types, with regex, schemafy and a third version of syn.
 
 use std::collections::HashMap;
 

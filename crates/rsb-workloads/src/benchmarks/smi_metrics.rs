@@ -109,8 +109,8 @@ fn card(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) ->
         Reason::new(
             what(),
             why,
-            "load the kernel's driver (amdgpu), and let a container or guest see /sys of the card; NVIDIA's cards need \
-             their driver's library libnvidia-ml, Intel's need Level Zero (libze1 and its driver)",
+            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of the card; NVIDIA's \
+             cards need their driver's library libnvidia-ml",
         )
     };
     let address = elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {

@@ -177,9 +177,16 @@ fn power(_: &Facts, gpu: &Gpu) -> Option<About> {
             Severity::Note,
             format!("its power is capped at {cap:.0} W of {default:.0} W"),
             "somebody has lowered it; results stay below those of a card as delivered",
-            "raise it with `sudo rocm-smi --setpoweroverdrive`, or keep it and compare only with results of the same cap",
+            format!("{}, or keep it and compare only with results of the same cap", how_to_raise(gpu)),
         )
     })
+}
+
+fn how_to_raise(gpu: &Gpu) -> &'static str {
+    match gpu.driver_name() {
+        Some("i915" | "xe") => "write the power in µW to `power1_max` (or `power2_max`) of its hwmon directory",
+        _ => "raise it with `sudo rocm-smi --setpoweroverdrive`",
+    }
 }
 
 fn clocks(_: &Facts, gpu: &Gpu) -> Option<About> {

@@ -1,0 +1,223 @@
+//! Where the drivers of Intel's GPUs, i915 and xe, keep clocks, limits and throttle reasons; their hwmon has the rest.
+//!
+//! Sources: the kernel's `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`, `sysfs-driver-intel-xe-hwmon`, and
+//! `intel_gt_sysfs_pm.c`, `xe_gt_freq.c`, `xe_gt_throttle.c`. Never run on such a GPU: tests write the trees.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::host::{entries, read_line, read_number, refusal};
+use crate::plausible;
+
+/// Clocks in MHz.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Clocks {
+    /// At this moment; none while the GPU idles and its clock stands still.
+    pub(crate) now: Option<f64>,
+    /// The highest of the hardware (RP0).
+    pub(crate) max: Option<f64>,
+    /// The highest that the driver may ask for.
+    pub(crate) limit: Option<f64>,
+}
+
+/// How a driver names the files of a GT, which is what it calls the graphics of one tile.
+struct Names {
+    actual: &'static str,
+    requested: &'static str,
+    max: &'static str,
+    limit: &'static str,
+    /// Directory of the throttle reasons below that of the clocks, and how their files begin.
+    throttle: (&'static str, &'static str),
+}
+
+const XE: Names = Names {
+    actual: "act_freq",
+    requested: "cur_freq",
+    max: "rp0_freq",
+    limit: "max_freq",
+    throttle: ("throttle", "reason_"),
+};
+
+const I915: Names = Names {
+    actual: "rps_act_freq_mhz",
+    requested: "rps_cur_freq_mhz",
+    max: "rps_RP0_freq_mhz",
+    limit: "rps_max_freq_mhz",
+    throttle: ("", "throttle_reason_"),
+};
+
+/// Kernels before 5.19 have no directories of GTs, and no throttle reasons.
+const I915_DEVICE: Names = Names {
+    actual: "gt_act_freq_mhz",
+    requested: "gt_cur_freq_mhz",
+    max: "gt_RP0_freq_mhz",
+    limit: "gt_max_freq_mhz",
+    throttle: ("", "throttle_reason_"),
+};
+
+/// The GT that computes, of each tile: those after it are for video.
+fn gts(folder: &Path) -> Vec<(PathBuf, &'static Names)> {
+    let numbered = |path: &Path, prefix: &str| -> Vec<PathBuf> {
+        let is_one = |name: &String| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+        entries(path).into_iter().filter(is_one).map(|name| path.join(name)).collect()
+    };
+    let first_of = |tile: PathBuf| numbered(&tile, "gt").into_iter().next().map(|gt| (gt.join("freq0"), &XE));
+    let has_clock = |(path, names): &(PathBuf, &'static Names)| {
+        [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
+    };
+    let of_xe: Vec<_> = numbered(folder, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
+    if !of_xe.is_empty() {
+        return of_xe;
+    }
+    let Some(minor) = minor(folder) else { return Vec::new() };
+    [(minor.join("gt/gt0"), &I915), (minor, &I915_DEVICE)].into_iter().find(has_clock).into_iter().collect()
+}
+
+/// The directory of `card0`, given that of its device.
+fn minor(folder: &Path) -> Option<PathBuf> {
+    let below = folder.join("drm");
+    let card = entries(&below).into_iter().find(|name| name.starts_with("card")).map(|name| below.join(name));
+    card.or_else(|| folder.ends_with("device").then(|| folder.parent().map(Path::to_owned)).flatten())
+}
+
+/// Whether a driver of Intel's shows the clocks of the GPU in `folder`.
+pub(crate) fn is_here(folder: &Path) -> bool {
+    !gts(folder).is_empty()
+}
+
+/// The clocks of the GPU in `folder`, of several tiles the highest.
+pub(crate) fn clocks(folder: &Path) -> Clocks {
+    let gts = gts(folder);
+    let highest = |file: fn(&Path, &Names) -> PathBuf| {
+        let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
+        each.filter_map(plausible::megahertz).reduce(f64::max)
+    };
+    Clocks {
+        now: highest(|path, names| path.join(now_file(path, names))),
+        max: highest(|path, names| path.join(names.max)),
+        limit: highest(|path, names| path.join(names.limit)),
+    }
+}
+
+/// What runs, or what is asked for where the driver does not tell that.
+fn now_file(path: &Path, names: &Names) -> &'static str {
+    if path.join(names.actual).exists() { names.actual } else { names.requested }
+}
+
+/// What holds the GPU in `folder` back; none where the driver does not tell.
+pub(crate) fn throttle_reasons(folder: &Path) -> Option<Vec<String>> {
+    let mut found: Option<Vec<String>> = None;
+    for (path, names) in gts(folder) {
+        let (below, prefix) = names.throttle;
+        let path = path.join(below);
+        for file in entries(&path) {
+            let Some(reason) = file.strip_prefix(prefix).filter(|reason| *reason != "status") else { continue };
+            let Some(state) = read_number::<u8>(&path.join(&file)) else { continue };
+            let found = found.get_or_insert_default();
+            let name = named(reason);
+            if state != 0 && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+/// A reason in words; one that a later kernel adds, as it calls it.
+fn named(reason: &str) -> String {
+    let known = REASONS.iter().find(|(known, _)| *known == reason);
+    known.map_or_else(|| reason.replace('_', " "), |(_, words)| (*words).to_owned())
+}
+
+const REASONS: [(&str, &str); 18] = [
+    ("pl1", "sustained power limit"),
+    ("pl2", "burst power limit"),
+    ("pl4", "peak power limit"),
+    ("psys_pl1", "sustained power limit of the system"),
+    ("psys_pl2", "burst power limit of the system"),
+    ("psys_crit", "critical power limit of the system"),
+    ("iccmax", "peak current"),
+    ("thermal", "temperature of the GPU"),
+    ("soc_thermal", "temperature of the chip"),
+    ("soc_avg_thermal", "average temperature of the chip"),
+    ("mem_thermal", "temperature of the memory"),
+    ("prochot", "PROCHOT signal"),
+    ("ratl", "running average temperature limit"),
+    ("vr_thermal", "temperature of the voltage regulator"),
+    ("vr_thermalert", "temperature of the voltage regulator"),
+    ("vr_tdc", "current of the voltage regulator"),
+    ("fastvmode", "fast voltage mode"),
+    ("p0_freq", "P0 frequency"),
+];
+
+/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the card first, then its package, and some
+/// GPUs have the second alone; a limit that is switched off reads 0. None where the driver is another.
+pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)> {
+    let channel = ["power1", "power2"].into_iter().find(|channel| monitor.join(format!("{channel}_max")).exists())?;
+    let watts = |kind: &str| {
+        read_number::<f64>(&monitor.join(format!("{channel}_{kind}"))).map(|uw| uw / 1e6).and_then(plausible::watts)
+    };
+    Some((watts("max"), watts("rated_max")))
+}
+
+/// The counter of energy in µJ: of the card, or of its package where that alone is counted.
+pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
+    ["energy1_input", "energy2_input"].into_iter().map(|file| monitor.join(file)).find(|file| file.exists())
+}
+
+/// Why `file` tells nothing: `energy1_input: permission denied`; none where it can be read.
+pub(crate) fn refused(file: &Path) -> Option<String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    refusal(file).map(|kind| match kind {
+        ErrorKind::PermissionDenied => format!("{name}: permission denied"),
+        kind => format!("{name}: {kind}"),
+    })
+}
+
+/// What the driver tells of a GPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IntelSensors {
+    /// Address on the bus, or the name of its directory.
+    pub place: String,
+    /// Whether the driver has registered sensors in hwmon.
+    pub has_hwmon: bool,
+    /// What can be read: `clock`, `power`.
+    pub told: Vec<&'static str>,
+    /// Files that are there and cannot be read, with the reason.
+    pub refused: Vec<String>,
+}
+
+/// Looks at the files of the GPU in `folder`, called `place`, and of its hwmon.
+pub(crate) fn sensors(folder: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
+    let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
+    let mut ask = |what: &'static str, file: &Path| {
+        match refused(file) {
+            Some(refused) => found.refused.push(refused),
+            None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
+            None => {}
+        };
+    };
+    for (path, names) in gts(folder) {
+        ask("clock", &path.join(now_file(&path, names)));
+        let (below, prefix) = names.throttle;
+        ask("throttle reasons", &path.join(below).join(format!("{prefix}pl1")));
+    }
+    if let Some(monitor) = monitor {
+        if let Some(energy) = energy_file(monitor) {
+            ask("power", &energy);
+        }
+        for file in entries(monitor).iter().filter(|file| file.ends_with("_input")) {
+            let kinds = [("temp", "temperature"), ("fan", "fan")];
+            if let Some((_, what)) = kinds.iter().find(|(prefix, _)| file.starts_with(prefix)) {
+                ask(what, &monitor.join(file));
+            }
+        }
+        for file in ["power1_max", "power2_max"] {
+            ask("power limit", &monitor.join(file));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Sensors of Intel's GPUs beside a measurement. Their drivers count energy and tell no power: a figure is the difference
+//! of two readings, which lie at least [`WINDOW`] apart.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rsb_model::telemetry::GpuSample;
+
+use super::metrics;
+use crate::gpu::intel;
+use crate::host::read_number;
+use crate::plausible;
+
+/// The hardware refreshes the counter each millisecond or so: over this time that is an error of a few percent.
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// More than any GPU of Intel's draws; the largest of their data sheets says 600 W.
+const MOST_WATTS: f64 = 1000.0;
+
+/// The counter of energy, as it was read last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Energy(Arc<Mutex<Option<Reading>>>);
+
+/// A reading, and the power up to it.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    microjoules: u64,
+    taken: Instant,
+    watts: Option<Option<f64>>,
+}
+
+/// Whose readings they are is for the path to say.
+impl PartialEq for Energy {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Energy {}
+
+impl Energy {
+    /// Power since the reading before. The first call waits until there is something to take a difference from.
+    fn watts(&self, file: &Path) -> Option<f64> {
+        let read = || Some(Reading { microjoules: read_number(file)?, taken: Instant::now(), watts: None });
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match *last {
+            Some(before) => before,
+            None => read()?,
+        };
+        match before.watts {
+            Some(watts) if before.taken.elapsed() < WINDOW => return watts,
+            Some(_) => {}
+            None => std::thread::sleep(WINDOW.saturating_sub(before.taken.elapsed())),
+        }
+        let now = read()?;
+        let watts = power((before.microjoules, now.microjoules), now.taken - before.taken);
+        *last = Some(Reading { watts: Some(watts), ..now });
+        watts
+    }
+}
+
+/// A counter that goes back, or grows faster than can be, tells nothing.
+fn power((before, now): (u64, u64), time: Duration) -> Option<f64> {
+    let joules = now.checked_sub(before)? as f64 / 1e6;
+    let watts = joules / time.as_secs_f64();
+    metrics::watts(watts).filter(|watts| *watts <= MOST_WATTS)
+}
+
+/// Adds what the driver's own files tell of the GPU in `folder`.
+pub(super) fn clocks(folder: &Path, sample: &mut GpuSample) {
+    sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(folder).now);
+    sample.throttle_reasons = sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(folder));
+    let size = || read_number(&folder.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes);
+    sample.vram_total_mb = sample.vram_total_mb.or_else(|| size().map(|bytes| bytes as f64 / 1e6));
+}
+
+/// Adds what hwmon counts, or why it does not.
+pub(super) fn power_of(monitor: &Path, energy: &Energy, sample: &mut GpuSample) {
+    let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else { return };
+    sample.power_w = energy.watts(&file);
+    if let Some(refused) = intel::refused(&file) {
+        sample.absent.push(format!("power: {refused}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake::Tree;
+
+    #[test]
+    fn power_is_a_difference_and_a_counter_that_lies_tells_nothing() {
+        let second = Duration::from_secs(1);
+        assert_eq!(power((1_000_000, 151_000_000), second), Some(150.0));
+        for (counts, what) in
+            [((1000, 999), "it went back"), ((1000, 1000), "it stood still"), ((0, 1_001_000_000), "1001 W")]
+        {
+            assert_eq!(power(counts, second), None, "{what}");
+        }
+    }
+
+    #[test]
+    fn two_readings_are_taken_before_there_is_a_figure_and_it_holds_for_a_window() {
+        let tree = Tree::new(&[("hwmon/energy1_input", "5000000\n")]);
+        let (file, energy) = (tree.path("hwmon/energy1_input"), Energy::default());
+        let began = Instant::now();
+        assert_eq!(energy.watts(&file), None, "the counter stands still");
+        assert!(began.elapsed() >= WINDOW);
+        let before = (*energy.0.lock().unwrap()).unwrap();
+        let early = Reading { taken: before.taken.checked_sub(WINDOW).unwrap(), ..before };
+        *energy.0.lock().unwrap() = Some(early);
+        tree.write("hwmon/energy1_input", "6000000\n");
+        let watts = energy.watts(&file).unwrap();
+        assert!(watts > 0.0 && watts <= 1.0 / WINDOW.as_secs_f64(), "1 J in {WINDOW:?} or more: {watts} W");
+        tree.write("hwmon/energy1_input", "0\n");
+        let kept = energy.watts(&file);
+        assert!(kept == Some(watts) || energy.0.lock().unwrap().unwrap().microjoules == 0, "{kept:?}");
+    }
+}
