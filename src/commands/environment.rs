@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 28] = [
+pub const KNOWN: [(&str, &str); 27] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
