@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use crate::exit::Trouble;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 26] = [
+pub const KNOWN: [(&str, &str); 25] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
