@@ -1,4 +1,5 @@
-//! A software look-alike of `libamdhip64`, hiprtc and rocBLAS, and of `libcuda`, NVRTC and cuBLAS, in one library: for tests on machines without a card.
+//! A software look-alike of `libamdhip64`, hiprtc and rocBLAS, and of `libcuda`, NVRTC and cuBLAS, in one library: for
+//! tests on machines without a card.
 //!
 //! Results are right, computed by the host; times come from a virtual clock (see `card`) and mean nothing. It exports
 //! `rsb_lookalike`, by which a program can tell it from the real thing. What is asked of it is checked: a wild pointer,

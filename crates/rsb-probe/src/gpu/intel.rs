@@ -190,12 +190,10 @@ pub struct IntelSensors {
 /// Looks at the files of the GPU in `folder`, called `place`, and of its hwmon.
 pub(crate) fn sensors(folder: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
     let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
-    let mut ask = |what: &'static str, file: &Path| {
-        match refused(file) {
-            Some(refused) => found.refused.push(refused),
-            None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
-            None => {}
-        };
+    let mut ask = |what: &'static str, file: &Path| match refused(file) {
+        Some(refused) => found.refused.push(refused),
+        None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
+        None => {}
     };
     for (path, names) in gts(folder) {
         ask("clock", &path.join(now_file(&path, names)));

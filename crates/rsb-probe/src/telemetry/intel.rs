@@ -27,7 +27,16 @@ pub(super) struct Energy(Arc<Mutex<Option<Reading>>>);
 struct Reading {
     microjoules: u64,
     taken: Instant,
-    watts: Option<Option<f64>>,
+    power: Power,
+}
+
+/// Power up to a reading.
+#[derive(Debug, Clone, Copy)]
+enum Power {
+    /// It is the first.
+    Unknown,
+    /// In W, where the two readings tell.
+    Known(Option<f64>),
 }
 
 /// Whose readings they are is for the path to say.
@@ -42,20 +51,20 @@ impl Eq for Energy {}
 impl Energy {
     /// Power since the reading before. The first call waits until there is something to take a difference from.
     fn watts(&self, file: &Path) -> Option<f64> {
-        let read = || Some(Reading { microjoules: read_number(file)?, taken: Instant::now(), watts: None });
+        let read = || Some(Reading { microjoules: read_number(file)?, taken: Instant::now(), power: Power::Unknown });
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match *last {
             Some(before) => before,
             None => read()?,
         };
-        match before.watts {
-            Some(watts) if before.taken.elapsed() < WINDOW => return watts,
-            Some(_) => {}
-            None => std::thread::sleep(WINDOW.saturating_sub(before.taken.elapsed())),
+        match before.power {
+            Power::Known(watts) if before.taken.elapsed() < WINDOW => return watts,
+            Power::Known(_) => {}
+            Power::Unknown => std::thread::sleep(WINDOW.saturating_sub(before.taken.elapsed())),
         }
         let now = read()?;
         let watts = power((before.microjoules, now.microjoules), now.taken - before.taken);
-        *last = Some(Reading { watts: Some(watts), ..now });
+        *last = Some(Reading { power: Power::Known(watts), ..now });
         watts
     }
 }
