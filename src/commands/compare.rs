@@ -1,4 +1,4 @@
-//! Compares two sides, for a look; with `--check`, for a verdict.
+//! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
 use anyhow::anyhow;
 use rsb_report::Style;
@@ -18,6 +18,9 @@ pub fn run(args: &CompareArgs, style: Style) -> Ended {
     if let Some(why) = judge::is_itself(&baseline, &current) {
         return Err(Trouble::usage(anyhow!("{why}, or name two")));
     }
-    let result = judge.conclude(&baseline, &current, style)?;
+    let result = judge.judge(&baseline, &current);
+    judge.keep(&result);
+    // For a reader only: what is kept, and what decides, is the verdict without them.
+    judge.print(&rsb_stats::with_statistics(result.clone(), &baseline, &current), style)?;
     Ok(if args.check { judge::exit_of(&result) } else { Exit::Pass })
 }

@@ -87,18 +87,6 @@ impl<'a> Judge<'a> {
         rsb_stats::gate(baseline, current, &self.policy, &self.args.across, Timestamp::now())
     }
 
-    /// Judges, keeps the comparison and shows it.
-    pub(super) fn conclude(
-        &self,
-        baseline: &[Run],
-        current: &[Run],
-        style: Style,
-    ) -> Result<ComparisonResult, Trouble> {
-        let result = self.judge(baseline, current);
-        self.show(&result, style)?;
-        Ok(result)
-    }
-
     /// Whether the question is what a change of the software did.
     pub(super) fn asks_across(&self) -> bool {
         !self.args.across.is_empty()
@@ -121,11 +109,21 @@ impl<'a> Judge<'a> {
 
     /// Keeps the comparison and shows it.
     pub(super) fn show(&self, result: &ComparisonResult, style: Style) -> Result<(), Trouble> {
+        self.keep(result);
+        self.print(result, style)
+    }
+
+    /// Keeps the comparison, where results are kept.
+    pub(super) fn keep(&self, result: &ComparisonResult) {
         if self.store.results_dir().is_dir()
             && let Err(error) = self.store.save_comparison(result)
         {
             eprintln!("warning: the comparison is not kept: {error}");
         }
+    }
+
+    /// Shows the comparison in the form that was asked for.
+    pub(super) fn print(&self, result: &ComparisonResult, style: Style) -> Result<(), Trouble> {
         let detail = if self.args.verbose { Detail::Full } else { Detail::Brief };
         show::text(&rsb_report::gate::write(result, self.format(), style, detail)?)?;
         Ok(())
