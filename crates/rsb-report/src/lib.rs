@@ -14,7 +14,9 @@
 pub mod architectures;
 pub mod backends;
 pub mod capability;
+pub mod chart;
 pub mod charts;
+mod compared;
 pub mod comparison;
 pub mod doctor;
 pub mod document;
@@ -30,12 +32,13 @@ pub mod report;
 pub mod run;
 pub mod spark;
 pub mod style;
+mod svg;
 pub mod table;
 pub mod targets;
 pub mod trend;
 pub mod unmeasured;
 
-pub use charts::{Chart, ChartLink};
+pub use chart::{Chart, ChartLink};
 pub use comparison::Detail;
 pub use document::{ReportError, document, json};
 pub use gate::GateFormat;
@@ -44,6 +47,7 @@ pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
 pub use style::{Color, Style, Tone};
+pub use svg::svg;
 pub use table::{Align, Cell, Column, Table};
 
 #[cfg(test)]
