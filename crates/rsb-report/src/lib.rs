@@ -1,7 +1,8 @@
 //! Reports as Markdown, text, CSV, JSON and SVG. Returns strings, touches no files.
 //!
 //! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
-//! sense; [`json`] and [`document()`] write any of them for programs.
+//! sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and [`Chart`] are view models: data that
+//! pure functions build, which text, Markdown and SVG here, and a terminal interface or a page elsewhere, can draw.
 //!
 //! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same bytes.
 
@@ -48,7 +49,7 @@ pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
 pub use style::{Color, Style, Tone};
 pub use svg::svg;
-pub use table::{Align, Cell, Column, Table};
+pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 
 #[cfg(test)]
 mod sample;
