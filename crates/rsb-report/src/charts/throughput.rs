@@ -186,7 +186,7 @@ fn chart(run: &Run, benchmark: &str, fixed: &[String], samples: &[&Sample<'_>]) 
         let points: Vec<Point> =
             line.points.iter().filter(is_shown).map(|&(size, rate)| Point::at(size, rate)).collect();
         hidden += line.points.len() - points.len();
-        let kind = if line.is_one_axis() { Kind::Line } else { Kind::Marks };
+        let kind = if line.is_one_axis() && points.len() > 1 { Kind::Line } else { Kind::Marks };
         datasets.push(Dataset::new(kind, Paint::Series(index), points).named(&line.name));
     }
     Some(Chart {
