@@ -143,6 +143,9 @@ mod tests {
 
     #[test]
     fn probabilities_have_two_digits() {
-        assert_eq!([0.0364, 0.000_99, 0.5, 1e-9].map(probability), ["p = 0.036", "p = 0.00099", "p = 0.50", "p < 0.0001"]);
+        assert_eq!(
+            [0.0364, 0.000_99, 0.5, 1e-9].map(probability),
+            ["p = 0.036", "p = 0.00099", "p = 0.50", "p < 0.0001"]
+        );
     }
 }

@@ -1,8 +1,6 @@
 //! Figures checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
 
-use rsb_stats::estimate::{
-    OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev,
-};
+use rsb_stats::estimate::{OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev};
 use rsb_stats::hypothesis::{TestResult, mann_whitney, paired_t, welch_t};
 use rsb_stats::interval::{difference_interval, mean_interval};
 use rsb_stats::multiple::holm;

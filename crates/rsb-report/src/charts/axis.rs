@@ -24,20 +24,13 @@ fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
 
 /// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A quarter of a power on
 /// each side keeps marks off the frame.
-pub(super) fn powers_of_two(
-    title: &str,
-    (low, high): (f64, f64),
-    count: u32,
-    said: impl Fn(f64) -> String,
-) -> Axis {
+pub(super) fn powers_of_two(title: &str, (low, high): (f64, f64), count: u32, said: impl Fn(f64) -> String) -> Axis {
     let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
     let every = ((last - first) / f64::from(count)).ceil().max(1.0);
     let bounds = [low / 1.19, high.max(low * 1.01) * 1.19];
     let ticks = (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
-    let labels = ticks
-        .filter(|tick| (bounds[0]..=bounds[1]).contains(tick))
-        .map(|at| Label { at, text: said(at) })
-        .collect();
+    let labels =
+        ticks.filter(|tick| (bounds[0]..=bounds[1]).contains(tick)).map(|at| Label { at, text: said(at) }).collect();
     Axis { title: title.to_owned(), bounds, labels, scale: Scale::Log }
 }
 
@@ -63,8 +56,7 @@ pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
 
 /// A row for each of `labels`.
 pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
-    let labels: Vec<Label> =
-        labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
+    let labels: Vec<Label> = labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
     let bounds = [-0.5, labels.len() as f64 - 0.5];
     Axis { title: String::new(), bounds, labels, scale: Scale::Rows }
 }

@@ -89,7 +89,8 @@ fn extremes_stay_on_the_sheet_too() {
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
         result.benchmark_id = format!("cpu_performance/gemm/cpu:0/{}", "<&long/".repeat(40 + index)).parse().unwrap();
         let value = [1e-300, 1e300, 0.0, f64::MAX, 1.0, 5e9][index];
-        result.results = vec![Fields::new().with("gflops", value).with("size_bytes", 1 << index).with("throughput_gb_s", value)];
+        result.results =
+            vec![Fields::new().with("gflops", value).with("size_bytes", 1 << index).with("throughput_gb_s", value)];
     }
     let mut result = sample::comparison();
     for (index, each) in result.comparisons.iter_mut().enumerate() {
@@ -283,7 +284,8 @@ fn what_would_lie_on_the_axis_takes_a_log_axis() {
     assert!(heights.iter().all(|height| *height > 10.0), "nothing lies on the axis: {heights:?}");
     assert!(far_apart(heights[3], heights[4]) && far_apart(heights[4], heights[5]), "{heights:?}");
     check_inside(&wide);
-    let narrow = throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [30.0, 90.0, 100.0])])).remove(0);
+    let narrow =
+        throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [30.0, 90.0, 100.0])])).remove(0);
     assert_eq!((narrow.y_axis.scale, narrow.y_axis.bounds[0] == 0.0), (Scale::Linear, true));
 }
 

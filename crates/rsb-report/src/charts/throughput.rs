@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::shape::format_bytes;
 use rsb_model::environment::Cache;
+use rsb_model::shape::format_bytes;
 use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
@@ -207,7 +207,10 @@ fn subtitle(scale: Scale, hidden: usize) -> String {
         text.push_str("; logarithmic scale");
     }
     if hidden > 0 {
-        text.push_str(&format!("; {} not drawn", format_count(hidden, "case with no throughput is", "cases with no throughput are")));
+        text.push_str(&format!(
+            "; {} not drawn",
+            format_count(hidden, "case with no throughput is", "cases with no throughput are")
+        ));
     }
     text
 }

@@ -57,9 +57,7 @@ fn what_does_not_fit_side_by_side_goes_below() {
         Column::right("cpu"),
         Column::elided("measures"),
     ]);
-    table.push(
-        ["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"].map(Cell::from),
-    );
+    table.push(["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"].map(Cell::from));
     table.push(["gemm", "no [1]", "no [2]"].map(Cell::from));
     table.note("why");
     insta::assert_snapshot!(table.text(Style { color: Color::Never, width: 34 }), @r"
