@@ -212,7 +212,7 @@ pub struct JudgeArgs {
     /// Compare although these differ: driver, rocm, python or a framework, such as rocm,driver
     #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
     pub across: Vec<String>,
-    /// Show unchanged cases one by one too
+    /// Show unchanged cases one by one too; `compare` adds textbook statistics of each
     #[arg(long, short)]
     pub verbose: bool,
     /// Where things are kept

@@ -1,4 +1,4 @@
-//! Compares two sides, for a look; with `--check`, for a verdict.
+//! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
 use anyhow::anyhow;
 use rsb_engine::gate;
@@ -20,6 +20,8 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
         return Err(CliError::usage(anyhow!("{why}, or name two")));
     }
     let result = judge.judge(&baseline, &current);
-    judge::keep_and_show(&judge, &args.judge, &result, style)?;
+    judge::keep(&judge, &result);
+    // For a reader only: what is kept, and what decides, is the verdict without them.
+    judge::print(&args.judge, &rsb_stats::with_statistics(result.clone(), &baseline, &current), style)?;
     Ok(if args.check { judge::exit_of(&result) } else { Exit::Pass })
 }

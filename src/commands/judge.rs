@@ -26,7 +26,8 @@ pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
 pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgement: &Judgement, style: Style) -> CliResult {
     match &judgement.basis {
         Basis::Figures { .. } => {
-            keep_and_show(judge, args, &judgement.result, style)?;
+            keep(judge, &judgement.result);
+            print(args, &judgement.result, style)?;
             Ok(if interrupt::asked() { Exit::Interrupted } else { exit_of(&judgement.result) })
         }
         Basis::Nothing { why } => {
@@ -40,18 +41,17 @@ pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgement: &Judgement, s
     }
 }
 
-/// Keeps the comparison and shows it.
-pub(super) fn keep_and_show(
-    judge: &Judge,
-    args: &JudgeArgs,
-    result: &ComparisonResult,
-    style: Style,
-) -> Result<(), CliError> {
+/// Keeps the comparison, where results are kept.
+pub(super) fn keep(judge: &Judge, result: &ComparisonResult) {
     if judge.store.results_dir().is_dir()
         && let Err(error) = judge.store.save_comparison(result)
     {
         eprintln!("warning: the comparison is not kept: {error}");
     }
+}
+
+/// Shows the comparison in the format that was asked for.
+pub(super) fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> Result<(), CliError> {
     let detail = if args.verbose { Detail::Full } else { Detail::Brief };
     Ok(show::text(&rsb_report::gate::write(result, format(args), style, detail)?)?)
 }

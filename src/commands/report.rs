@@ -75,12 +75,13 @@ fn write_charts(report: &Report<'_>, folder: &Path) -> anyhow::Result<Vec<ChartL
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     let relative = format!("charts/{}", report.run().run_id);
-    let write = |chart: &rsb_report::Chart| -> anyhow::Result<ChartLink> {
+    let write = |(chart, picture): (&rsb_report::Chart, String)| -> anyhow::Result<ChartLink> {
         let path = folder.join(chart.file_name());
-        std::fs::write(&path, &chart.svg).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(chart.link(&relative))
     };
-    charts.iter().map(write).collect()
+    let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
+    drawn.map(write).collect()
 }
 
 fn to(path: Option<&Path>, text: &str) -> CliResult {

@@ -1,5 +1,6 @@
 //! The record types that scripts read: one benchmark result, one component's result, one comparison, one trend.
 
+mod compared;
 mod comparison;
 mod trend;
 
@@ -12,6 +13,7 @@ use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Outcome, Reason};
 use crate::samples::Samples;
 use crate::unit::Unit;
+pub use compared::{BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest};
 pub use comparison::{
     ChangeStatus, Comparison, ComparisonResult, ComparisonSummary, OverallStatus, Severity, SignificantChange,
     comparison_id,

@@ -22,6 +22,7 @@ mod kfd;
 pub(crate) mod levels;
 mod memory;
 mod names;
+mod pci;
 
 use answers::{Asked, gather};
 use backends::Runtimes;
@@ -128,7 +129,7 @@ fn merge(cards: Vec<Card>, nodes: Vec<Node>) -> Vec<Entry> {
         found.extend(own.into_iter().map(|node| Entry { card: card.clone(), node: Some(node), is_part: true }));
     }
     let alone = nodes.into_iter().flatten();
-    found.extend(alone.map(|node| Entry { card: Card::of_node(&node), node: Some(node), is_part: false }));
+    found.extend(alone.map(|node| Entry { card: node.card(), node: Some(node), is_part: false }));
     found
 }
 

@@ -26,7 +26,8 @@ fn main() -> std::io::Result<()> {
     all.extend(charts::distribution(&one));
     all.extend(charts::backends(&sample_backends::card_run()));
     for chart in &all {
-        std::fs::write(folder.join("charts").join(chart.file_name()), &chart.svg)?;
+        let picture = rsb_report::svg(chart).unwrap_or_default();
+        std::fs::write(folder.join("charts").join(chart.file_name()), picture)?;
     }
     let links: Vec<ChartLink> = all.iter().map(|chart| chart.link("charts")).collect();
     std::fs::write(folder.join("report.md"), report::markdown(&report, &links))

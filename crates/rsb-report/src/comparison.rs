@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rsb_model::record::{ChangeStatus, Comparison};
 use rsb_model::{Better, CaseId, ComparisonResult, ReasonCode, Verdict};
 
+use crate::compared;
 use crate::document::{ReportError, csv, csv_number};
 use crate::label::Shortener;
 use crate::markdown::escape;
@@ -255,6 +256,9 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push_str(&table.text(style));
         out.push('\n');
     }
+    if detail == Detail::Full {
+        out.push_str(&compared::text(&listing.shown, style));
+    }
     for (tone, line) in folded_lines(&listing) {
         out.push_str(&style.paint(tone, style.wrap(&line, 0).trim_end()));
         out.push('\n');
@@ -291,6 +295,9 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     if !table.is_empty() {
         out.push_str(&table.markdown());
         out.push('\n');
+    }
+    if detail == Detail::Full {
+        out.push_str(&compared::markdown(&listing.shown));
     }
     let lines: String = folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
     out.push_str(&lines);

@@ -1,7 +1,8 @@
 //! Reports as Markdown, text, CSV, JSON and SVG. Returns strings, touches no files.
 //!
 //! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
-//! sense; [`json`] and [`document()`] write any of them for programs.
+//! sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and [`Chart`] are view models: data that
+//! pure functions build, which text, Markdown and SVG here, and a terminal interface or a page elsewhere, can draw.
 //!
 //! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same bytes.
 
@@ -14,7 +15,9 @@
 pub mod architectures;
 pub mod backends;
 pub mod capability;
+pub mod chart;
 pub mod charts;
+mod compared;
 pub mod comparison;
 pub mod doctor;
 pub mod document;
@@ -30,12 +33,13 @@ pub mod report;
 pub mod run;
 pub mod spark;
 pub mod style;
+mod svg;
 pub mod table;
 pub mod targets;
 pub mod trend;
 pub mod unmeasured;
 
-pub use charts::{Chart, ChartLink};
+pub use chart::{Chart, ChartLink};
 pub use comparison::Detail;
 pub use document::{ReportError, document, json};
 pub use gate::GateFormat;
@@ -44,7 +48,8 @@ pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
 pub use style::{Color, Style, Tone};
-pub use table::{Align, Cell, Column, Table};
+pub use svg::svg;
+pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 
 #[cfg(test)]
 mod sample;

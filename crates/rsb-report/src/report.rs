@@ -8,7 +8,7 @@ use rsb_model::run::kind_of_note;
 use rsb_model::{BenchmarkResult, Better, ComparisonResult, Outcome, Run};
 use serde::Serialize;
 
-use crate::charts::{ChartLink, Place};
+use crate::chart::{ChartLink, Place};
 use crate::comparison::{self, Detail};
 use crate::document::{ReportError, json as to_json};
 use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured, roofline_text};

@@ -24,7 +24,8 @@ impl Style {
 }
 
 /// What a piece of text means; colour follows from it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tone {
     /// Nothing special.
     #[default]

@@ -56,11 +56,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Smallest value.
-pub fn min(values: &[f64]) -> Option<f64> {
-    values.iter().copied().min_by(f64::total_cmp)
-}
-
 /// The value that a share `p` of `values` stays below, by linear interpolation between order statistics (type 7 of
 /// Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
@@ -76,15 +71,6 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let share = position - below;
     // Without the test, an infinite neighbour that has no share would make NaN.
     Some(if share > 0.0 { low + share * (high - low) } else { low })
-}
-
-/// Mean of what is left when a share `cut` of the values is dropped at each end. `cut` is held to 0..0.5; the median
-/// is what remains in the limit.
-pub fn trimmed_mean(values: &[f64], cut: f64) -> Option<f64> {
-    let sorted = sorted(values);
-    let most = sorted.len().saturating_sub(1) / 2;
-    let dropped = ((cut.clamp(0.0, 0.5) * sorted.len() as f64) as usize).min(most);
-    mean(sorted.get(dropped..sorted.len() - dropped)?)
 }
 
 /// Sample variance, with n − 1 below. `None` with fewer than two values.

@@ -25,7 +25,7 @@ pub mod trimmed;
 
 pub use doubt::{doubtful, suspects};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
-pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired};
+pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired, with_statistics};
 pub use history::{AcceptedLevel, Stored, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;

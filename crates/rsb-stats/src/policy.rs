@@ -188,16 +188,6 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Sets the threshold in percent where the policy itself sets none.
-    ///
-    /// # Errors
-    /// When it is not a finite figure above zero.
-    pub fn or_threshold(mut self, percent: f64) -> Result<Self, PolicyError> {
-        let percent = checked_threshold("threshold", percent)?;
-        self.default_threshold = self.default_threshold.or(Some(percent));
-        Ok(self)
-    }
-
     /// Sets the threshold in percent of every case of `benchmark`, such as `gemm`, where no override of the
     /// policy fits.
     ///

@@ -224,6 +224,7 @@ mod tests {
             reason_code: rsb_model::ReasonCode::Missing,
             threshold_percent: 10.0,
             detectable_percent: None,
+            statistics: None,
         }
     }
 

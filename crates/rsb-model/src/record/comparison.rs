@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ThresholdCheck;
+use super::{ComparisonStatistics, ThresholdCheck};
 use crate::ids::{CaseId, RunId};
 use crate::unit::Better;
 use crate::verdict::{ReasonCode, Verdict};
@@ -72,6 +72,9 @@ pub struct Comparison {
     /// The smallest change for the worse that so many replicates would have found, at the error rates of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable_percent: Option<f64>,
+    /// What textbook statistics say of both sides, in `compare`: for readers, no verdict follows from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<Box<ComparisonStatistics>>,
 }
 
 /// Display band of a change.

@@ -1,13 +1,12 @@
 //! A card as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::GpuKind;
 
 use super::answers::Told;
 use super::details::{self, Details};
-use super::kfd::Node;
+use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
 
@@ -23,19 +22,6 @@ const IN_PROCESSORS: [&str; 14] = [
     "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103",
     "gfx1150", "gfx1151", "gfx1152", "gfx1153",
 ];
-
-/// Numbers of maker and model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PciId {
-    pub(crate) vendor: u32,
-    pub(crate) device: u32,
-}
-
-impl fmt::Display for PciId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:04x}:{:04x}", self.vendor, self.device)
-    }
-}
 
 /// What is known of a card.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -190,13 +176,6 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
     })
 }
 
-/// `0000:03:00.0`.
-pub(super) fn is_address(name: &str) -> bool {
-    name.len() >= 12
-        && name.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'))
-        && name.contains(':')
-}
-
 /// A driver from outside of the kernel says its version; one of the kernel's own has the kernel's.
 fn with_version(host: &Host, driver: String) -> String {
     let own = host.line(&format!("/sys/module/{driver}/version"));
@@ -214,13 +193,6 @@ fn nvidia_name(host: &Host, address: &str) -> Option<String> {
 }
 
 impl Card {
-    /// The card of a node that no other tree shows.
-    pub(crate) fn of_node(node: &Node) -> Self {
-        let id = node.id;
-        let render_node = node.render_minor.map(|minor| format!("renderD{minor}"));
-        Self { vendor: id.map(|id| id.vendor), id, address: node.address.clone(), render_node, ..Self::default() }
-    }
-
     /// Where it sits, as far as its chip or its place tells; `target` is its instruction set.
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {

@@ -88,7 +88,7 @@ fn stretches(folder: &Path) -> Vec<PathBuf> {
     let bridges = real
         .ancestors()
         .skip(1)
-        .take_while(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(super::card::is_address));
+        .take_while(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(super::pci::is_address));
     found.extend(bridges.map(Path::to_owned));
     found
 }

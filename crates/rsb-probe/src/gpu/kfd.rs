@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
 
 use super::answers::Told;
-use super::card::{Card, PciId};
+use super::card::Card;
 use super::memory::Memory;
+use super::pci::PciId;
 use crate::host::{Host, entries, read_line, read_text, refusal};
 use crate::plausible;
 
@@ -55,6 +56,18 @@ impl Node {
 
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The card of a node that no other tree shows.
+    pub(crate) fn card(&self) -> Card {
+        let render_node = self.render_minor.map(|minor| format!("renderD{minor}"));
+        Card {
+            vendor: self.id.map(|id| id.vendor),
+            id: self.id,
+            address: self.address.clone(),
+            render_node,
+            ..Card::default()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The memory of a card: its kind, and its highest bandwidth as width / 8 × clock × transfers in a clock.
 
-use super::card::PciId;
+use super::pci::PciId;
 
 /// What the kernel driver tells of the memory.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Names and targets of common cards by their PCI ids, for where the driver tells none.
 
-use super::card::PciId;
+use super::pci::PciId;
 use crate::host::hexadecimal;
 
 /// A line is `vendor device revision target name`; `*` stands for any revision, `-` for no target.

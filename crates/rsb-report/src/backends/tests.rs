@@ -1,7 +1,8 @@
 use rsb_model::{DeviceType, Outcome};
 
 use super::{Entry, Hardware, Standing, compared, markdown, text};
-use crate::charts::{self, Place};
+use crate::chart::Place;
+use crate::charts;
 use crate::report::{self, Report};
 use crate::sample_backends::{card_run as card, device, figure_on as figure, run_of};
 use crate::{Color, Style, run};

@@ -1,85 +1,91 @@
-//! Scales, and a frame with a grid, tick labels and the names of its axes.
+//! Axes with round numbers on them.
 
-use super::canvas::{AXIS, Anchor, Canvas, GRID, Point, Text};
+use crate::chart::{Axis, Label, Scale};
 
-/// How values become positions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Linear,
-    Log2,
+/// From `low` to `high`, widened to round numbers, with about `count` labels.
+pub(super) fn linear(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
+    let ticks = ticks(low, high, count);
+    let bounds = [ticks.first().copied().unwrap_or(low), ticks.last().copied().unwrap_or(high)];
+    axis(title, bounds, labels(&ticks))
 }
 
-/// One axis: a range of values, laid over a range of pixels.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
-    kind: Kind,
-    values: (f64, f64),
-    pixels: (f64, f64),
-    ticks: Vec<f64>,
+/// From `low` to `high` and no further, labels at round numbers between them.
+pub(super) fn exact(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
+    let (low, high) = widened(low, high);
+    let slack = (high - low) * 1e-9;
+    let mut labels = labels(&ticks(low, high, count));
+    labels.retain(|label| (low - slack..=high + slack).contains(&label.at));
+    axis(title, [low, high], labels)
 }
 
-impl Axis {
-    /// From `low` to `high`, widened to round numbers, with about `count` ticks.
-    pub(super) fn linear(low: f64, high: f64, count: u32) -> Self {
-        let (low, high) = widened(low, high);
-        let step = step(low, high, count);
-        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil().max((low / step).floor() + 1.0));
-        let ticks = (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect();
-        Self { kind: Kind::Linear, values: (first * step, last * step), pixels: (0.0, 1.0), ticks }
-    }
+fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
+    Axis { title: title.to_owned(), bounds, labels, scale: Scale::Linear }
+}
 
-    /// From `low` to `high` and no further, ticks at round numbers between them.
-    pub(super) fn exact(low: f64, high: f64, count: u32) -> Self {
-        let (low, high) = widened(low, high);
-        let wide = Self::linear(low, high, count);
-        let slack = (high - low) * 1e-9;
-        let ticks = wide.ticks.into_iter().filter(|tick| (low - slack..=high + slack).contains(tick)).collect();
-        Self { kind: Kind::Linear, values: (low, high), pixels: (0.0, 1.0), ticks }
-    }
+/// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A quarter of a power on
+/// each side keeps marks off the frame.
+pub(super) fn powers_of_two(title: &str, (low, high): (f64, f64), count: u32, said: impl Fn(f64) -> String) -> Axis {
+    let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
+    let every = ((last - first) / f64::from(count)).ceil().max(1.0);
+    let bounds = [low / 1.19, high.max(low * 1.01) * 1.19];
+    let ticks = (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
+    let labels =
+        ticks.filter(|tick| (bounds[0]..=bounds[1]).contains(tick)).map(|at| Label { at, text: said(at) }).collect();
+    Axis { title: title.to_owned(), bounds, labels, scale: Scale::Log }
+}
 
-    /// Powers of two from `low` to `high`, which are above zero, at most about `count` ticks.
-    pub(super) fn powers_of_two(low: f64, high: f64, count: u32) -> Self {
-        let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
-        let every = ((last - first) / f64::from(count)).ceil().max(1.0);
-        let ticks = (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2()).collect();
-        Self { kind: Kind::Log2, values: (low, high.max(low * 1.01)), pixels: (0.0, 1.0), ticks }
-    }
+/// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each power of ten where
+/// they are few, else powers alone.
+pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
+    let (first, last) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
+    let decades = last - first;
+    let steps: &[f64] = if decades <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let every = (decades / 8.0).ceil().max(1.0);
+    let powers = (0..=(decades / every).ceil() as u32).map(|index| first + f64::from(index) * every);
+    let ticks: Vec<f64> = powers
+        .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powf(power)))
+        .filter(|tick| tick.is_finite() && *tick > 0.0)
+        .collect();
+    // The bounds are the last label below the data and the first above, where there is one.
+    let below = ticks.iter().copied().rfind(|tick| *tick <= low * (1.0 + 1e-9)).unwrap_or(low);
+    let above = ticks.iter().copied().find(|tick| *tick >= high * (1.0 - 1e-9)).unwrap_or(high);
+    let shown = ticks.into_iter().filter(|tick| (below..=above).contains(tick));
+    let labels = shown.map(|at| Label { at, text: power_label(at) }).collect();
+    Axis { title: title.to_owned(), bounds: [below, above.max(below * 1.01)], labels, scale: Scale::Log }
+}
 
-    /// Laid over these pixels.
-    pub(super) fn over(mut self, from: f64, to: f64) -> Self {
-        self.pixels = (from, to);
-        if self.kind == Kind::Log2 {
-            // A quarter of a power on each side keeps marks off the frame.
-            self.values = (self.values.0 / 1.19, self.values.1 * 1.19);
-            let range = self.values;
-            self.ticks.retain(|tick| (range.0..=range.1).contains(tick));
-        }
-        self
-    }
+/// A row for each of `labels`.
+pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
+    let labels: Vec<Label> = labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
+    let bounds = [-0.5, labels.len() as f64 - 0.5];
+    Axis { title: String::new(), bounds, labels, scale: Scale::Rows }
+}
 
-    /// The pixel of `value`; values outside the range stay at its ends.
-    pub(super) fn at(&self, value: f64) -> f64 {
-        let scale = |value: f64| if self.kind == Kind::Log2 { value.log2() } else { value };
-        let (low, high) = (scale(self.values.0), scale(self.values.1));
-        let share = ((scale(value) - low) / (high - low)).clamp(0.0, 1.0);
-        self.pixels.0 + share * (self.pixels.1 - self.pixels.0)
-    }
+fn power_label(value: f64) -> String {
+    let decimals = (-(value.log10() + 1e-9).floor()).max(0.0) as usize;
+    if (1e-4..1e5).contains(&value) { format!("{value:.decimals$}") } else { format!("{value:.0e}") }
+}
 
-    /// Lowest and highest value.
-    pub(super) const fn range(&self) -> (f64, f64) {
-        self.values
-    }
+fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
+    let (low, high) = widened(low, high);
+    let step = step(low, high, count);
+    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil().max((low / step).floor() + 1.0));
+    (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect()
+}
 
-    /// The label of a tick with no more decimals than the step needs.
-    pub(super) fn plain_label(&self, value: f64) -> String {
-        let step = self.ticks.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).fold(f64::NAN, f64::min);
-        let decimals = if step.is_finite() { (-(step.log10() + 1e-9).floor()).max(0.0) as usize } else { 1 };
-        if value.abs() >= 1e8 || decimals > 5 {
-            return format!("{value:.1e}");
-        }
-        let text = format!("{value:.decimals$}");
-        if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
+fn labels(ticks: &[f64]) -> Vec<Label> {
+    let step = ticks.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).fold(f64::NAN, f64::min);
+    ticks.iter().map(|&at| Label { at, text: plain(at, step) }).collect()
+}
+
+/// `value` with no more decimals than the step needs.
+fn plain(value: f64, step: f64) -> String {
+    let decimals = if step.is_finite() { (-(step.log10() + 1e-9).floor()).max(0.0) as usize } else { 1 };
+    if value.abs() >= 1e8 || decimals > 5 {
+        return format!("{value:.1e}");
     }
+    let text = format!("{value:.decimals$}");
+    if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
 }
 
 /// The range, or some room around it where it is a single value.
@@ -101,67 +107,41 @@ fn step(low: f64, high: f64, count: u32) -> f64 {
     factor * power
 }
 
-/// Left, top, right, bottom.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) right: f64,
-    pub(super) bottom: f64,
-}
-
-/// The horizontal axis with its labels under the frame, the grid through it, and `name` below.
-pub(super) fn draw_x(canvas: &mut Canvas<'_>, frame: Frame, axis: &Axis, name: &str, label: impl Fn(f64) -> String) {
-    for &tick in &axis.ticks {
-        let x = axis.at(tick);
-        canvas.line((x, frame.top), (x, frame.bottom), (GRID, 1));
-        canvas.text(&label(tick), (x, frame.bottom + 16.0), Text::faded(Anchor::Middle));
-    }
-    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (AXIS, 1));
-    let middle = f64::midpoint(frame.left, frame.right);
-    canvas.text(name, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
-}
-
-/// The vertical axis with its labels left of the frame, the grid through it, and `name` beside.
-pub(super) fn draw_y(canvas: &mut Canvas<'_>, frame: Frame, axis: &Axis, name: &str, label: impl Fn(f64) -> String) {
-    for &tick in &axis.ticks {
-        let y = axis.at(tick);
-        canvas.line((frame.left, y), (frame.right, y), (GRID, 1));
-        canvas.text(&label(tick), (frame.left - 8.0, y), Text::faded(Anchor::End));
-    }
-    let middle: Point = (20.0, f64::midpoint(frame.top, frame.bottom));
-    canvas.text_upwards(name, middle, Text::label(Anchor::Middle));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn said(axis: &Axis) -> Vec<&str> {
+        axis.labels.iter().map(|label| label.text.as_str()).collect()
+    }
+
     #[test]
-    fn ticks_are_round_numbers_around_the_data() {
-        let axis = Axis::linear(0.0, 47.3, 5);
-        assert_eq!(axis.ticks, [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
-        assert_eq!(axis.range(), (0.0, 50.0));
-        assert_eq!(axis.plain_label(40.0), "40");
-        let fine = Axis::linear(-0.03, 0.021, 5);
-        assert_eq!(fine.plain_label(fine.ticks[1]), "-0.02");
-        assert_eq!(fine.plain_label(-0.0), "0");
+    fn labels_are_round_numbers_around_the_data() {
+        let axis = linear("", (0.0, 47.3), 5);
+        assert_eq!(said(&axis), ["0", "10", "20", "30", "40", "50"]);
+        assert!((axis.bounds[0], axis.bounds[1]) == (0.0, 50.0));
+        assert_eq!(said(&linear("", (-0.03, 0.021), 5))[..2], ["-0.03", "-0.02"]);
         for (low, high) in [(1.0, 1.0), (0.0, 0.0), (-5.0, -5.0)] {
-            assert!(Axis::linear(low, high, 5).ticks.len() >= 2, "{low} {high}");
+            assert!(linear("", (low, high), 5).labels.len() >= 2, "{low} {high}");
         }
     }
 
     #[test]
-    fn powers_of_two_are_equally_far_apart() {
-        let axis = Axis::powers_of_two(1024.0, 8192.0, 8).over(0.0, 350.0);
-        assert_eq!(axis.ticks, [1024.0, 2048.0, 4096.0, 8192.0]);
-        assert!((axis.at(2048.0) - axis.at(1024.0) - (axis.at(8192.0) - axis.at(4096.0))).abs() < 1e-9);
-        assert_eq!(Axis::powers_of_two(1024.0, 1_073_741_824.0, 6).ticks.len(), 6);
+    fn powers_of_two_are_all_there_or_every_few() {
+        let of = |low, high, count| powers_of_two("", (low, high), count, |at| format!("{at}"));
+        assert_eq!(said(&of(1024.0, 8192.0, 8)), ["1024", "2048", "4096", "8192"]);
+        assert_eq!(of(1024.0, 1_073_741_824.0, 6).labels.len(), 6);
     }
 
     #[test]
-    fn values_outside_stay_on_the_sheet() {
-        let axis = Axis::exact(0.0, 10.0, 5).over(100.0, 200.0);
-        assert!((axis.at(-5.0) - 100.0).abs() < 1e-9 && (axis.at(99.0) - 200.0).abs() < 1e-9);
+    fn powers_of_ten_hold_the_data_between_labels() {
+        let of = |low, high| powers_of_ten("", (low, high));
+        assert_eq!(said(&of(0.3, 42.0)), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
+        assert_eq!(said(&of(0.02, 900.0)), ["0.01", "0.1", "1", "10", "100", "1000"]);
+        assert_eq!(said(&of(1.0, 1.0)).len(), 2);
+        for (low, high) in [(1e-300, f64::MAX), (f64::MIN_POSITIVE, 1e-300), (5e9, 5e9)] {
+            let axis = of(low, high);
+            assert!(axis.bounds[0] <= low && axis.bounds[1] >= high && axis.labels.len() < 12, "{axis:?}");
+        }
     }
 }

@@ -2,16 +2,15 @@
 
 use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
 
-use super::axis::{Axis, Frame, draw_x};
-use super::canvas::{Anchor, BLUE, Canvas, HEAD, INK, MARGIN, RED, Text, sheet, shorten, width_of};
-use super::{Chart, Place, slug};
+use super::{axis, slug};
+use crate::chart::{Chart, Dataset, Kind, Legend, Paint, Place, Point};
 use crate::label::{Shortener, benchmark_of, headline, measured};
 use crate::number::{format_count, format_quantity};
 
 /// More bars than this are not drawn; the tables hold every case.
 const MOST: usize = 40;
-const ROW: f64 = 26.0;
-const WIDTH: f64 = 900.0;
+/// Height of a bar in rows.
+const THICKNESS: f64 = 0.62;
 
 struct Bar<'a> {
     label: &'a str,
@@ -49,32 +48,30 @@ fn groups(run: &Run) -> Vec<Group<'_>> {
 fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> Option<Chart> {
     let bars: Vec<Bar<'_>> = results.iter().take(MOST).filter_map(|result| bar(result, field, names)).collect();
     let top = bars.iter().map(|bar| bar.value.max(bar.peak.unwrap_or(0.0))).fold(0.0, f64::max);
-    let peaks = bars.iter().any(|bar| bar.peak.is_some());
-    if top <= 0.0 || (bars.len() < 2 && !peaks) {
+    let has_peaks = bars.iter().any(|bar| bar.peak.is_some());
+    if top <= 0.0 || (bars.len() < 2 && !has_peaks) {
         return None;
     }
-    let title = format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned();
-    let height = HEAD + ROW * bars.len() as f64 + 62.0 + if peaks { 24.0 } else { 0.0 };
-    let label = Text::label(Anchor::End);
-    let widest = bars.iter().map(|bar| width_of(bar.label, label.size)).fold(60.0, f64::max).min(360.0);
-    let frame =
-        Frame { left: MARGIN + widest + 10.0, top: HEAD, right: WIDTH - 100.0, bottom: HEAD + ROW * bars.len() as f64 };
     let (factor, unit) = scale(top, field);
-    let x = Axis::linear(0.0, top * factor, 6).over(frame.left, frame.right);
-    let svg =
-        sheet((WIDTH, height), &title, &subtitle(field, *device, results.len().saturating_sub(MOST)), |canvas| {
-            draw_x(canvas, frame, &x, unit, |tick| x.plain_label(tick));
-            for (index, bar) in bars.iter().enumerate() {
-                let y = frame.top + ROW * (index as f64 + 0.5);
-                canvas.text(&shorten(bar.label, widest, label.size), (frame.left - 10.0, y), label);
-                draw(canvas, bar, (y, &x, factor), field);
-            }
-            if peaks {
-                key(canvas, (frame.left, frame.bottom + 60.0), peak_field(field));
-            }
-        })?;
-    let name = slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str)));
-    Some(Chart { name, title, place: Place::Benchmark((*benchmark).to_owned()), svg })
+    let rows = || bars.iter().enumerate().map(|(row, bar)| (row as f64, bar));
+    let point = |(row, bar): (f64, &Bar<'_>)| {
+        Point::at(bar.value * factor, row).saying(format_quantity(bar.value, field.unit.symbol()))
+    };
+    let peak = |(row, bar): (f64, &Bar<'_>)| bar.peak.map(|peak| Point::at(peak * factor, row));
+    let peaks = Dataset::new(Kind::Ticks, Paint::Bad, rows().filter_map(peak).collect());
+    Some(Chart {
+        name: slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str))),
+        title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
+        subtitle: subtitle(field, *device, results.len().saturating_sub(MOST)),
+        place: Place::Benchmark((*benchmark).to_owned()),
+        x_axis: axis::linear(unit, (0.0, top * factor), 6),
+        y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
+        datasets: vec![
+            Dataset::new(Kind::Bars { thickness: THICKNESS }, Paint::Plain, rows().map(point).collect()),
+            peaks.named(peak_field(field).map_or("", |peak| peak.about)),
+        ],
+        legend: Legend::Below,
+    })
 }
 
 fn bar<'a>(result: &'a BenchmarkResult, field: &Field, names: &Shortener) -> Option<Bar<'a>> {
@@ -120,22 +117,6 @@ fn scale(top: f64, field: &Field) -> (f64, &'static str) {
     }
 }
 
-fn draw(canvas: &mut Canvas<'_>, bar: &Bar<'_>, (y, x, factor): (f64, &Axis, f64), field: &Field) {
-    let end = x.at(bar.value * factor);
-    canvas.rectangle((x.at(0.0), y - 8.0), (end.max(x.at(0.0) + 1.0), y + 8.0), BLUE);
-    let mut text = end;
-    if let Some(peak) = bar.peak {
-        let at = x.at(peak * factor);
-        canvas.line((at, y - 11.0), (at, y + 11.0), (RED, 3));
-        // The label stands right of the mark unless there is room between the bar and the mark.
-        if at - end < width_of("000 GFLOP/s", 12.0) + 14.0 {
-            text = end.max(at);
-        }
-    }
-    let value = format_quantity(bar.value, field.unit.symbol());
-    canvas.text(&value, (text + 8.0, y), Text { color: INK, ..Text::label(Anchor::Start) });
-}
-
 /// The field that holds the limit of `field`.
 fn peak_field(field: &Field) -> Option<&'static Field> {
     match field.name {
@@ -143,9 +124,4 @@ fn peak_field(field: &Field) -> Option<&'static Field> {
         "bandwidth_gb_s" => Field::find("peak_bandwidth_gb_s"),
         _ => None,
     }
-}
-
-fn key(canvas: &mut Canvas<'_>, (x, y): (f64, f64), peak: Option<&Field>) {
-    canvas.line((x + 2.0, y - 8.0), (x + 2.0, y + 8.0), (RED, 3));
-    canvas.text(peak.map_or("", |peak| peak.about), (x + 12.0, y), Text::faded(Anchor::Start));
 }

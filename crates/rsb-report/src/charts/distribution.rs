@@ -2,13 +2,11 @@
 
 use rsb_model::BenchmarkResult;
 
-use super::axis::{Axis, Frame, draw_x, draw_y};
-use super::canvas::{Anchor, BLUE, Canvas, HEAD, INK, MARGIN, RED, Text, sheet};
-use super::{Chart, Place, slug};
+use super::{axis, slug};
+use crate::chart::{Axis, Chart, Dataset, Kind, Legend, Paint, Place, Point};
 use crate::label::{Shortener, benchmark_of};
 use crate::number::{format_count, format_time};
 
-const WIDTH: f64 = 900.0;
 /// Fewer samples than this say nothing about their distribution.
 const FEWEST: usize = 5;
 
@@ -23,16 +21,22 @@ struct Data {
 /// The samples of `result`; nothing when there are fewer than five or they cannot be read.
 pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
     let data = data(result)?;
-    let names = Shortener::default();
-    let title = format!("{}: time of one iteration", names.full(&result.benchmark_id));
     let (factor, unit) = time_unit(data.high);
-    let ticks = Axis::exact(data.low / factor, data.high / factor, 7);
-    let svg = match data.replicates.as_slice() {
-        [_] => histogram(&data, &ticks, (factor, unit), &title)?,
-        _ => strips(&data, &ticks, (factor, unit), &title)?,
+    let title = format!("time of one iteration, {unit}");
+    let (y_axis, datasets) = match data.replicates.as_slice() {
+        [_] => histogram(&data, factor),
+        _ => strips(&data, factor),
     };
-    let name = slug(&format!("samples-{}", result.benchmark_id));
-    Some(Chart { name, title, place: Place::Benchmark(benchmark_of(result).to_owned()), svg })
+    Some(Chart {
+        name: slug(&format!("samples-{}", result.benchmark_id)),
+        title: format!("{}: time of one iteration", Shortener::default().full(&result.benchmark_id)),
+        subtitle: data.subtitle(),
+        place: Place::Benchmark(benchmark_of(result).to_owned()),
+        x_axis: axis::exact(&title, (data.low / factor, data.high / factor), 7),
+        y_axis,
+        datasets,
+        legend: Legend::Below,
+    })
 }
 
 fn data(result: &BenchmarkResult) -> Option<Data> {
@@ -86,7 +90,8 @@ fn time_unit(top: f64) -> (f64, &'static str) {
     }
 }
 
-fn histogram(data: &Data, ticks: &Axis, (factor, unit): (f64, &str), title: &str) -> Option<String> {
+/// How many samples fall into each of some equal parts of the axis.
+fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let bins = (data.sorted.len() as f64).sqrt().ceil().clamp(5.0, 40.0) as usize;
     let width = (data.high - data.low) / bins as f64;
     let mut counts = vec![0_u32; bins];
@@ -96,64 +101,41 @@ fn histogram(data: &Data, ticks: &Axis, (factor, unit): (f64, &str), title: &str
             *count += 1;
         }
     }
-    let frame = Frame { left: 82.0, top: HEAD + 8.0, right: WIDTH - MARGIN - 20.0, bottom: 342.0 };
-    let x = ticks.clone().over(frame.left, frame.right);
     let top = f64::from(counts.iter().copied().max().unwrap_or(1));
-    let y = Axis::linear(0.0, top.max(4.0), 4).over(frame.bottom, frame.top);
-    sheet((WIDTH, 400.0), title, &data.subtitle(), |canvas| {
-        draw_y(canvas, frame, &y, "samples", |tick| y.plain_label(tick));
-        draw_x(canvas, frame, &x, &axis_name(unit), |tick| x.plain_label(tick));
-        for (bin, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let edge = |bin: usize| x.at((data.low + width * bin as f64) / factor);
-            let (left, right) = (edge(bin) + 1.0, edge(bin + 1) - 1.0);
-            canvas.rectangle((left, y.at(f64::from(count))), (right.max(left + 1.0), frame.bottom), BLUE);
-        }
-        let middle = x.at(data.median() / factor);
-        canvas.line((middle, frame.top), (middle, frame.bottom), (RED, 2));
-        canvas.text("median", (middle + 6.0, frame.top + 6.0), Text { color: RED, ..Text::label(Anchor::Start) });
-    })
+    let edge = |bin: usize| (data.low + width * bin as f64) / factor;
+    let column = |(bin, count): (usize, &u32)| {
+        let extent = [edge(bin), edge(bin + 1)];
+        Point { extent: Some(extent), ..Point::at(f64::midpoint(extent[0], extent[1]), f64::from(*count)) }
+    };
+    let columns = counts.iter().enumerate().filter(|(_, count)| **count > 0).map(column);
+    let median = Point::at(data.median() / factor, 0.0).saying("median");
+    let datasets = vec![
+        Dataset::new(Kind::Columns, Paint::Plain, columns.collect()),
+        Dataset::new(Kind::Rules, Paint::Bad, vec![median]),
+    ];
+    (axis::linear("samples", (0.0, top.max(4.0)), 4), datasets)
 }
 
-fn axis_name(unit: &str) -> String {
-    format!("time of one iteration, {unit}")
-}
+/// What the dots of a strip take of its row.
+const FILLED: f64 = 0.52;
 
-const ROW: f64 = 46.0;
-
-fn strips(data: &Data, ticks: &Axis, (factor, unit): (f64, &str), title: &str) -> Option<String> {
-    let bottom = HEAD + ROW * data.replicates.len() as f64;
-    let frame = Frame { left: 120.0, top: HEAD, right: WIDTH - 120.0, bottom };
-    let x = ticks.clone().over(frame.left, frame.right);
-    sheet((WIDTH, bottom + 84.0), title, &data.subtitle(), |canvas| {
-        draw_x(canvas, frame, &x, &axis_name(unit), |tick| x.plain_label(tick));
-        for (row, (replicate, times)) in data.replicates.iter().enumerate() {
-            let y = frame.top + ROW * (row as f64 + 0.5);
-            canvas.text(&format!("replicate {replicate}"), (frame.left - 10.0, y), Text::label(Anchor::End));
-            strip(canvas, times, y, |time| (time <= data.high).then(|| x.at(time / factor)));
-            let mut sorted = times.clone();
-            sorted.sort_by(f64::total_cmp);
-            let (at, middle) = (x.at(median(&sorted) / factor), median(&sorted));
-            canvas.line((at, y - 16.0), (at, y + 16.0), (RED, 3));
-            canvas.text(
-                &format_time(middle),
-                (frame.right + 10.0, y),
-                Text { color: INK, ..Text::label(Anchor::Start) },
-            );
-        }
-        let key = (frame.left + 2.0, bottom + 64.0);
-        canvas.line((key.0, key.1 - 8.0), (key.0, key.1 + 8.0), (RED, 3));
-        let text = "median of the replicate, also at the right; each dot is one sample";
-        canvas.text(text, (key.0 + 10.0, key.1), Text::faded(Anchor::Start));
-    })
-}
-
-/// Dots at the times of one replicate. Their height has no meaning: it follows the golden ratio, which spreads any
-/// number of dots evenly and needs no random numbers.
-fn strip(canvas: &mut Canvas<'_>, times: &[f64], y: f64, at: impl Fn(f64) -> Option<f64>) {
-    for (index, &time) in times.iter().enumerate() {
-        let height = (index as f64 * 0.618_033_988_75).fract() - 0.5;
-        if let Some(x) = at(time) {
-            canvas.dot((x, y + height * 24.0), 2, BLUE);
-        }
+/// A row of dots for each replicate. Their height has no meaning: it follows the golden ratio, which spreads any number
+/// of dots evenly and needs no random numbers.
+fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
+    let height = |index: usize| (index as f64 * 0.618_033_988_75).fract() - 0.5;
+    let (mut dots, mut medians) = (Vec::new(), Vec::new());
+    for (row, (_, times)) in data.replicates.iter().enumerate() {
+        let row = row as f64;
+        let shown = times.iter().enumerate().filter(|(_, time)| **time <= data.high);
+        dots.extend(shown.map(|(index, time)| Point::at(time / factor, row + FILLED * height(index))));
+        let mut sorted = times.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = median(&sorted);
+        medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }
+    let datasets = vec![
+        Dataset::new(Kind::Dots, Paint::Plain, dots).named("one sample"),
+        Dataset::new(Kind::Ticks, Paint::Bad, medians).named("median of the replicate, also at the right"),
+    ];
+    (axis::rows(data.replicates.iter().map(|(replicate, _)| format!("replicate {replicate}"))), datasets)
 }

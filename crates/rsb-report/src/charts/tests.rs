@@ -2,7 +2,8 @@
 
 use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
 
-use super::{Chart, all, bars, comparison, distribution, slug, throughput_by_size, trend_chart};
+use super::{all, bars, comparison, distribution, slug, throughput_by_size, trend_chart};
+use crate::chart::{Chart, Kind, Scale};
 use crate::report::Report;
 use crate::sample;
 
@@ -27,9 +28,18 @@ fn texts(svg: &str) -> Vec<(&str, &str, f64, f64)> {
         .collect()
 }
 
+fn drawn(chart: &Chart) -> String {
+    crate::svg(chart).unwrap()
+}
+
+/// How many points of that shape a chart has.
+fn count(chart: &Chart, is_wanted: impl Fn(Kind) -> bool) -> usize {
+    chart.datasets.iter().filter(|dataset| is_wanted(dataset.kind)).map(|dataset| dataset.points.len()).sum()
+}
+
 /// Asserts that every shape and every upright text of `chart` is inside its sheet.
 fn check_inside(chart: &Chart) {
-    let svg = &chart.svg;
+    let svg = &drawn(chart);
     let (width, height) = (numbers(svg, &["width"])[0], numbers(svg, &["height"])[0]);
     let inside = |values: Vec<f64>, limit: f64| values.iter().all(|value| (0.0..=limit).contains(value));
     assert!(inside(numbers(svg, &["x", "x1", "x2", "cx"]), width), "{svg}");
@@ -79,7 +89,8 @@ fn extremes_stay_on_the_sheet_too() {
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
         result.benchmark_id = format!("cpu_performance/gemm/cpu:0/{}", "<&long/".repeat(40 + index)).parse().unwrap();
         let value = [1e-300, 1e300, 0.0, f64::MAX, 1.0, 5e9][index];
-        result.results = vec![Fields::new().with("gflops", value).with("size_bytes", 1).with("throughput_gb_s", value)];
+        result.results =
+            vec![Fields::new().with("gflops", value).with("size_bytes", 1 << index).with("throughput_gb_s", value)];
     }
     let mut result = sample::comparison();
     for (index, each) in result.comparisons.iter_mut().enumerate() {
@@ -98,7 +109,7 @@ fn extremes_stay_on_the_sheet_too() {
     }
     assert!(charts.len() > 8, "{}", charts.len());
     charts.iter().for_each(check_inside);
-    assert!(charts.iter().all(|chart| !chart.svg.contains("<&") && chart.name.len() < 130));
+    assert!(charts.iter().all(|chart| !drawn(chart).contains("<&") && chart.name.len() < 130));
 }
 
 #[test]
@@ -134,13 +145,14 @@ fn every_sample_is_a_dot_and_every_replicate_has_its_median() {
     for samples in &mut result.samples {
         samples.times_ns.iter_mut().enumerate().for_each(|(index, time)| *time = 100.0 + index as f64);
     }
-    let svg = distribution(&result).unwrap().svg;
-    assert_eq!(svg.matches("<circle").count(), 90);
-    assert_eq!(svg.matches("replicate ").count(), 3);
+    let is_dot = |kind| kind == Kind::Dots;
+    let chart = distribution(&result).unwrap();
+    assert_eq!((count(&chart, is_dot), chart.y_axis.labels.len()), (90, 3));
+    assert_eq!(count(&chart, |kind| kind == Kind::Ticks), 3, "a median for each replicate");
     result.samples[0].times_ns[0] = 1e6;
-    let svg = distribution(&result).unwrap().svg;
-    assert_eq!(svg.matches("<circle").count(), 89);
-    assert!(svg.contains("1 beyond the right edge, up to 250 µs"), "{svg}");
+    let chart = distribution(&result).unwrap();
+    assert_eq!(count(&chart, is_dot), 89);
+    assert!(chart.subtitle.contains("1 beyond the right edge, up to 250 µs"), "{}", chart.subtitle);
 }
 
 #[test]
@@ -158,7 +170,7 @@ fn a_chart_has_at_most_eight_lines() {
     let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
     assert!(titles.iter().any(|title| title.ends_with("2 threads")) && titles[0] != titles[1], "{titles:?}");
     for chart in &charts {
-        assert!(chart.svg.matches("<polyline").count() <= 8);
+        assert!(chart.named().count() <= 8);
         check_inside(chart);
     }
 }
@@ -179,11 +191,11 @@ fn one_size_is_no_line_and_kinds_of_device_are_never_mixed() {
 fn bars_mark_the_peak_and_stop_at_forty() {
     let mut run = only(sample::run(), "gemm");
     let chart = &bars(&run)[0];
-    assert_eq!(chart.svg.matches("stroke-width=\"3\"").count(), 6 + 1, "a mark for each bar and one in the key");
+    assert_eq!(drawn(chart).matches("stroke-width=\"3\"").count(), 6 + 1, "a mark for each bar and one in the legend");
     let one = run.benchmarks[0].clone();
     run.benchmarks.extend(std::iter::repeat_n(one, 60));
     let chart = &bars(&run)[0];
-    assert!(chart.svg.contains("26 cases are in the table only"), "{}", chart.svg);
+    assert!(chart.subtitle.contains("26 cases are in the table only"), "{}", chart.subtitle);
     check_inside(chart);
 }
 
@@ -191,11 +203,10 @@ fn bars_mark_the_peak_and_stop_at_forty() {
 fn worse_is_right_whichever_way_is_better() {
     let mut result = sample::comparison();
     result.comparisons.retain(|each| each.verdict.is_decided());
-    let centers = |result: &rsb_model::ComparisonResult| {
-        let svg = comparison(result).unwrap().svg;
-        // The last four dots are the key.
-        let x: Vec<f64> = numbers(&svg, &["cx"]);
-        x[..x.len() - 4].to_vec()
+    let centers = |result: &rsb_model::ComparisonResult| -> Vec<f64> {
+        let chart = comparison(result).unwrap();
+        let changes = chart.datasets.iter().filter(|dataset| dataset.kind == Kind::Intervals);
+        changes.flat_map(|dataset| &dataset.points).map(|point| point.x).collect()
     };
     let before = centers(&result);
     for each in &mut result.comparisons {
@@ -205,15 +216,15 @@ fn worse_is_right_whichever_way_is_better() {
         };
     }
     let after = centers(&result);
-    let axis = f64::midpoint(before[0], after[0]);
-    assert!(before[0] > axis && before.iter().zip(&after).all(|(a, b)| (f64::midpoint(*a, *b) - axis).abs() <= 1.0));
+    assert!(before.iter().any(|change| *change > 0.0));
+    assert_eq!(after, before.iter().map(|change| -change).collect::<Vec<_>>());
 }
 
 #[test]
 fn names_fit_files_and_links() {
     assert_eq!(slug("bars-gemm-a/b c__d-f32."), "bars-gemm-a-b-c-d-f32");
     assert_eq!(slug("/Grüße/"), "gr-e");
-    let chart = Chart { name: "a".into(), title: "t".into(), place: super::Place::Other, svg: String::new() };
+    let chart = Chart { name: "a".into(), ..throughput_by_size(&sample::run()).remove(0) };
     assert_eq!((chart.link("x/").path, chart.link("").path), ("x/a.svg".to_owned(), "a.svg".to_owned()));
 }
 
@@ -221,7 +232,7 @@ fn names_fit_files_and_links() {
 fn backends_stay_on_the_sheet_however_unlike_they_are() {
     let mut run = crate::sample_backends::card_run();
     check_inside(&super::backends(&run)[0]);
-    let svg = &super::backends(&run)[0].svg;
+    let svg = &drawn(&super::backends(&run)[0]);
     assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");
     // The sheet, and behind the words of each bar, so that the dashed line does not run through them.
     let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
@@ -234,5 +245,89 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     }
     let charts = super::backends(&run);
     check_inside(&charts[0]);
-    assert!(charts[0].svg.contains("<polygon"), "a bar that goes on has an arrow head");
+    assert!(drawn(&charts[0]).contains("<polygon"), "a bar that goes on has an arrow head");
+}
+
+/// Three sizes of each of some operations, at these rates.
+fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
+    let mut run = only(sample::run(), "memory-bandwidth");
+    let one = run.benchmarks.remove(0);
+    run.benchmarks.clear();
+    for (operation, rates) in of {
+        for (size, rate) in [1_u64 << 20, 1 << 24, 1 << 28].into_iter().zip(rates) {
+            let mut result = one.clone();
+            let fields = Fields::new().with("operation", *operation).with("size_bytes", size);
+            result.results = vec![fields.with("bandwidth_gb_s", *rate)];
+            run.benchmarks.push(result);
+        }
+    }
+    run
+}
+
+/// The height of every mark over the lower edge of the frame, in pixels.
+fn heights(chart: &Chart) -> Vec<f64> {
+    let svg = drawn(chart);
+    let legend = chart.named().count();
+    let cy = numbers(&svg, &["cy"]);
+    let bottom = numbers(&svg, &["y2"]).into_iter().fold(0.0, f64::max);
+    cy[..cy.len() - legend].iter().map(|cy| bottom - cy).collect()
+}
+
+#[test]
+fn what_would_lie_on_the_axis_takes_a_log_axis() {
+    let wide = throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [0.3, 0.9, 2.0])])).remove(0);
+    assert_eq!((wide.y_axis.scale, wide.named().count()), (Scale::Log, 2));
+    assert!(wide.subtitle.contains("logarithmic"), "{}", wide.subtitle);
+    let heights = heights(&wide);
+    assert_eq!(heights.len(), 6);
+    let far_apart = |a: f64, b: f64| (a - b).abs() > 20.0;
+    assert!(heights.iter().all(|height| *height > 10.0), "nothing lies on the axis: {heights:?}");
+    assert!(far_apart(heights[3], heights[4]) && far_apart(heights[4], heights[5]), "{heights:?}");
+    check_inside(&wide);
+    let narrow =
+        throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [30.0, 90.0, 100.0])])).remove(0);
+    assert_eq!((narrow.y_axis.scale, narrow.y_axis.bounds[0] == 0.0), (Scale::Linear, true));
+}
+
+#[test]
+fn a_line_joins_points_that_differ_by_size_alone() {
+    let mut run = rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [100.0, 90.0, 80.0])]);
+    let mut twin = run.benchmarks[0].clone();
+    twin.results = vec![std::mem::take(&mut twin.results).remove(0).with("bandwidth_gb_s", 50.0)];
+    run.benchmarks.push(twin);
+    let chart = throughput_by_size(&run).remove(0);
+    let kinds: Vec<(&str, Kind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    assert_eq!(kinds, [("copy", Kind::Marks), ("read", Kind::Line)]);
+    let last = run.benchmarks.len() - 1;
+    for (index, result) in run.benchmarks.iter_mut().enumerate() {
+        let fields = std::mem::take(&mut result.results).remove(0);
+        result.results = vec![fields.with("host_memory", if index == last { "pageable" } else { "pinned" })];
+    }
+    let chart = throughput_by_size(&run).remove(0);
+    let kinds: Vec<(&str, Kind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    let named = [("copy, pinned", Kind::Line), ("read, pinned", Kind::Line), ("copy, pageable", Kind::Marks)];
+    assert_eq!(kinds, named, "what they differ by has a name, and one point is no line");
+}
+
+#[test]
+fn the_legend_names_nothing_that_cannot_be_seen() {
+    let chart = throughput_by_size(&rates(&[("copy", [200.0, 18.0, 1.0]), ("read", [0.0; 3])])).remove(0);
+    assert_eq!(chart.named().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>(), ["copy"]);
+    assert!(chart.subtitle.ends_with("; 3 cases with no throughput are not drawn"), "{}", chart.subtitle);
+    assert!(!drawn(&chart).contains("read"));
+    let mut result = sample::comparison();
+    result.comparisons.retain(|each| each.verdict == Verdict::Regressed);
+    let names: Vec<String> = comparison(&result).unwrap().named().map(|dataset| dataset.name.clone()).collect();
+    assert_eq!(names, ["Regressed", "threshold"]);
+}
+
+#[test]
+fn a_chart_is_data_that_a_page_can_read() {
+    let chart = throughput_by_size(&sample::run()).remove(0);
+    let json = serde_json::to_value(&chart).unwrap();
+    assert!(json["x_axis"]["labels"][0]["text"].is_string() && json["y_axis"]["title"] == "GB/s", "{json}");
+    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend"] == "right", "{json}");
+    let mut broken = chart;
+    broken.datasets[1].points[0].y = f64::NAN;
+    assert_eq!(crate::svg(&broken), None);
 }

@@ -2,16 +2,31 @@
 
 use std::collections::BTreeMap;
 
+use rsb_model::environment::Cache;
 use rsb_model::shape::format_bytes;
 use rsb_model::{BenchmarkResult, Run};
 
-use super::axis::{Axis, Frame, draw_x, draw_y};
-use super::canvas::{Anchor, Canvas, FADED, HEAD, MARGIN, Text, color, sheet, shorten};
-use super::{Chart, Place, slug};
+use super::{axis, slug};
+use crate::chart::{Chart, Dataset, Kind, Legend, Paint, Place, Point, Scale};
 use crate::label::{benchmark_of, benchmarks, device_of, measured};
+use crate::number::format_count;
 
 /// The parameters that tell lines apart, in the order in which they are said.
-const KEYS: [&str; 7] = ["operation", "dtype", "stores", "threads", "cache", "provider", "device"];
+const KEYS: [&str; 13] = [
+    "operation",
+    "dtype",
+    "stores",
+    "threads",
+    "cache",
+    "provider",
+    "host_memory",
+    "memory_tier",
+    "num_gpus",
+    "scaling",
+    "peer",
+    "block_size",
+    "device",
+];
 /// Charts are split along these, the first that varies, until no more than [`LINES`] lines share one. What people
 /// compare most, operations and kinds of stores, stays together longest.
 const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
@@ -30,6 +45,19 @@ struct Sample<'a> {
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// Whether its points differ by size alone. Two of one size differ by something that has no name here, so that a
+    /// line through them would mean nothing.
+    fn is_one_axis(&self) -> bool {
+        self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
+    }
+
+    /// Whether it has points of more than one size.
+    fn has_length(&self) -> bool {
+        self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 < last.0)
+    }
 }
 
 /// A chart for each benchmark that was measured at several sizes; several charts where there are many lines.
@@ -99,6 +127,8 @@ fn describe(key: &str, value: &str) -> String {
         "threads" if value == "1" => "1 thread".to_owned(),
         "threads" => format!("{value} threads"),
         "cache" => format!("{value} cache"),
+        "num_gpus" => format!("{value} GPUs"),
+        "block_size" => format!("blocks of {value}"),
         _ if value.is_empty() => format!("any {key}"),
         _ => value.to_owned(),
     }
@@ -137,63 +167,76 @@ fn last(line: &Line) -> f64 {
     line.points.last().map_or(0.0, |point| point.1)
 }
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 440.0;
-const LEGEND: f64 = 210.0;
-
 fn chart(run: &Run, benchmark: &str, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Chart> {
     let lines = lines(samples);
-    if !lines.iter().any(|line| line.points.len() > 1) {
+    if !lines.iter().any(Line::has_length) {
         return None;
     }
-    let title = [&[format!("{benchmark}: throughput by size")], fixed].concat().join(", ");
-    let sizes = || lines.iter().flat_map(|line| &line.points).map(|point| point.0);
-    let rates = lines.iter().flat_map(|line| &line.points).map(|point| point.1);
-    let (low, high) =
-        sizes().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), size| (low.min(size), high.max(size)));
-    let frame = Frame { left: 82.0, top: HEAD + 18.0, right: WIDTH - LEGEND, bottom: HEIGHT - 58.0 };
-    let x = Axis::powers_of_two(low, high, 9).over(frame.left, frame.right);
-    let y = Axis::linear(0.0, rates.fold(0.0, f64::max) * 1.03, 8).over(frame.bottom, frame.top);
-    let subtitle = "each point is one case; higher is better";
-    let svg = sheet((WIDTH, HEIGHT), &title, subtitle, |canvas| {
-        draw_y(canvas, frame, &y, "GB/s", |tick| y.plain_label(tick));
-        draw_x(canvas, frame, &x, "size of one buffer", |tick| format_bytes(tick as u64));
-        caches(canvas, run, frame, &x);
-        for (index, line) in lines.iter().enumerate() {
-            let points: Vec<_> = line.points.iter().map(|&(size, rate)| (x.at(size), y.at(rate))).collect();
-            canvas.path(&points, (color(index), 2));
-            for &point in &points {
-                canvas.mark(point, index);
-            }
-        }
-        legend(canvas, frame, &lines);
-    })?;
-    let name = slug(&format!("throughput-{benchmark}-{}", fixed.join("-")));
-    Some(Chart { name, title, place: Place::Benchmark(benchmark.to_owned()), svg })
-}
-
-fn caches(canvas: &mut Canvas<'_>, run: &Run, frame: Frame, x: &Axis) {
-    let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
-    for cache in caches {
-        let size = cache.size_bytes as f64;
-        let (low, high) = x.range();
-        if (low..=high).contains(&size) {
-            let at = x.at(size);
-            canvas.dashed((at, frame.top - 4.0), (at, frame.bottom), FADED);
-            let label = format!("L{} {}", cache.level, format_bytes(cache.size_bytes));
-            canvas.text(&label, (at, frame.top - 12.0), Text { size: 11.0, ..Text::faded(Anchor::Middle) });
-        }
-    }
-}
-
-fn legend(canvas: &mut Canvas<'_>, frame: Frame, lines: &[Line]) {
-    let left = frame.right + 22.0;
+    let (sizes, rates) = (range(&lines, |point| point.0)?, range(&lines, |point| point.1)?);
+    let x_axis = axis::powers_of_two("size of one buffer", sizes, 9, |size| format_bytes(size as u64));
+    let y_axis = if is_wide(&lines) {
+        axis::powers_of_ten("GB/s", range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?)
+    } else {
+        axis::linear("GB/s", (0.0, rates.1 * 1.03), 8)
+    };
+    let mut datasets = vec![Dataset::new(Kind::Rules, Paint::Faded, caches(run, x_axis.bounds))];
+    let mut hidden = 0;
     for (index, line) in lines.iter().enumerate() {
-        let y = frame.top + 10.0 + 22.0 * index as f64;
-        canvas.line((left, y), (left + 22.0, y), (color(index), 2));
-        canvas.mark((left + 11.0, y), index);
-        let look = Text::label(Anchor::Start);
-        let room = WIDTH - MARGIN - left - 30.0;
-        canvas.text(&shorten(&line.name, room, look.size), (left + 30.0, y), look);
+        let is_shown = |point: &&(f64, f64)| y_axis.scale == Scale::Linear || point.1 > 0.0;
+        let points: Vec<Point> =
+            line.points.iter().filter(is_shown).map(|&(size, rate)| Point::at(size, rate)).collect();
+        hidden += line.points.len() - points.len();
+        let kind = if line.is_one_axis() && points.len() > 1 { Kind::Line } else { Kind::Marks };
+        datasets.push(Dataset::new(kind, Paint::Series(index), points).named(&line.name));
     }
+    Some(Chart {
+        name: slug(&format!("throughput-{benchmark}-{}", fixed.join("-"))),
+        title: [&[format!("{benchmark}: throughput by size")], fixed].concat().join(", "),
+        subtitle: subtitle(y_axis.scale, hidden),
+        place: Place::Benchmark(benchmark.to_owned()),
+        x_axis,
+        y_axis,
+        datasets,
+        legend: Legend::Right,
+    })
+}
+
+fn subtitle(scale: Scale, hidden: usize) -> String {
+    let mut text = "each point is one case; higher is better".to_owned();
+    if scale == Scale::Log {
+        text.push_str("; logarithmic scale");
+    }
+    if hidden > 0 {
+        text.push_str(&format!(
+            "; {} not drawn",
+            format_count(hidden, "case with no throughput is", "cases with no throughput are")
+        ));
+    }
+    text
+}
+
+/// Whether some rates would lie on the axis if it began at zero: below a tenth of the highest.
+fn is_wide(lines: &[Line]) -> bool {
+    let positive = range(lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN });
+    positive.is_some_and(|(low, high)| low < high / 10.0)
+}
+
+/// Lowest and highest of what `of` takes from each point, NaN left out.
+fn range(lines: &[Line], of: impl Fn(&(f64, f64)) -> f64) -> Option<(f64, f64)> {
+    let values = lines.iter().flat_map(|line| &line.points).map(of).filter(|value| !value.is_nan());
+    values.fold(None, |range, value| {
+        let (low, high) = range.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+/// The sizes of the processor's caches that lie on the axis.
+fn caches(run: &Run, [low, high]: [f64; 2]) -> Vec<Point> {
+    let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
+    let on_axis = caches.filter(|cache| (low..=high).contains(&(cache.size_bytes as f64)));
+    let point = |cache: &Cache| {
+        let text = format!("L{} {}", cache.level, format_bytes(cache.size_bytes));
+        Point::at(cache.size_bytes as f64, 0.0).saying(text)
+    };
+    on_axis.map(point).collect()
 }

@@ -3,43 +3,42 @@
 use rsb_model::record::{ChangePoint, Direction, SeriesTrend};
 use rsb_model::{Field, Unit};
 
-use super::axis::{Axis, Frame, draw_x, draw_y};
-use super::canvas::{Anchor, BLUE, Canvas, FADED, HEAD, MARGIN, RED, Text, sheet};
-use super::{Chart, Place, slug};
+use super::{axis, slug};
+use crate::chart::{Axis, Chart, Dataset, Kind, Legend, Paint, Place, Point};
 use crate::number::{format_percent, format_quantity};
-
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 400.0;
 
 /// The series; nothing when it has fewer than two values.
 pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
-    let finite = || series.values.iter().copied().filter(|value| value.is_finite());
-    if finite().count() < 2 {
+    let value = |(run, value): (usize, &f64)| value.is_finite().then(|| Point::at(run as f64 + 1.0, *value));
+    let points: Vec<Point> = series.values.iter().enumerate().filter_map(value).collect();
+    if points.len() < 2 {
         return None;
     }
-    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let bounds = |(low, high): (f64, f64), point: &Point| (low.min(point.y), high.max(point.y));
+    let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like drama.
     let room = ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
-    let frame = Frame { left: 96.0, top: HEAD + 26.0, right: WIDTH - MARGIN - 20.0, bottom: HEIGHT - 58.0 };
-    let count = series.values.len() as f64;
-    let x = Axis::exact(1.0, count, (count as u32 - 1).clamp(1, 10)).over(frame.left + 12.0, frame.right - 12.0);
-    let y = Axis::linear(low - room, high + room, 5).over(frame.bottom, frame.top);
-    let title = format!("{}: {}", crate::trend::short(&series.id), series.metric);
-    let svg = sheet((WIDTH, HEIGHT), &title, &subtitle(series), |canvas| {
-        draw_y(canvas, frame, &y, axis_name(series), |tick| y.plain_label(tick));
-        draw_x(canvas, frame, &x, "run, oldest first", |tick| {
-            if tick.fract().abs() < 1e-6 { format!("{tick:.0}") } else { String::new() }
-        });
-        levels(canvas, series, frame, (&x, &y));
-        let at = |(index, value): (usize, &f64)| value.is_finite().then(|| (x.at(index as f64 + 1.0), y.at(*value)));
-        let points: Vec<_> = series.values.iter().enumerate().filter_map(at).collect();
-        canvas.path(&points, (BLUE, 1));
-        let radius = if points.len() > 150 { 2 } else { 3 };
-        for &point in &points {
-            canvas.dot(point, radius, BLUE);
-        }
-    })?;
-    Some(Chart { name: slug(&format!("trend-{}-{}", series.id, series.metric)), title, place: Place::Other, svg })
+    let mut datasets = levels(series);
+    datasets.push(Dataset::new(Kind::Line, Paint::Plain, points));
+    Some(Chart {
+        name: slug(&format!("trend-{}-{}", series.id, series.metric)),
+        title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
+        subtitle: subtitle(series),
+        place: Place::Other,
+        x_axis: runs(series.values.len()),
+        y_axis: axis::linear(axis_name(series), (low - room, high + room), 5),
+        datasets,
+        legend: Legend::Hidden,
+    })
+}
+
+/// An axis that counts runs, with a little room at its ends; only whole numbers are labelled.
+fn runs(count: usize) -> Axis {
+    let (last, room) = (count as f64, (count as f64 - 1.0) * 0.015);
+    let mut axis = axis::exact("run, oldest first", (1.0, last), (count as u32).saturating_sub(1).clamp(1, 10));
+    axis.bounds = [1.0 - room, last + room];
+    axis.labels.retain(|label| label.at.fract().abs() < 1e-6);
+    axis
 }
 
 fn axis_name(series: &SeriesTrend) -> &str {
@@ -62,23 +61,21 @@ fn subtitle(series: &SeriesTrend) -> String {
     text
 }
 
-/// A line at each level and a mark at each change, with how much it was. Labels take turns in height, since changes
-/// may be close to one another.
-fn levels(canvas: &mut Canvas<'_>, series: &SeriesTrend, frame: Frame, (x, y): (&Axis, &Axis)) {
+/// A line at each level, and a rule at each change with how much it was.
+fn levels(series: &SeriesTrend) -> Vec<Dataset> {
+    let level = |from: f64, to: f64, value: f64| {
+        Dataset::new(Kind::Path, Paint::Bad, vec![Point::at(from, value), Point::at(to, value)])
+    };
+    let place = |point: &ChangePoint| point.index as f64 + 0.5;
+    let changes = series.change_points.iter().map(|point| Point::at(place(point), 0.0).saying(change(point)));
+    let mut datasets = vec![Dataset::new(Kind::Rules, Paint::Faded, changes.collect())];
     let mut from = 1.0;
-    for (turn, point) in series.change_points.iter().enumerate() {
-        let at = point.index as f64 + 0.5;
-        canvas.line((x.at(from), y.at(point.before)), (x.at(at), y.at(point.before)), (RED, 2));
-        canvas.dashed((x.at(at), frame.top), (x.at(at), frame.bottom), FADED);
-        let height = frame.top - 9.0 - if turn % 2 == 1 { 14.0 } else { 0.0 };
-        let anchor = if x.at(at) > frame.right - 120.0 { Anchor::End } else { Anchor::Middle };
-        canvas.text(&change(point), (x.at(at), height), Text { size: 11.0, ..Text::faded(anchor) });
-        from = at;
+    for point in &series.change_points {
+        datasets.push(level(from, place(point), point.before));
+        from = place(point);
     }
-    if let Some(last) = series.change_points.last() {
-        let end = series.values.len() as f64;
-        canvas.line((x.at(from), y.at(last.after)), (x.at(end), y.at(last.after)), (RED, 2));
-    }
+    datasets.extend(series.change_points.last().map(|last| level(from, series.values.len() as f64, last.after)));
+    datasets
 }
 
 fn change(point: &ChangePoint) -> String {

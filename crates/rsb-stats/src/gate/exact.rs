@@ -73,6 +73,7 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
         }),
         confidence_interval: None,
         detectable_percent: None,
+        statistics: None,
         change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
         verdict: judged.verdict,
         reason: reason::of_values(field, [before.centre(), after.centre()], judged, threshold_percent),

@@ -5,6 +5,7 @@
 
 mod beside;
 mod cases;
+mod compared;
 mod control;
 mod exact;
 mod machine;
@@ -22,6 +23,7 @@ use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
 pub use beside::with_paired;
+pub use compared::with_statistics;
 
 use crate::compare::Pair;
 use crate::policy::Policy;
@@ -215,6 +217,7 @@ fn refused(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &st
         difference_percent: None,
         confidence_interval: None,
         detectable_percent: None,
+        statistics: None,
         change_status: None,
         verdict,
         reason: sentence.to_owned(),

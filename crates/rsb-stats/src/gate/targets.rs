@@ -139,6 +139,7 @@ fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, poli
         difference_percent: None,
         confidence_interval: None,
         detectable_percent: None,
+        statistics: None,
         change_status: None,
         verdict,
         reason,

@@ -16,6 +16,7 @@ pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
         difference_percent: Some(percent),
         confidence_interval: Some([percent - 1.0, percent + 1.0]),
         detectable_percent: None,
+        statistics: None,
         change_status: None,
         verdict,
         reason: String::new(),

@@ -124,6 +124,7 @@ pub(super) fn comparison(
         difference_percent: Some(percent(finding.change)),
         confidence_interval: interval,
         detectable_percent: finding.detectable.map(|change| 100.0 * change),
+        statistics: None,
         change_status: finding.verdict.is_decided().then(|| summary::band(finding.change)),
         verdict: finding.verdict,
         reason: reason::of_finding(pair, finding, context),

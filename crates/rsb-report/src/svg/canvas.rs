@@ -5,6 +5,7 @@ use plotters::prelude::{DrawingBackend, FontStyle, RGBColor, ShapeStyle, TextSty
 use plotters::style::IntoFont;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::chart::Paint;
 use crate::markdown::escape_xml;
 
 /// Where text hangs on its point.
@@ -30,19 +31,19 @@ pub(super) enum Weight {
     Bold,
 }
 
-pub(super) const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
-pub(super) const FADED: RGBColor = RGBColor(0x5F, 0x67, 0x70);
+const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
+const FADED: RGBColor = RGBColor(0x5F, 0x67, 0x70);
 pub(super) const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
 pub(super) const AXIS: RGBColor = RGBColor(0x9A, 0xA1, 0xA9);
-pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
-pub(super) const ORANGE: RGBColor = RGBColor(0xE6, 0x9F, 0x00);
-pub(super) const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
-pub(super) const RED: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
+const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
+const ORANGE: RGBColor = RGBColor(0xE6, 0x9F, 0x00);
+const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
+const RED: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
 /// What lies behind everything.
 pub(super) const WHITE: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
-/// The colours of Okabe and Ito, which people with any colour vision can tell apart; yellow is left out on white.
-pub(super) const PALETTE: [RGBColor; 7] =
+/// The colors of Okabe and Ito, which people with any color vision can tell apart; yellow is left out on white.
+const PALETTE: [RGBColor; 7] =
     [BLUE, RED, GREEN, ORANGE, RGBColor(0xCC, 0x79, 0xA7), RGBColor(0x56, 0xB4, 0xE9), RGBColor(0x00, 0x00, 0x00)];
 
 impl Text {
@@ -145,11 +146,12 @@ impl Canvas<'_> {
         self.keep(&result);
     }
 
-    /// The mark of the line number `index`: its shape tells lines apart that share a colour.
-    pub(super) fn mark(&mut self, center: Point, index: usize) {
-        let color = color(index);
+    /// The mark of a series: its shape tells those apart that share a color.
+    pub(super) fn mark(&mut self, center: Point, paint: Paint) {
+        let color = paint_of(paint);
         let (x, y) = center;
-        match (index / PALETTE.len()) % 3 {
+        let round = if let Paint::Series(index) = paint { index / PALETTE.len() } else { 0 };
+        match round % 3 {
             0 => self.dot(center, 4, color),
             1 => self.rectangle((x - 4.0, y - 4.0), (x + 4.0, y + 4.0), color),
             _ => self.polygon(&[(x, y - 6.0), (x + 6.0, y), (x, y + 6.0), (x - 6.0, y)], color),
@@ -186,9 +188,16 @@ impl Canvas<'_> {
 
 const FAMILY: &str = "Helvetica, Arial, DejaVu Sans, sans-serif";
 
-/// The colour of the line number `index`.
-pub(super) fn color(index: usize) -> RGBColor {
-    PALETTE.get(index % PALETTE.len()).copied().unwrap_or(BLUE)
+/// The color that stands for `paint`.
+pub(super) fn paint_of(paint: Paint) -> RGBColor {
+    match paint {
+        Paint::Series(index) => PALETTE.get(index % PALETTE.len()).copied().unwrap_or(BLUE),
+        Paint::Plain => BLUE,
+        Paint::Good => GREEN,
+        Paint::Bad => RED,
+        Paint::Caution => ORANGE,
+        Paint::Faded => FADED,
+    }
 }
 
 /// Pixels that `text` needs at `size`, on the safe side: the font is the reader's.

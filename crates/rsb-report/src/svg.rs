@@ -1,0 +1,122 @@
+//! A [`Chart`] as SVG, drawn with plotters.
+//!
+//! Text is kept as text, so that a reader can search it and a browser sets it in its own font. Colors are told apart
+//! with any kind of color vision; shape or position always says the same thing again.
+
+mod canvas;
+mod datasets;
+mod layout;
+
+use canvas::{AXIS, Anchor, Canvas, GRID, Text, paint_of, sheet, shorten, width_of};
+use layout::Layout;
+
+use crate::chart::{Chart, Dataset, Kind, Legend, Scale};
+
+/// The picture; `None` when a coordinate is not finite.
+pub fn svg(chart: &Chart) -> Option<String> {
+    let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
+    let finite = |values: [f64; 2]| values.iter().all(|value| value.is_finite());
+    let is_whole = points.into_iter().all(|point| finite([point.x, point.y]) && point.extent.is_none_or(finite));
+    if !is_whole || !finite(chart.x_axis.bounds) || !finite(chart.y_axis.bounds) {
+        return None;
+    }
+    let layout = Layout::of(chart);
+    sheet(layout.size, &chart.title, &chart.subtitle, |canvas| {
+        x_axis(canvas, chart, &layout);
+        y_axis(canvas, chart, &layout);
+        // Rules lie under the data, whatever their place in the list, and their words have the room over the frame.
+        let (rules, data): (Vec<_>, Vec<_>) = chart.datasets.iter().partition(|dataset| dataset.kind == Kind::Rules);
+        for dataset in rules.into_iter().chain(data) {
+            datasets::draw(canvas, dataset, &layout);
+        }
+        legend(canvas, chart, &layout);
+    })
+}
+
+/// The horizontal axis with its labels under the frame, the grid through it, and its title below.
+fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
+    let (frame, axis) = (layout.frame, &chart.x_axis);
+    for label in &axis.labels {
+        let x = layout.x(label.at);
+        canvas.line((x, frame.top), (x, frame.bottom), (GRID, 1));
+        canvas.text(&label.text, (x, frame.bottom + 16.0), Text::faded(Anchor::Middle));
+    }
+    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (AXIS, 1));
+    let [low, high] = axis.bounds;
+    if axis.scale == Scale::Linear && low < 0.0 && high > 0.0 {
+        canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), (AXIS, 2));
+    }
+    let middle = f64::midpoint(frame.left, frame.right);
+    canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
+}
+
+/// The vertical axis with its labels left of the frame; a grid only where it is a scale.
+fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
+    let (frame, axis) = (layout.frame, &chart.y_axis);
+    let is_rows = axis.scale == Scale::Rows;
+    let look = if is_rows { Text::label(Anchor::End) } else { Text::faded(Anchor::End) };
+    let room = frame.left - canvas::MARGIN - layout::GAP;
+    for label in &axis.labels {
+        let y = layout.y(label.at);
+        if !is_rows {
+            canvas.line((frame.left, y), (frame.right, y), (GRID, 1));
+        }
+        canvas.text(&shorten(&label.text, room, look.size), (frame.left - layout::GAP, y), look);
+    }
+    if is_rows {
+        canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (AXIS, 1));
+    }
+    let middle = (20.0, f64::midpoint(frame.top, frame.bottom));
+    canvas.text_upwards(&axis.title, middle, Text::label(Anchor::Middle));
+}
+
+/// The name of each dataset that has a name and at least one point, beside a sample of what it looks like.
+fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
+    let look = Text::label(Anchor::Start);
+    let (frame, right) = (layout.frame, layout.size.0 - canvas::MARGIN);
+    match chart.legend {
+        Legend::Hidden => {}
+        Legend::Right => {
+            let left = frame.right + 22.0;
+            for (index, dataset) in chart.named().enumerate() {
+                let y = frame.top + 10.0 + 22.0 * index as f64;
+                swatch(canvas, dataset, (left + 11.0, y));
+                canvas.text(&shorten(&dataset.name, right - left - 30.0, look.size), (left + 30.0, y), look);
+            }
+        }
+        Legend::Below => {
+            let places = layout::legend_places(chart, (canvas::MARGIN, right));
+            for (dataset, (x, line)) in chart.named().zip(places) {
+                let y = frame.bottom + 62.0 + layout::LEGEND_LINE * line as f64;
+                swatch(canvas, dataset, (x + 11.0, y));
+                let room = right - x - 30.0;
+                canvas.text(&shorten(&dataset.name, room, look.size), (x + 30.0, y), Text::faded(Anchor::Start));
+            }
+        }
+    }
+}
+
+fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
+    let color = paint_of(dataset.paint);
+    match dataset.kind {
+        Kind::Line => {
+            canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
+            canvas.mark((x, y), dataset.paint);
+        }
+        Kind::Path => canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2)),
+        Kind::Marks => canvas.mark((x, y), dataset.paint),
+        Kind::Dots => canvas.dot((x, y), 2, color),
+        Kind::Bars { .. } | Kind::Columns => canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color),
+        Kind::Intervals => {
+            canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
+            canvas.dot((x, y), 5, color);
+        }
+        Kind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (color, 3)),
+        Kind::Limits | Kind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), color),
+    }
+}
+
+/// The width of what the legend says of `dataset`, its sample included.
+fn legend_width(dataset: &Dataset) -> f64 {
+    width_of(&dataset.name, Text::label(Anchor::Start).size) + 46.0
+}

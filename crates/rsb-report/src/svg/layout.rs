@@ -1,0 +1,147 @@
+//! Where on the sheet everything stands, in pixels.
+
+use super::canvas::{HEAD, MARGIN, width_of};
+use super::legend_width;
+use crate::chart::{Axis, Chart, Kind, Legend, Scale};
+
+/// Between a row's label and the frame.
+pub(super) const GAP: f64 = 10.0;
+/// One line of a legend below.
+pub(super) const LEGEND_LINE: f64 = 22.0;
+const WIDTH: f64 = 900.0;
+/// Height of a frame that does not hold rows.
+const FRAME_HEIGHT: f64 = 310.0;
+const LEGEND_RIGHT: f64 = 210.0;
+/// No label of a row takes more than this.
+const WIDEST_LABEL: f64 = 365.0;
+
+/// Left, top, right, bottom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+/// The sheet, the frame on it, and the axes laid over the frame.
+pub(super) struct Layout<'a> {
+    pub(super) size: (f64, f64),
+    pub(super) frame: Frame,
+    /// Pixels of one row.
+    pub(super) row: f64,
+    chart: &'a Chart,
+}
+
+impl<'a> Layout<'a> {
+    pub(super) fn of(chart: &'a Chart) -> Self {
+        let y_axis = &chart.y_axis;
+        let row = row_height(chart);
+        let height = match y_axis.scale {
+            Scale::Rows => row * (y_axis.bounds[1] - y_axis.bounds[0]),
+            Scale::Linear | Scale::Log => FRAME_HEIGHT,
+        };
+        // Two lines of words fit over the frame, since what they name may be close together.
+        let has_words = chart.datasets.iter().any(|set| set.kind == Kind::Rules && set.points.iter().any(is_told));
+        let top = HEAD + if has_words { 30.0 } else { 4.0 };
+        let frame = Frame { left: left(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
+        let legend = match chart.legend {
+            Legend::Below => {
+                let lines = legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
+                lines.map_or(0.0, |lines| 6.0 + LEGEND_LINE * lines as f64)
+            }
+            Legend::Hidden | Legend::Right => 0.0,
+        };
+        Self { size: (WIDTH, frame.bottom + 56.0 + legend), frame, row, chart }
+    }
+
+    /// The pixel of a coordinate along x; what lies outside stays at the edge.
+    pub(super) fn x(&self, value: f64) -> f64 {
+        let share = share(&self.chart.x_axis, value);
+        self.frame.left + share * (self.frame.right - self.frame.left)
+    }
+
+    /// The pixel of a coordinate along y, or of a row.
+    pub(super) fn y(&self, value: f64) -> f64 {
+        let share = share(&self.chart.y_axis, value);
+        let height = self.frame.bottom - self.frame.top;
+        match self.chart.y_axis.scale {
+            Scale::Rows => self.frame.top + share * height,
+            Scale::Linear | Scale::Log => self.frame.bottom - share * height,
+        }
+    }
+
+    /// Whether a coordinate along x is shown where it is, and not at the edge.
+    pub(super) fn shows(&self, x: f64) -> bool {
+        let [low, high] = self.chart.x_axis.bounds;
+        (low..=high).contains(&x)
+    }
+
+    /// The pixels along x of the ticks across row `y`.
+    pub(super) fn ticks_in(&self, y: f64) -> impl Iterator<Item = f64> {
+        let ticks = self.chart.datasets.iter().filter(|dataset| dataset.kind == Kind::Ticks);
+        let points = ticks.flat_map(|dataset| &dataset.points);
+        points.filter(move |point| (point.y - y).abs() < 0.5).map(|point| self.x(point.x))
+    }
+
+    /// Where a row's text stands, which has no bar to stand at.
+    pub(super) fn beside(&self) -> f64 {
+        self.frame.right + GAP
+    }
+}
+
+/// The part of the axis below `value`, from 0 to 1.
+fn share(axis: &Axis, value: f64) -> f64 {
+    let scaled = |value: f64| if axis.scale == Scale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+    let [low, high] = axis.bounds.map(scaled);
+    let share = (scaled(value) - low) / (high - low);
+    if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+}
+
+fn is_told(point: &crate::chart::Point) -> bool {
+    !point.text.is_empty()
+}
+
+/// Rows are as high as what they hold.
+fn row_height(chart: &Chart) -> f64 {
+    let needed = |kind: Kind| match kind {
+        Kind::Bars { thickness } => 16.0 / thickness.max(0.05),
+        Kind::Dots => 46.0,
+        _ => 24.0,
+    };
+    chart.datasets.iter().map(|dataset| needed(dataset.kind)).fold(24.0, f64::max)
+}
+
+/// Room for the labels of the vertical axis and its title.
+fn left(axis: &Axis) -> f64 {
+    let widest = axis.labels.iter().map(|label| width_of(&label.text, 12.0)).fold(0.0, f64::max);
+    match axis.scale {
+        Scale::Rows => MARGIN + widest.clamp(60.0, WIDEST_LABEL) + GAP,
+        Scale::Linear | Scale::Log => 34.0 + widest.clamp(40.0, 100.0) + GAP,
+    }
+}
+
+/// Room for the legend, or for what stands beside rows.
+fn right(chart: &Chart) -> f64 {
+    if chart.legend == Legend::Right {
+        return LEGEND_RIGHT;
+    }
+    let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == Scale::Rows);
+    let texts = rows.filter(|dataset| dataset.kind != Kind::Rules).flat_map(|dataset| &dataset.points);
+    texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0) + MARGIN + 2.0 * GAP
+}
+
+/// Where each name of a legend below begins, and in which of its lines.
+pub(super) fn legend_places(chart: &Chart, (left, right): (f64, f64)) -> Vec<(f64, usize)> {
+    let mut places = Vec::new();
+    let (mut x, mut line) = (left, 0);
+    for dataset in chart.named() {
+        let width = legend_width(dataset);
+        if x > left && x + width > right {
+            (x, line) = (left, line + 1);
+        }
+        places.push((x, line));
+        x += width;
+    }
+    places
+}

@@ -1,0 +1,112 @@
+//! What both forms of a table look like.
+
+use super::*;
+use crate::style::{Color, Style};
+
+fn table() -> Table {
+    let mut table = Table::new([Column::elided("case"), Column::right("time"), Column::left("empty")]);
+    table.push([Cell::from("a|b"), Cell::toned("5.12 ms", Tone::Bad)]);
+    table.push([Cell::from("benchmark/with/a/long/id/1024x1024x1024"), Cell::from("70 ms")]);
+    table
+}
+
+#[test]
+fn columns_align_and_empty_ones_vanish() {
+    insta::assert_snapshot!(table().text(Style::PLAIN), @r"
+    case                                        time
+    ────────────────────────────────────────────────
+    a|b                                      5.12 ms
+    benchmark/with/a/long/id/1024x1024x1024    70 ms
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_takes_the_middle_of_ids() {
+    let text = table().text(Style { color: Color::Never, width: 30 });
+    insta::assert_snapshot!(text, @r"
+    case                      time
+    ──────────────────────────────
+    a|b                    5.12 ms
+    benchmar…24x1024x1024    70 ms
+    ");
+    assert!(text.lines().all(|line| line.chars().count() <= 30 && !line.ends_with(' ')));
+}
+
+#[test]
+fn what_can_be_spared_goes_before_ids_are_cut_short() {
+    let mut table = Table::new([
+        Column::elided("case"),
+        Column::left("a").optional(),
+        Column::right("b").optional(),
+        Column::right("c"),
+    ]);
+    table.push(["benchmark/with/a/long/id/1024x1024x1024", "aaaaaaaa", "bbbbbbbb", "c"].map(Cell::from));
+    let titles = |width| {
+        let text = table.text(Style { color: Color::Never, width });
+        text.lines().next().unwrap_or_default().split_whitespace().collect::<String>()
+    };
+    assert_eq!([80, 55, 45, 35, 20].map(titles), ["caseabc", "caseabc", "caseac", "casec", "casec"]);
+}
+
+#[test]
+fn what_does_not_fit_side_by_side_goes_below() {
+    let mut table = Table::new([
+        Column::left("benchmark"),
+        Column::left("rocm"),
+        Column::left("cuda"),
+        Column::right("cpu"),
+        Column::elided("measures"),
+    ]);
+    table.push(["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"].map(Cell::from));
+    table.push(["gemm", "no [1]", "no [2]"].map(Cell::from));
+    table.note("why");
+    insta::assert_snapshot!(table.text(Style { color: Color::Never, width: 34 }), @r"
+    benchmark         rocm    cuda
+      cpu  measures
+    ──────────────────────────────────
+    memory-bandwidth  no [1]  no [2]
+      yes  what every…memory can carry
+    gemm              no [1]  no [2]
+        why
+    ");
+    for width in 1..120 {
+        let text = table.text(Style { color: Color::Never, width });
+        let fits = |line: &str| line.chars().count() <= width.max(24);
+        assert!(text.lines().all(fits), "{width}\n{text}");
+    }
+}
+
+#[test]
+fn colour_does_not_move_columns() {
+    let text = table().text(Style { color: Color::Always, width: 100 });
+    assert!(text.contains("a|b                                      \x1b[1;31m5.12 ms\x1b[0m\n"), "{text:?}");
+    let mut plain = String::new();
+    let mut inside = false;
+    for c in text.chars() {
+        match c {
+            '\x1b' => inside = true,
+            'm' if inside => inside = false,
+            _ if !inside => plain.push(c),
+            _ => {}
+        }
+    }
+    assert_eq!(plain, table().text(Style::PLAIN));
+}
+
+#[test]
+fn markdown_escapes_and_keeps_notes() {
+    let mut table = table();
+    table.note("<b> `x`");
+    insta::assert_snapshot!(table.markdown(), @r"
+    | case | time | why |
+    | :-- | --: | :-- |
+    | a\|b | **5.12 ms** |  |
+    | benchmark/with/a/long/id/1024x1024x1024 | 70 ms | &lt;b&gt; \`x\` |
+    ");
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    let table = Table::new([Column::left("x")]);
+    assert_eq!((table.text(Style::PLAIN), table.markdown()), (String::new(), String::new()));
+}

@@ -1,0 +1,165 @@
+//! A table for a terminal, aligned. Widths are counted in characters.
+
+use super::{Align, Cell, Fit, Table};
+use crate::style::{Style, Tone};
+
+/// Columns that stand side by side.
+#[derive(Debug, Default)]
+struct Band {
+    used: Vec<usize>,
+    widths: Vec<usize>,
+    indent: usize,
+}
+
+impl Band {
+    /// What its columns may take.
+    fn room(&self, limit: usize) -> usize {
+        limit.saturating_sub(self.indent).max(1)
+    }
+}
+
+/// How far the later bands of a row stand behind its first.
+const INDENT: usize = 2;
+const GAP: usize = 2;
+/// Before a column is cut below this, those that can be spared are left out.
+const COMFORTABLE: usize = 32;
+/// No column is made narrower than this.
+const NARROWEST: usize = 16;
+
+impl Table {
+    /// For a terminal: a heading, a rule, the rows, a line end each. Nothing when there are no rows.
+    pub fn text(&self, style: Style) -> String {
+        let (used, widths) = self.layout(style.width);
+        if used.is_empty() {
+            return String::new();
+        }
+        let bands = self.bands(&used, &widths, style.width);
+        let heading: Vec<Cell> = self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Strong)).collect();
+        let mut out = self.lines(&heading, &bands, style);
+        let width = bands.iter().map(|band| band.indent + total(&band.widths)).max().unwrap_or(0);
+        out.push_str(&style.paint(Tone::Dim, &"─".repeat(width)));
+        out.push('\n');
+        for row in &self.rows {
+            out.push_str(&self.lines(&row.cells, &bands, style));
+            if let Some(note) = &row.note {
+                out.extend(style.wrap(note, 4).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
+            }
+        }
+        out
+    }
+
+    /// Whether its columns stand side by side within `limit`.
+    pub fn fits(&self, limit: usize) -> bool {
+        total(&self.layout(limit).1) <= limit
+    }
+
+    /// The columns to show within `limit`, and their widths.
+    fn layout(&self, limit: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut used = self.used();
+        loop {
+            let widths = self.widths(&used, limit, COMFORTABLE);
+            let spare = used.iter().rposition(|&index| self.fit(index) == Some(Fit::Drop));
+            match spare {
+                Some(position) if total(&widths) > limit => drop(used.remove(position)),
+                _ if total(&widths) > limit => break (used.clone(), self.widths(&used, limit, NARROWEST)),
+                _ => break (used, widths),
+            }
+        }
+    }
+
+    fn fit(&self, index: usize) -> Option<Fit> {
+        self.columns.get(index).map(|column| column.fit)
+    }
+
+    /// Widths that stay within `limit` where cutting columns down to `least` allows it.
+    fn widths(&self, used: &[usize], limit: usize, least: usize) -> Vec<usize> {
+        let natural = |&index: &usize| {
+            let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| length(&cell.text));
+            let title = self.columns.get(index).map_or(0, |column| length(&column.title));
+            cells.max().unwrap_or(0).max(title)
+        };
+        let mut widths: Vec<usize> = used.iter().map(natural).collect();
+        let mut excess = total(&widths).saturating_sub(limit);
+        for (width, &index) in widths.iter_mut().zip(used) {
+            if self.fit(index) == Some(Fit::Elide) {
+                let narrow = width.saturating_sub(excess).max(least).min(*width);
+                excess -= *width - narrow;
+                *width = narrow;
+            }
+        }
+        widths
+    }
+
+    /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by side.
+    fn bands(&self, used: &[usize], widths: &[usize], limit: usize) -> Vec<Band> {
+        let mut bands = vec![Band::default()];
+        for (&index, &width) in used.iter().zip(widths) {
+            let full = |band: &Band| !band.used.is_empty() && total(&band.widths) + GAP + width > band.room(limit);
+            if bands.last().is_some_and(full) {
+                bands.push(Band { indent: INDENT, ..Band::default() });
+            }
+            if let Some(band) = bands.last_mut() {
+                band.used.push(index);
+                band.widths.push(width.min(band.room(limit)));
+            }
+        }
+        if bands.len() > 1 {
+            // Beside fewer neighbours there is room again for what was cut.
+            for band in &mut bands {
+                band.widths = self.widths(&band.used, band.room(limit), NARROWEST);
+                let room = band.room(limit);
+                band.widths.iter_mut().for_each(|width| *width = room.min(*width));
+            }
+        }
+        bands
+    }
+
+    /// A row, a line for each band. A band in which it has nothing is left out, but for the first.
+    fn lines(&self, cells: &[Cell], bands: &[Band], style: Style) -> String {
+        let line = |band: &Band| (band.indent, self.line(cells, (&band.used, &band.widths), style));
+        let said = bands.iter().map(line).filter(|(indent, line)| *indent == 0 || line != "\n");
+        said.map(|(indent, line)| " ".repeat(indent) + &line).collect()
+    }
+
+    fn line(&self, cells: &[Cell], (used, widths): (&[usize], &[usize]), style: Style) -> String {
+        let mut out = String::new();
+        let mut owed = 0; // Padding is written only when text follows, so that no line ends in spaces.
+        for (&index, &width) in used.iter().zip(widths) {
+            let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
+            let text = elide(&cell.text, width);
+            let room = width.saturating_sub(length(&text));
+            let (before, after) = match column.align {
+                Align::Left => (0, room),
+                Align::Right => (room, 0),
+            };
+            if text.is_empty() {
+                owed += width + GAP;
+                continue;
+            }
+            out.push_str(&" ".repeat(owed + before));
+            out.push_str(&style.paint(cell.tone, &text));
+            owed = after + GAP;
+        }
+        out.push('\n');
+        out
+    }
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `text` in at most `width` characters; its middle gives way, since ids differ at their ends.
+fn elide(text: &str, width: usize) -> String {
+    let count = length(text);
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let head = kept * 2 / 5;
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - (kept - head))).collect()
+}
