@@ -50,7 +50,7 @@ put_between() { # NAME OF THE MARKS, FILE
 
 until_quiet
 load=$(cat /proc/loadavg)
-(cd "$work" && "$program" run gemm --axis dtype=f32 --color never 2>/dev/null) >"$work/gemm.txt"
+"$program" run gemm --axis dtype=f32 --color never --results-dir "$work/results" 2>/dev/null >"$work/gemm.txt"
 {
     echo '```'
     echo '$ cat /proc/loadavg && rusty-stack-bench run gemm --axis dtype=f32'
@@ -63,7 +63,7 @@ load=$(cat /proc/loadavg)
 
 until_quiet
 load=$(cat /proc/loadavg)
-(cd "$work" && "$program" run --color never 2>/dev/null) >"$work/run.txt" || true
+"$program" run --color never --results-dir "$work/results" 2>/dev/null >"$work/run.txt"
 {
     echo '```'
     echo '$ cat /proc/loadavg && rusty-stack-bench run'
