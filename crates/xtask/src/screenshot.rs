@@ -28,7 +28,8 @@ pub(crate) fn run() -> Result<()> {
 
 fn svg(text: &str) -> String {
     let lines: Vec<&str> = text.trim_end().lines().map(|line| line.trim_end_matches('\r')).collect();
-    let columns = lines.iter().map(|line| spans(line, "").iter().map(|(_, text)| width(text)).sum()).fold(0.0, f64::max);
+    let columns =
+        lines.iter().map(|line| spans(line, "").iter().map(|(_, text)| width(text)).sum()).fold(0.0, f64::max);
     let (wide, high) = (columns * CELL.0 + 2.0 * MARGIN, lines.len() as f64 * CELL.1 + 2.0 * MARGIN);
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" width=\"{wide}\" height=\"{high}\" \
