@@ -1,4 +1,4 @@
-//! Generated files are up to date: schemas, the glossary's table of fields, the README's table of benchmarks.
+//! Generated files are up to date: schemas, the glossary's table of fields, the table of benchmarks.
 //! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
 
 use std::fmt::Write as _;
@@ -63,12 +63,12 @@ fn the_glossary_holds_every_field() {
 }
 
 #[test]
-fn the_readme_lists_every_benchmark() {
+fn the_page_of_benchmarks_lists_every_one() {
     let mut table = String::from("| benchmark | what it measures | runs on | axes |\n|---|---|---|---|\n");
     for benchmark in rsb_workloads::all() {
         let axes: Vec<String> = benchmark.axes().iter().map(|axis| format!("`{}`", axis.name)).collect();
         let (name, about, runs_on) = (benchmark.name(), benchmark.about(), benchmark.runs_on().as_str());
         writeln!(table, "| `{name}` | {about} | {runs_on} | {} |", axes.join(" ")).unwrap();
     }
-    check_section(&root().join("README.md"), "benchmarks", &table);
+    check_section(&root().join("docs/benchmarks.md"), "benchmarks", &table);
 }

@@ -1,4 +1,4 @@
-//! The README's table of workloads, what `list` shows, the verbs and the bench of cards agree; so do the targets for
+//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of cards agree; so do the targets for
 //! cards and the page of references.
 
 use std::collections::BTreeSet;
@@ -15,10 +15,10 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// The README's rows: the name, and what it runs on.
+/// The rows of the page: the name, and what it runs on.
 fn rows() -> Vec<(String, String)> {
-    let readme = text("README.md");
-    let (_, rest) = readme.split_once("<!-- benchmarks: generated -->").unwrap();
+    let page = text("docs/benchmarks.md");
+    let (_, rest) = page.split_once("<!-- benchmarks: generated -->").unwrap();
     let (table, _) = rest.split_once("<!-- benchmarks: end -->").unwrap();
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
     let rows = table.lines().filter(|line| line.starts_with("| `")).map(cells);
@@ -30,21 +30,21 @@ fn names(rows: impl IntoIterator<Item = impl Into<String>>) -> BTreeSet<String> 
 }
 
 #[test]
-fn the_readme_list_and_the_verbs_name_the_same_workloads() {
-    let readme = names(rows().into_iter().map(|(name, _)| name));
+fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
+    let documented = names(rows().into_iter().map(|(name, _)| name));
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let listed = document["benchmarks"].as_array().unwrap().iter().map(|row| row["benchmark"].as_str().unwrap());
     let is_native = |name: &&str| rsb_engine::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL;
     let native = names(listed.filter(is_native));
-    assert_eq!(readme, native);
+    assert_eq!(documented, native);
     let command = rusty_stack_bench::cli::command();
-    for name in &readme {
+    for name in &documented {
         assert!(command.find_subcommand(name).is_some(), "{name} is no verb");
     }
 }
 
 #[test]
-fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
+fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
     let on_cards = names(rows().into_iter().filter(|(_, on)| on.contains("cards")).map(|(name, _)| name));
     let reason = Reason::new("devices of ROCm", "there is no card", "put one in");
     let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];

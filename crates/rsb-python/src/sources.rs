@@ -6,10 +6,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
+// `rsb_workloads` beside `src` is a link to `python/rsb_workloads`: a package holds only what lies within it.
 macro_rules! sources {
     ($($name:literal),*) => {
         const SOURCES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../python/rsb_workloads/", $name)))),*];
+            &[$(($name, include_str!(concat!("../rsb_workloads/", $name)))),*];
     };
 }
 

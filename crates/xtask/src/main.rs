@@ -2,6 +2,8 @@
 
 mod gate_study;
 mod history_study;
+mod links;
+mod screenshot;
 mod shaders;
 mod speed;
 mod steps;
@@ -14,12 +16,13 @@ Usage: cargo xtask <CHORE>
 
   ci       everything below, in this order: what a pull request must pass
   lint     format, clippy, shell scripts, workflows
-  tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes
+  tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes; links of the documents
   test     every test, and that generated files are up to date
-  codegen  rewrite what is generated: schemas/, docs/glossary.md, tables of the README, the Vulkan shaders
+  codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite the Vulkan shaders alone
   speed    the figures of docs/speed.md, measured here
-  gate-study  the error rates of docs/gate-study.md: record pairs of processes here, judge them as the gate would";
+  gate-study  the error rates of docs/gate-study.md: record pairs of processes here, judge them as the gate would
+  screenshot  terminal text with colors on standard input, an SVG on standard output";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         Some("codegen") => shaders::write().and_then(|()| steps::codegen()),
         Some("shaders") => shaders::write(),
         Some("speed") => speed::run(),
+        Some("screenshot") => screenshot::run(),
         Some("gate-study") => gate_study::run(&arguments[1..]),
         _ => {
             eprintln!("{USAGE}");

@@ -110,7 +110,8 @@ fn available(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn tracked(patterns: &[&str]) -> Result<Vec<String>> {
+/// The tracked files that match `patterns`.
+pub(crate) fn tracked(patterns: &[&str]) -> Result<Vec<String>> {
     let output = Command::new("git")
         .args(["ls-files", "--"])
         .args(patterns)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::links;
 use crate::steps::root;
 
 /// Which crates of this workspace each may use, beside rsb-model, which every crate may.
@@ -112,6 +113,7 @@ pub(crate) fn run() -> Result<()> {
         let shown = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
         breaches.extend(file_breaches(&shown, &text));
     }
+    breaches.extend(links::broken(&root)?);
     if !breaches.is_empty() {
         bail!("{} breaches of the rules:\n  {}", breaches.len(), breaches.join("\n  "));
     }

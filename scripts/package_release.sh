@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Builds the program for a release and packs it: an archive with the program, its documents and licenses, and one with
+# its debug information. Fails when the tag is not the version in Cargo.toml, or when the program is larger than 20 MB.
+#
+# Usage: scripts/package_release.sh TARGET TAG DIRECTORY
+set -euo pipefail
+
+target=$1
+tag=$2
+output=$(realpath --canonicalize-missing -- "$3")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+version=$(cargo metadata --format-version 1 --no-deps | python3 -c '
+import json, sys
+packages = json.load(sys.stdin)["packages"]
+print(next(package["version"] for package in packages if package["name"] == "rusty-stack-bench"))')
+if [ "$tag" != "v$version" ]; then
+    echo "error: the tag $tag does not match version $version of Cargo.toml" >&2
+    exit 1
+fi
+
+# With line tables here, for whoever debugs a crash of a released program; the archive has them apart.
+export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none
+cargo build --release --locked --target "$target" --bin rusty-stack-bench
+built="${CARGO_TARGET_DIR:-target}/$target/release/rusty-stack-bench"
+
+name="rusty-stack-bench-$tag-$target"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$output" "$work/$name"
+objcopy --only-keep-debug --compress-debug-sections=zlib "$built" "$work/rusty-stack-bench.debug"
+objcopy --strip-debug --add-gnu-debuglink="$work/rusty-stack-bench.debug" "$built" "$work/$name/rusty-stack-bench"
+size=$(stat --format=%s "$work/$name/rusty-stack-bench")
+if [ "$size" -gt 20000000 ]; then
+    echo "error: the program has $size bytes, more than 20 MB" >&2
+    exit 1
+fi
+cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name/"
+
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name.tgz" "$name"
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name-debug.tgz" rusty-stack-bench.debug
+echo "$output/$name.tgz: the program has $size bytes"
