@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use common::Bench;
-use rsb_model::{BackendId, Reason};
+use rsb_model::{BackendId, CaseDevice, Reason};
 use rsb_workloads::RunsOn;
 use rusty_stack_bench::measure::Profile;
 use rusty_stack_bench::measure::bench;
@@ -57,8 +57,9 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
         Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
     let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
     assert!(plan.cases.is_empty());
-    let skipped =
-        |device: &str| names(plan.skipped.iter().filter(|one| one.0.device == device).map(|one| &one.0.benchmark));
+    let skipped = |device: &str| {
+        names(plan.skipped.iter().filter(|one| one.0.device.to_string() == device).map(|one| &one.0.benchmark))
+    };
     let whole = || names(["all"]);
     assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_cards.clone() } else { whole() }, "or named once");
     if cfg!(feature = "rocm") {
@@ -67,7 +68,12 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
     let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
-    let failed = names(plan.failed.iter().filter(|one| one.0.device == "rocm").map(|one| &one.0.benchmark));
+    let failed = names(
+        plan.failed
+            .iter()
+            .filter(|one| one.0.device == CaseDevice::Backend(BackendId::Rocm))
+            .map(|one| &one.0.benchmark),
+    );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != "rocm"));
     assert!(

@@ -6,11 +6,10 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rsb_model::Run;
+use rsb_model::{Note, Run};
 
 /// What is said of a run that was not alone.
-const NOTE: &str =
-    "another run of this program was measuring at the same time: its figures and these disturb each other";
+const NOTE: Note = Note::Shared;
 
 /// The machine, for as long as this is kept. Without a file where none can be locked: then nobody can tell.
 pub(super) struct Claim {
@@ -36,13 +35,13 @@ pub(super) fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>) -> Claim {
 /// Once is enough, however often the run is measured on.
 fn note(run: &mut Run) {
     if !was_shared(run) {
-        run.notes.push(NOTE.to_owned());
+        run.notes.push(NOTE);
     }
 }
 
 /// Whether another run was measuring beside `run`.
 fn was_shared(run: &Run) -> bool {
-    run.notes.iter().any(|note| note == NOTE)
+    run.notes.contains(&NOTE)
 }
 
 /// A line for each of `runs` that was not alone.

@@ -36,9 +36,7 @@ fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
         [] => vec![judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?],
         named => named.iter().map(|text| store.run(text).map_err(Trouble::usage)).collect::<Result<_, _>>()?,
     };
-    if let Some(run) =
-        runs.iter().find(|run| run.finished.is_none() || run.notes.iter().any(|note| note.starts_with("interrupted")))
-    {
+    if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {
         return Err(Trouble::usage(anyhow!(
             "the run {} was interrupted, and cases are missing from it; measure a whole one",
             run.run_id

@@ -14,7 +14,7 @@ use rsb_store::{OF_ANOTHER_PROGRAM, Programs};
 use super::against::Sides;
 use super::judge::Judge;
 use crate::exit::Trouble;
-use crate::measure::{WorkerCommand, inject};
+use crate::measure::WorkerCommand;
 
 /// What the pairs say of the suspects of `result`, the verdicts on `current` against `baseline`. `None` where there is
 /// no suspect, or the program that made the baseline is not kept on this machine.
@@ -30,9 +30,9 @@ pub(super) fn compare(
         return Ok(None);
     }
     eprintln!("comparing with the program that made the baseline");
-    let before = WorkerCommand::of(program).slowed(inject::of_notes(&from.notes));
+    let before = WorkerCommand::of(program).slowed(from.slowdown().map(str::to_owned));
     let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let after = after.slowed(inject::of_notes(&current.notes));
+    let after = after.slowed(current.slowdown().map(str::to_owned));
     let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
     sides.measure(judge.policy(), budget)?;
     Ok(Some(sides.compare(judge.policy())))

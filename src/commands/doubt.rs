@@ -11,7 +11,7 @@ use super::alone;
 use super::judge::Judge;
 use super::recorder::program_hash;
 use crate::exit::Trouble;
-use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, assemble, inject, interrupt};
+use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, assemble, interrupt};
 use crate::plan::Plan;
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
@@ -67,7 +67,7 @@ fn measure_again(plan: &Plan, run: &mut Run, left: Duration) -> Result<(), Troub
     let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let command = command.slowed(inject::of_notes(&run.notes));
+    let command = command.slowed(run.slowdown().map(str::to_owned));
     let mut more = More(Run { benchmarks: Vec::new(), ..run.clone() });
     measure::measure(plan, &settings, &command, &run.environment, &mut more).context("cannot make a scratch folder")?;
     for new in &more.0.benchmarks {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use rsb_device::{Absence, DeviceInfo};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
-use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Outcome, Reason};
+use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Note, Outcome, Reason};
 use rsb_report::Style;
 use rsb_store::Store;
 
@@ -221,13 +221,9 @@ fn measure_all(plan: &Plan, settings: &Settings, kept: &mut Kept) -> anyhow::Res
     match ended {
         measure::Ended::Complete => {}
         measure::Ended::Interrupted => {
-            kept.recorder.run.notes.push("interrupted: the cases before were measured, the rest were not".to_owned());
+            kept.recorder.run.notes.push(Note::Interrupted);
         }
-        measure::Ended::OutOfTime => kept
-            .recorder
-            .run
-            .notes
-            .push("the time limit of the whole run was over before every replicate was taken".to_owned()),
+        measure::Ended::OutOfTime => kept.recorder.run.notes.push(Note::OutOfTime),
     }
     Ok(ended)
 }

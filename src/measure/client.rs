@@ -370,7 +370,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", "gemm"]),
             benchmark: "gemm".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         match Worker::start(&shell(script), &case, limit) {
@@ -410,7 +410,7 @@ mod tests {
             id: CaseId::from_segments(&["a"]),
             benchmark: "a".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(Trouble::Failed(_))));

@@ -78,8 +78,7 @@ pub fn serve() -> ExitCode {
 /// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot be opened has gone.
 /// (Another build of this program may lack the backend.)
 fn open(case: &Case) -> Result<Box<dyn Device>, Response> {
-    let backend = case.device.split(':').next().and_then(|name| name.parse().ok());
-    rsb_device::open(&case.device).map_err(|reason| match backend {
+    rsb_device::open(&case.device.to_string()).map_err(|reason| match case.device.backend() {
         Some(backend) if rsb_device::has_backend(backend) => Response::Gone { reason },
         _ => Response::Skipped { reason },
     })

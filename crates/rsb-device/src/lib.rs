@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn devices_are_opened_by_name() {
-        assert_eq!(open("cpu:0").unwrap().info().device.0, "cpu:0");
+        assert_eq!(open("cpu:0").unwrap().info().device, DeviceRef::CPU);
         for (name, word) in [("cpu", "cpu:0"), ("cpu:1", "cpu:0"), ("toaster:0", "cpu:0")] {
             let reason = open(name).err().unwrap();
             assert!(reason.to_string().contains(word), "{reason}");

@@ -68,7 +68,8 @@ fn completed(mut result: BenchmarkResult, summary: &EnvironmentSummary) -> Bench
 
 fn add_spread(fields: &mut Fields, times: &[f64]) {
     if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
-        fields.set("std_dev", statistics.std_dev / statistics.mean);
+        fields.set("std_dev", statistics.std_dev);
+        fields.set("cv", statistics.std_dev / statistics.mean);
     }
     fields.set("num_runs", times.len());
 }

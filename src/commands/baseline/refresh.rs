@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
+use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Fingerprint, Note, Outcome, Run, Timestamp};
 use rsb_report::comparison::Detail;
 use rsb_report::number::format_count;
 use rsb_report::{GateFormat, Style};
@@ -21,9 +21,6 @@ use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, in
 use crate::plan::{self, Plan};
 use crate::show;
 use crate::suites::Suite;
-
-/// What is said of a run that had no time for all of its replicates.
-const OUT_OF_TIME: &str = "the time limit of the whole run was over before every replicate was taken";
 
 /// The verb `baseline refresh`.
 ///
@@ -131,10 +128,10 @@ impl Again {
         }
         let note = match ended {
             measure::Ended::Complete => None,
-            measure::Ended::Interrupted => Some("interrupted: the cases before were measured, the rest were not"),
-            measure::Ended::OutOfTime => Some(OUT_OF_TIME),
+            measure::Ended::Interrupted => Some(Note::Interrupted),
+            measure::Ended::OutOfTime => Some(Note::OutOfTime),
         };
-        kept.recorder.run.notes.extend(note.map(str::to_owned));
+        kept.recorder.run.notes.extend(note);
         kept.recorder.finish()?;
         Ok((ended != measure::Ended::Interrupted).then_some(Fresh { run: kept.recorder.run, ended }))
     }
@@ -159,7 +156,10 @@ impl Again {
             );
         }
         if new.ended == measure::Ended::OutOfTime {
-            lines.push(format!("{OUT_OF_TIME}: allow more (suite_seconds in the settings), or take it with --force"));
+            lines.push(format!(
+                "{}: allow more (suite_seconds in the settings), or take it with --force",
+                Note::OutOfTime
+            ));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
