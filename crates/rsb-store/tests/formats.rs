@@ -1,5 +1,7 @@
 //! Files that programs of earlier formats wrote (`tests/fixtures/format-N`) are read and mean what they meant.
 
+#![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
