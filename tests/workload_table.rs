@@ -75,7 +75,7 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
             .map(|one| &one.0.benchmark),
     );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
-    assert!(plan.skipped.iter().all(|one| one.0.device != "rocm"));
+    assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
     assert!(
         text("benches/gpu_performance.rs").contains("bench::suite(rusty_stack_bench::suites::Suite::GpuPerformance)")
     );
