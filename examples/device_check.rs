@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let mut wrong = 0;
     for info in devices {
         println!("{info:#?}");
-        wrong += match registry().open(&info.device.0) {
+        wrong += match registry().open(&info.device.to_string()) {
             Ok(device) => check_device(&*device, &only),
             Err(reason) => {
                 println!("FAILED to open: {reason}");

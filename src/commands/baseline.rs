@@ -36,9 +36,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         [] => vec![gate::latest(&store).map_err(|trouble| CliError::usage(trouble.error))?],
         named => named.iter().map(|text| store.run(text).map_err(CliError::usage)).collect::<Result<_, _>>()?,
     };
-    if let Some(run) =
-        runs.iter().find(|run| run.finished.is_none() || run.notes.iter().any(|note| note.starts_with("interrupted")))
-    {
+    if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {
         return Err(CliError::usage(anyhow!(
             "the run {} was interrupted, and cases are missing from it; measure a whole one",
             run.run_id

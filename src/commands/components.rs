@@ -2,7 +2,7 @@
 
 use rsb_engine::frameworks::{self, Component};
 use rsb_engine::{gate, suites};
-use rsb_model::record::ComponentStatus;
+use rsb_model::record::{ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_stats::{Policy, threshold_checks};
 use serde_json::{Value, json};
@@ -123,9 +123,10 @@ fn line(row: &Value) -> String {
             line.extend([", time of ", case, &format!(" {change:+.1} %")]);
         }
     }
-    for check in row["threshold_checks"].as_array().into_iter().flatten().filter(|check| check["passed"] != true) {
-        let of = |name: &str| check[name].as_str().unwrap_or_default();
-        line.extend([INDENT, "target missed: ", of("name"), ", ", of("expected"), ", is ", of("actual")]);
+    let checks: Vec<ThresholdCheck> = serde_json::from_value(row["threshold_checks"].clone()).unwrap_or_default();
+    for check in checks.iter().filter(|check| check.passed != Some(true)) {
+        let (expected, actual) = (check.expected_text(), check.actual_text());
+        line.extend([INDENT, "target missed: ", &check.name, ", ", &expected, ", is ", &actual]);
     }
     if !text("missing").is_empty() {
         line.extend([INDENT, "missing: ", &text("missing"), INDENT, "cure: ", &text("cure")]);

@@ -1,7 +1,6 @@
 //! What was measured before: runs, the values of a case in each run, comparisons. Of many the latest are shown.
 
 use rsb_engine::gate;
-use rsb_model::{Outcome, Verdict};
 use rsb_report::number::format_count;
 use rsb_report::{ComparisonRow, HistoryRow, RunRow, Style, list};
 use rsb_store::{HistoryFilter, Store};
@@ -85,28 +84,18 @@ fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryRow>> 
         metric: row.metric,
         unit: row.unit,
         value: row.value,
-        outcome: outcome(&row.outcome),
+        outcome: row.outcome,
     };
     Ok(store.history(&filter)?.into_iter().map(row).collect())
 }
 
-fn outcome(text: &str) -> Outcome {
-    match text {
-        "measured" => Outcome::Measured,
-        "skipped" => Outcome::Skipped,
-        "simulated" => Outcome::Simulated,
-        _ => Outcome::Failed,
-    }
-}
-
 fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {
-    let all = [Verdict::Improved, Verdict::Regressed, Verdict::Unchanged, Verdict::NotComparable];
     let row = |row: rsb_store::ComparisonSummaryRow| ComparisonRow {
         comparison_id: row.comparison_id,
         timestamp: row.timestamp,
         baseline: row.baseline_run_id,
         current: row.current_run_id,
-        verdict: all.into_iter().find(|verdict| verdict.as_str() == row.verdict).unwrap_or(Verdict::Inconclusive),
+        verdict: row.verdict,
     };
     Ok(store.comparisons()?.into_iter().map(row).collect())
 }

@@ -70,8 +70,7 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
 }
 
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
-    let prefix = format!("{backend}:");
-    let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.0.starts_with(&prefix)).collect();
+    let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.backend == backend).collect();
     let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
     let fits = match benchmark.runs_on() {
         RunsOn::Any | RunsOn::CardsAndHost(_) => true,

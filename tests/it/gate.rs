@@ -74,7 +74,7 @@ fn what_cannot_be_judged_is_never_green() {
 fn what_cannot_be_read_is_exit_2() {
     let (bench, run) = with_baseline();
     let whole = run.to_string();
-    let newer = whole.replacen("\"format_version\":1", "\"format_version\":99", 1);
+    let newer = whole.replacen("\"format_version\":2", "\"format_version\":99", 1);
     for (name, text, expected) in [
         ("truncated.json", &whole[..whole.len() / 2], "truncated.json"),
         ("empty.json", "", "empty.json"),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::common::Bench;
 use rsb_engine::measure::bench;
 use rsb_engine::plan::Machine;
-use rsb_model::{BackendId, Reason};
+use rsb_model::{BackendId, CaseDevice, Reason};
 use rsb_model::{Profile, Suite};
 use rsb_workloads::RunsOn;
 
@@ -53,8 +53,9 @@ fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
     let plan =
         bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
     assert!(plan.cases.is_empty());
-    let skipped =
-        |device: &str| names(plan.skipped.iter().filter(|one| one.0.device == device).map(|one| &one.0.benchmark));
+    let skipped = |device: &str| {
+        names(plan.skipped.iter().filter(|one| one.0.device.to_string() == device).map(|one| &one.0.benchmark))
+    };
     let whole = || names(["all"]);
     assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_cards.clone() } else { whole() }, "or named once");
     if cfg!(feature = "rocm") {
@@ -63,10 +64,17 @@ fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
     let plan = bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
-    let failed = names(plan.failed.iter().filter(|one| one.0.device == "rocm").map(|one| &one.0.benchmark));
+    let failed = names(
+        plan.failed
+            .iter()
+            .filter(|one| one.0.device == CaseDevice::Backend(BackendId::Rocm))
+            .map(|one| &one.0.benchmark),
+    );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
-    assert!(plan.skipped.iter().all(|one| one.0.device != "rocm"));
-    assert!(text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)"));
+    assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
+    assert!(
+        text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)")
+    );
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
     for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
         assert!(on_cards.contains(expected), "{expected}");

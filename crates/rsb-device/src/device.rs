@@ -48,7 +48,7 @@ pub trait Backend {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// Backend and position.
-    pub device: DeviceRefText,
+    pub device: DeviceRef,
     /// Marketing name.
     pub name: String,
     /// What kind of hardware it is.
@@ -76,22 +76,11 @@ pub struct DeviceInfo {
     pub peak_bandwidth_gb_s: Option<f64>,
 }
 
-/// A [`DeviceRef`] as documents carry it: `cpu:0`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct DeviceRefText(pub String);
-
-impl From<DeviceRef> for DeviceRefText {
-    fn from(device: DeviceRef) -> Self {
-        Self(device.to_string())
-    }
-}
-
 impl DeviceInfo {
     /// As a run records it.
     pub fn record(&self) -> RunDevice {
         RunDevice {
-            device: self.device.0.clone(),
+            device: self.device,
             name: self.name.clone(),
             device_type: self.device_type,
             pci_address: self.pci_address.clone(),
@@ -169,7 +158,7 @@ pub enum DeviceError {
 pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
     DeviceError::Failed(Reason::new(
         format!("{} of memory", rounded_bytes(bytes)),
-        format!("a benchmark may take {} on {}", rounded_bytes(info.usable_memory_bytes), info.device.0),
+        format!("a benchmark may take {} on {}", rounded_bytes(info.usable_memory_bytes), info.device),
         "choose a smaller size, or end what else uses the memory",
     ))
 }
@@ -260,7 +249,7 @@ pub trait Device {
         let _ = (dtype, elements, pairs);
         Err(DeviceError::Unsupported(Reason::new(
             "all-reduce by a library",
-            format!("no library for {} is called here", self.info().device.0),
+            format!("no library for {} is called here", self.info().device),
             "choose provider=ring",
         )))
     }
@@ -318,14 +307,14 @@ pub trait Device {
 /// Why `device` has no peer at `index`.
 pub fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceError {
     let why = match there_are {
-        [] => format!("{} is the only device that this backend shows here", device.device.0),
+        [] => format!("{} is the only device that this backend shows here", device.device),
         some => {
             let list = some.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            format!("beside {} there are the devices {list}", device.device.0)
+            format!("beside {} there are the devices {list}", device.device)
         }
     };
     DeviceError::Unsupported(Reason::new(
-        format!("device {index} beside {}", device.device.0),
+        format!("device {index} beside {}", device.device),
         why,
         "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
     ))

@@ -13,7 +13,7 @@ use crate::device::DeviceInfo;
 pub fn read() -> DeviceInfo {
     let units = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     DeviceInfo {
-        device: DeviceRef::CPU.into(),
+        device: DeviceRef::CPU,
         name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         device_type: DeviceType::Cpu,
         pci_address: None,

@@ -6,11 +6,10 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use rsb_model::environment::Cache;
-use rsb_model::{DeviceType, Reason};
+use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use crate::device::{
-    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, DeviceRefText, Event, Kernel, Occupancy, Options,
-    Stream, no_peer,
+    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Occupancy, Options, Stream, no_peer,
 };
 use crate::operation::Operation;
 use crate::reference::execute;
@@ -101,7 +100,7 @@ impl Default for Script {
             counters: Some(CacheCounts { reads: 1000, misses: 50 }),
             link_gb_s: None,
             info: DeviceInfo {
-                device: DeviceRefText("cpu:0".to_owned()),
+                device: DeviceRef::CPU,
                 name: "scripted device".to_owned(),
                 device_type: DeviceType::Simulated,
                 pci_address: None,
@@ -189,7 +188,7 @@ impl ScriptedDevice {
 
     /// Its position, from its name.
     fn index(&self) -> u32 {
-        self.info.device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default()
+        self.info.device.index
     }
 
     /// One more launch, which takes its time unless the script says that it fails.
@@ -324,8 +323,7 @@ impl Device for ScriptedDevice {
         let unknown = || no_peer(&self.info, index, &self.peers());
         let slot = self.peers.get(index as usize).filter(|_| index != self.index()).ok_or_else(unknown)?;
         Ok(&**slot.get_or_init(|| {
-            let backend = self.info.device.0.split(':').next().unwrap_or_default();
-            let device = DeviceRefText(format!("{backend}:{index}"));
+            let device = DeviceRef { index, ..self.info.device };
             Box::new(Self::following(Rc::clone(&self.script), DeviceInfo { device, ..self.info.clone() }))
         }))
     }

@@ -6,13 +6,12 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rsb_model::{Event, Run};
+use rsb_model::{Event, Note, Run};
 
 use crate::Listener;
 
 /// What is said of a run that was not alone.
-const NOTE: &str =
-    "another run of this program was measuring at the same time: its figures and these disturb each other";
+const NOTE: Note = Note::Shared;
 
 /// The machine, for as long as this is kept. Without a file where none can be locked: then nobody can tell.
 pub struct Claim {
@@ -24,7 +23,7 @@ pub fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Lis
     match try_claim(&std::env::temp_dir().join("rusty-stack-bench.lock")) {
         Ok(Some(file)) => Claim { _file: Some(file) },
         Ok(None) => {
-            listener(&Event::warning(NOTE));
+            listener(&Event::warning(NOTE.to_string()));
             runs.into_iter().for_each(note);
             Claim { _file: None }
         }
@@ -38,13 +37,13 @@ pub fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Lis
 /// Once is enough, however often the run is measured on.
 fn note(run: &mut Run) {
     if !was_shared(run) {
-        run.notes.push(NOTE.to_owned());
+        run.notes.push(NOTE);
     }
 }
 
 /// Whether another run was measuring beside `run`.
 fn was_shared(run: &Run) -> bool {
-    run.notes.iter().any(|note| note == NOTE)
+    run.notes.contains(&NOTE)
 }
 
 /// A sentence for each of `runs` that was not alone.

@@ -4,7 +4,9 @@ mod auto;
 mod components;
 
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Outcome, Params, Reason, RunDevice, Suite};
+use rsb_model::{
+    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason, RunDevice, Suite,
+};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 pub use crate::selection::{CustomEntry, Machine, Selection};
@@ -23,7 +25,7 @@ pub struct Plan {
     /// The devices that were asked for.
     pub devices: Vec<DeviceInfo>,
     /// What is to be said of the devices, such as that cases are smaller for want of memory.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Plan {
@@ -138,7 +140,7 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         }
     }
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
-    let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == backend.as_str());
+    let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend));
     (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
     for (component, axes) in components::wanted(selection)? {
         components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
@@ -207,37 +209,27 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
     }
 }
 
-pub(crate) fn backend_of(device: &DeviceInfo) -> Option<BackendId> {
-    device.device.0.split(':').next().and_then(|backend| backend.parse().ok())
-}
-
-fn index_of(device: &DeviceInfo) -> Option<u32> {
-    device.device.0.rsplit(':').next().and_then(|index| index.parse().ok())
-}
-
 fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m DeviceInfo>, PlanError> {
     let asked = |device: &&DeviceInfo| {
-        let backend = backend_of(device);
+        let backend = device.device.backend;
         let by_backend = match selection.backend {
-            Some(wanted) => backend == Some(wanted),
+            Some(wanted) => backend == wanted,
             None => selection.compares_backends() || auto::takes(device, &machine.devices),
         };
-        let by_suite = !selection.names.is_empty()
-            || backend.is_some_and(|backend| selection.suite.wants(backend, device.device_type));
+        let by_suite = !selection.names.is_empty() || selection.suite.wants(backend, device.device_type);
         by_backend && by_suite
     };
     let found: Vec<&DeviceInfo> = machine.devices.iter().filter(asked).collect();
     if let Some(&wrong) = selection
         .devices
         .iter()
-        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| index_of(device) != Some(wanted)))
+        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| device.device.index != wanted))
     {
-        let known = found.iter().map(|device| device.device.0.as_str()).collect::<Vec<_>>().join(", ");
+        let known = found.iter().map(|device| device.device.to_string()).collect::<Vec<_>>().join(", ");
         return Err(PlanError::UnknownDevice { index: wrong, known });
     }
-    let chosen = |device: &&DeviceInfo| {
-        selection.devices.is_empty() || index_of(device).is_some_and(|index| selection.devices.contains(&index))
-    };
+    let chosen =
+        |device: &&DeviceInfo| selection.devices.is_empty() || selection.devices.contains(&device.device.index);
     Ok(found.into_iter().filter(chosen).collect())
 }
 
@@ -261,7 +253,7 @@ fn unreached(machine: &Machine) -> Vec<String> {
 }
 
 fn is_host(device: &DeviceInfo) -> bool {
-    backend_of(device) == Some(BackendId::Cpu)
+    device.device.is_cpu()
 }
 
 /// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend asked for.
@@ -347,7 +339,7 @@ pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Re
         id: CaseId::from_segments(&[benchmark_type.as_str(), benchmark, backend.as_str()]),
         benchmark: benchmark.to_owned(),
         benchmark_type,
-        device: backend.as_str().to_owned(),
+        device: CaseDevice::Backend(backend),
         params: Params::new(),
     };
     (case, reason.clone())

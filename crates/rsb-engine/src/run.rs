@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Environment, Event, Run, RunStatus};
+use rsb_model::{BenchmarkResult, Environment, Event, Note, Run, RunStatus};
 use rsb_store::Store;
 
 use crate::machine_lock;
@@ -13,9 +13,6 @@ use crate::plan::{self, Plan};
 use crate::recorder::Recorder;
 use crate::selection::Selection;
 use crate::{EngineError, Listener, WorkerCommand};
-
-/// What is said of a run that had no time for all of its replicates.
-pub const OUT_OF_TIME: &str = "the time limit of the whole run was over before every replicate was taken";
 
 /// A run that is over.
 #[derive(Debug)]
@@ -55,10 +52,10 @@ pub fn measure(
     listener(&Event::RunEnded(status));
     let note = match status {
         RunStatus::Complete => None,
-        RunStatus::Interrupted => Some("interrupted: the cases before were measured, the rest were not"),
-        RunStatus::OutOfTime => Some(OUT_OF_TIME),
+        RunStatus::Interrupted => Some(Note::Interrupted),
+        RunStatus::OutOfTime => Some(Note::OutOfTime),
     };
-    recorder.run.notes.extend(note.map(str::to_owned));
+    recorder.run.notes.extend(note);
     let stored = recorder.finish();
     Ok(FinishedRun { run: recorder.run, status, stored })
 }

@@ -4,13 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BackendId, DeviceType};
+use crate::ids::{BackendId, DeviceRef, DeviceType};
 
 /// A device of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDevice {
     /// Backend and position, as ids of cases name it: `vulkan:0`.
-    pub device: String,
+    #[schemars(with = "String")]
+    pub device: DeviceRef,
     /// Its name, as its driver gives it.
     pub name: String,
     /// What kind of hardware it is.
@@ -62,13 +63,13 @@ impl Maker {
 
 impl RunDevice {
     /// The backend that it is reached through.
-    pub fn backend(&self) -> Option<BackendId> {
-        self.device.split(':').next().and_then(|backend| backend.parse().ok())
+    pub const fn backend(&self) -> BackendId {
+        self.device.backend
     }
 
     /// Its maker.
     pub fn maker(&self) -> Maker {
-        if let Some(maker) = self.backend().and_then(BackendId::native_of) {
+        if let Some(maker) = BackendId::native_of(self.backend()) {
             return maker;
         }
         let name = self.name.to_lowercase();
@@ -100,7 +101,7 @@ mod tests {
     fn seen(device: &str, name: &str, pci_address: Option<&str>) -> RunDevice {
         let is_processor = name.contains("llvmpipe") || device == "cpu:0";
         RunDevice {
-            device: device.into(),
+            device: device.parse().unwrap(),
             name: name.into(),
             device_type: if is_processor { DeviceType::Cpu } else { DeviceType::Gpu },
             pci_address: pci_address.map(str::to_owned),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BenchmarkType, CaseId, ParseIdError};
+use crate::ids::{BenchmarkType, CaseDevice, CaseId, ParseIdError};
 use crate::record::BenchmarkResult;
 
 /// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`, `shape=1024x1024x1024`.
@@ -90,8 +90,9 @@ pub struct Case {
     pub benchmark: String,
     /// The kind it is counted under.
     pub benchmark_type: BenchmarkType,
-    /// The device, such as `cpu:0`.
-    pub device: String,
+    /// The device, such as `cpu:0`; the backend alone, or `none`, of a case that has no device here.
+    #[schemars(with = "String")]
+    pub device: CaseDevice,
     /// Its parameters.
     pub params: Params,
 }
@@ -107,7 +108,7 @@ impl BenchmarkResult {
             id: self.benchmark_id.clone(),
             benchmark: self.category.clone()?,
             benchmark_type: self.benchmark_type,
-            device: self.benchmark_id.as_str().split('/').nth(2).unwrap_or("none").to_owned(),
+            device: self.benchmark_id.device(),
             params,
         })
     }

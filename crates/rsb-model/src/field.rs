@@ -95,6 +95,16 @@ impl Fields {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// Calls `old` by the name `new`, in its place; whether it was there.
+    pub(crate) fn rename(&mut self, old: &str, new: &'static str) -> bool {
+        let found = self.0.contains_key(old) && !self.0.contains_key(new);
+        if found {
+            let renamed = |(name, value): (String, Json)| (if name == old { new.to_owned() } else { name }, value);
+            self.0 = std::mem::take(&mut self.0).into_iter().map(renamed).collect();
+        }
+        found
+    }
+
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -256,7 +266,8 @@ fields! {
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
     input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";
     gradient_norm One Fact, "length of the gradient of all weights";
-    std_dev One Fact, "standard deviation of the time of an iteration over its mean";
+    std_dev Milliseconds Fact, "standard deviation of the time of an iteration";
+    cv One Fact, "coefficient of variation: standard deviation of the time of an iteration over its mean";
     num_runs One Fact, "samples taken";
     warmup_runs One Fact, "iterations done before sampling";
     // The card.

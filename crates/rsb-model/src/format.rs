@@ -3,7 +3,14 @@
 use serde_json::Value;
 
 /// The version of every document that this program writes.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// Version 2: `std_dev` of a result is in the unit of its time and `cv` is what `std_dev` was; notes of a run carry a
+/// code; targets are numbers. All of version 1 is read: see [`crate::BenchmarkResult::upgrade`], [`crate::Note`] and
+/// [`crate::record::ThresholdCheck`].
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The first version whose results call the coefficient of variation `cv`.
+pub(crate) const CV_IS_CV: u32 = 2;
 
 /// Why a document was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +48,8 @@ mod tests {
     #[test]
     fn only_known_versions_are_read() {
         assert_eq!(check(&json!({"format_version": 1})), Ok(()));
-        assert_eq!(check(&json!({"format_version": 2})), Err(FormatError::Newer { found: 2 }));
+        assert_eq!(check(&json!({"format_version": 2})), Ok(()));
+        assert_eq!(check(&json!({"format_version": 3})), Err(FormatError::Newer { found: 3 }));
         assert_eq!(check(&json!({})), Err(FormatError::Missing));
         assert_eq!(check(&json!({"format_version": "1"})), Err(FormatError::Missing));
     }

@@ -92,8 +92,9 @@ impl FromStr for BackendId {
     }
 }
 
-/// One unit of a backend, written `rocm:0`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// One unit of a backend, written `rocm:0` wherever it is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct DeviceRef {
     /// How it is reached.
     pub backend: BackendId,
@@ -104,6 +105,11 @@ pub struct DeviceRef {
 impl DeviceRef {
     /// The processor: there is one.
     pub const CPU: Self = Self { backend: BackendId::Cpu, index: 0 };
+
+    /// Whether it is the processor itself, reached without a driver.
+    pub const fn is_cpu(self) -> bool {
+        matches!(self.backend, BackendId::Cpu)
+    }
 }
 
 impl fmt::Display for DeviceRef {
@@ -120,6 +126,87 @@ impl FromStr for DeviceRef {
         Ok(Self { backend: backend.parse()?, index: index.parse().map_err(|_| wrong())? })
     }
 }
+
+/// Where a case runs, or would if it could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum CaseDevice {
+    /// A device, written `cpu:0`.
+    Device(DeviceRef),
+    /// A backend that has no device here, written `rocm`.
+    Backend(BackendId),
+    /// None at all, as of a component that is not installed, written `none`.
+    None,
+}
+
+impl CaseDevice {
+    const NONE: &str = "none";
+
+    /// The device, where it is one.
+    pub const fn device(self) -> Option<DeviceRef> {
+        match self {
+            Self::Device(device) => Some(device),
+            Self::Backend(_) | Self::None => None,
+        }
+    }
+
+    /// The backend of the device, or the one that has none here.
+    pub const fn backend(self) -> Option<BackendId> {
+        match self {
+            Self::Device(device) => Some(device.backend),
+            Self::Backend(backend) => Some(backend),
+            Self::None => None,
+        }
+    }
+}
+
+impl From<DeviceRef> for CaseDevice {
+    fn from(device: DeviceRef) -> Self {
+        Self::Device(device)
+    }
+}
+
+impl fmt::Display for CaseDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(device) => device.fmt(f),
+            Self::Backend(backend) => backend.fmt(f),
+            Self::None => f.write_str(Self::NONE),
+        }
+    }
+}
+
+impl FromStr for CaseDevice {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == Self::NONE {
+            return Ok(Self::None);
+        }
+        let backend = || text.parse().map(Self::Backend);
+        let device = text.parse().map(Self::Device).or_else(|_| backend());
+        device.map_err(|_: ParseIdError| ParseIdError::new(text, "a device such as `rocm:0`, a backend or `none`"))
+    }
+}
+
+/// Implements the conversions by which serde reads and writes a type as its text.
+macro_rules! as_text {
+    ($($name:ty),*) => {$(
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = ParseIdError;
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+    )*};
+}
+
+as_text!(DeviceRef, CaseDevice);
 
 /// What kind of hardware ran a case; results of one kind are never ranked with those of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -141,6 +228,15 @@ impl DeviceType {
             Self::Gpu => "gpu",
             Self::Simulated => "simulated",
         }
+    }
+}
+
+impl FromStr for DeviceType {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Cpu, Self::Gpu, Self::Simulated];
+        let found = all.into_iter().find(|kind| kind.as_str() == text);
+        found.ok_or_else(|| ParseIdError::new(text, "a kind of device (cpu, gpu or simulated)"))
     }
 }
 
@@ -171,6 +267,14 @@ impl BenchmarkType {
             Self::GpuPerformance => "gpu_performance",
             Self::CpuPerformance => "cpu_performance",
         }
+    }
+}
+
+impl FromStr for BenchmarkType {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        found.ok_or_else(|| ParseIdError::new(text, "a kind of benchmark"))
     }
 }
 
@@ -275,6 +379,37 @@ impl CaseId {
     pub fn benchmark(&self) -> Option<&str> {
         self.0.split('/').nth(1)
     }
+
+    /// Its parts, where it has this project's own form: a kind of benchmark first. Ids are taken apart here alone.
+    pub fn parts(&self) -> Option<CaseParts<'_>> {
+        let (kind, rest) = self.0.split_once('/')?;
+        let benchmark_type = kind.parse().ok()?;
+        let (benchmark, case) = rest.split_once('/').unwrap_or((rest, ""));
+        let first = case.split('/').next().unwrap_or_default();
+        let device: CaseDevice = first.parse().unwrap_or(CaseDevice::None);
+        let point = if device == CaseDevice::None { case } else { case.get(first.len() + 1..).unwrap_or_default() };
+        Some(CaseParts { benchmark_type, benchmark, case, device, point })
+    }
+
+    /// Where the case runs, as far as its id tells.
+    pub fn device(&self) -> CaseDevice {
+        self.parts().map_or(CaseDevice::None, |parts| parts.device)
+    }
+}
+
+/// An id of this project's own form, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaseParts<'a> {
+    /// The kind of benchmark.
+    pub benchmark_type: BenchmarkType,
+    /// The benchmark's name, such as `gemm`.
+    pub benchmark: &'a str,
+    /// All after the benchmark: `cpu:0/f32/1024x1024x1024`.
+    pub case: &'a str,
+    /// Where it runs.
+    pub device: CaseDevice,
+    /// All after the device: `f32/1024x1024x1024`. As `case` where no device is named, as by a foreign tool.
+    pub point: &'a str,
 }
 
 impl fmt::Display for CaseId {
@@ -343,6 +478,40 @@ mod tests {
         for wrong in ["rocm", "rocm:", "rocm:x", "gpu:0", "rocm:-1"] {
             assert!(wrong.parse::<DeviceRef>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn where_a_case_runs_is_one_text_in_documents() {
+        for (text, device) in [
+            ("cpu:0", CaseDevice::Device(DeviceRef::CPU)),
+            ("rocm", CaseDevice::Backend(BackendId::Rocm)),
+            ("none", CaseDevice::None),
+        ] {
+            assert_eq!((text.parse(), device.to_string().as_str()), (Ok(device), text));
+            assert_eq!(serde_json::to_value(device).unwrap(), text);
+            assert_eq!(serde_json::from_value::<CaseDevice>(text.into()).unwrap(), device);
+        }
+        let error = serde_json::from_value::<CaseDevice>("gpu:0".into()).unwrap_err().to_string();
+        assert!(error.contains("`gpu:0` is not a device"), "{error}");
+    }
+
+    #[test]
+    fn ids_are_taken_apart_by_their_form() {
+        let parts = |text: &str| {
+            text.parse::<CaseId>()
+                .unwrap()
+                .parts()
+                .map(|parts| (parts.benchmark.to_owned(), parts.device.to_string(), parts.point.to_owned()))
+        };
+        for (id, benchmark, device, point) in [
+            ("cpu_performance/gemm/cpu:0/f32/8x8x8", "gemm", "cpu:0", "f32/8x8x8"),
+            ("gpu_performance/all/rocm", "all", "rocm", ""),
+            ("component_specific/pytorch", "pytorch", "none", ""),
+            ("gpu_performance/nvbench/copy/Device=0", "nvbench", "none", "copy/Device=0"),
+        ] {
+            assert_eq!(parts(id), Some((benchmark.to_owned(), device.to_owned(), point.to_owned())), "{id}");
+        }
+        assert_eq!((parts("criterion/group/f"), parts("x")), (None, None));
     }
 
     #[test]

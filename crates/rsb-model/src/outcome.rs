@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::ParseIdError;
+
 /// How a case ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -26,6 +28,15 @@ impl Outcome {
             Self::Failed => "failed",
             Self::Simulated => "simulated",
         }
+    }
+}
+
+impl std::str::FromStr for Outcome {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Measured, Self::Skipped, Self::Failed, Self::Simulated];
+        let found = all.into_iter().find(|outcome| outcome.as_str() == text);
+        found.ok_or_else(|| ParseIdError::new(text, "an outcome (measured, skipped, failed or simulated)"))
     }
 }
 

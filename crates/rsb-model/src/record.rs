@@ -2,6 +2,7 @@
 
 mod compared;
 mod comparison;
+mod threshold;
 mod trend;
 
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::field::Fields;
+use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Outcome, Reason};
 use crate::samples::Samples;
@@ -18,6 +20,7 @@ pub use comparison::{
     ChangeStatus, Comparison, ComparisonResult, ComparisonSummary, OverallStatus, Severity, SignificantChange,
     comparison_id,
 };
+pub use threshold::ThresholdCheck;
 pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};
 
 /// The result of one case.
@@ -79,6 +82,37 @@ impl BenchmarkResult {
     /// The fields of the one point, if it ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()
+    }
+
+    /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`.
+    pub fn upgrade(&mut self, version: u32) {
+        if version >= format::CV_IS_CV {
+            return;
+        }
+        let std_dev = self.std_dev_ms();
+        for fields in &mut self.results {
+            if fields.rename("std_dev", "cv")
+                && let Some(std_dev) = std_dev
+            {
+                fields.set("std_dev", std_dev);
+            }
+        }
+    }
+
+    /// Standard deviation of the time of an iteration, in ms, where there are samples of it.
+    fn std_dev_ms(&self) -> Option<f64> {
+        let known = self.statistics.as_ref().filter(|statistics| statistics.unit == Unit::Milliseconds.symbol());
+        if let Some(statistics) = known {
+            return Some(statistics.std_dev);
+        }
+        let times: Vec<f64> =
+            self.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
+        if times.len() < 2 {
+            return None;
+        }
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
+        Some((squares / (times.len() - 1) as f64).sqrt() / 1e6)
     }
 }
 
@@ -246,37 +280,6 @@ pub enum ComponentStatus {
     Warning,
     /// A case failed.
     Failed,
-}
-
-/// An absolute target beside what was achieved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ThresholdCheck {
-    /// What is asked for, in words.
-    pub name: String,
-    /// Such as `> 100 GFLOP/s`.
-    pub expected: String,
-    /// Such as `104.2 GFLOP/s`, or why there is no figure.
-    pub actual: String,
-    /// Whether it is met; null when there is no figure.
-    pub passed: Option<bool>,
-    /// What was achieved elsewhere, to judge the target by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-}
-
-impl ThresholdCheck {
-    /// How a figure of a look-alike ends: it meets no target and misses none.
-    pub const SIMULATED: &str = " (simulated)";
-
-    /// Whether the figure is a look-alike's.
-    pub fn is_simulated(&self) -> bool {
-        self.actual.ends_with(Self::SIMULATED)
-    }
-
-    /// Whether there is a figure at all.
-    pub fn has_figure(&self) -> bool {
-        self.passed.is_some() || self.is_simulated()
-    }
 }
 
 /// The unit of `metric` where it is one of ours, else what the case says.

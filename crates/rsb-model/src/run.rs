@@ -7,6 +7,7 @@ use crate::card::RunDevice;
 use crate::environment::Environment;
 use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;
+use crate::note::Note;
 use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
 
@@ -40,10 +41,10 @@ pub struct Run {
     pub program: Option<String>,
     /// What a reader should know: interrupted, noisy …
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
-/// What a note is about: its words before the first figure. Notes of one kind differ in their figures.
+/// What a note on a case is about: its words before the first figure. Notes of one kind differ in their figures.
 pub fn kind_of_note(note: &str) -> &str {
     note.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default()
 }
@@ -91,6 +92,19 @@ impl Run {
             Some(known) => *known = result,
             None => self.benchmarks.push(result),
         }
+    }
+
+    /// How its cases were made slower on purpose, if they were.
+    pub fn slowdown(&self) -> Option<&str> {
+        self.notes.iter().find_map(|note| match note {
+            Note::Slowed { slowdown } => Some(slowdown.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether it was stopped or cut off, so that cases are missing from it.
+    pub fn is_interrupted(&self) -> bool {
+        self.finished.is_none() || self.notes.iter().any(Note::is_interruption)
     }
 
     /// How many cases ended how.

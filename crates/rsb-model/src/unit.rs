@@ -114,6 +114,11 @@ impl Unit {
         }
     }
 
+    /// `value` for people, with the unit where there is one: `104.2 GFLOP/s`.
+    pub fn quantity(self, value: f64) -> String {
+        if self == Self::One { figure(value) } else { format!("{} {self}", figure(value)) }
+    }
+
     /// The direction a foreign series has by its unit text, such as `ns/iter` or `ops/sec`; `None` when it does not say.
     pub fn direction_of(text: &str) -> Option<Better> {
         let text = text.trim().to_ascii_lowercase();
@@ -133,6 +138,23 @@ impl std::fmt::Display for Unit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.symbol())
     }
+}
+
+/// Four significant digits, without zeros at the end.
+pub fn figure(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let trimmed = |text: String| {
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    };
+    if (1e-3..1e7).contains(&size) {
+        let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+        return trimmed(format!("{value:.decimals$}"));
+    }
+    let text = format!("{value:.3e}");
+    text.split_once('e').map_or(text.clone(), |(digits, power)| format!("{}e{power}", trimmed(digits.to_owned())))
 }
 
 /// 10⁹: nanoseconds in a second, bytes in a GB.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::ParseIdError;
+
 /// The conclusion for one metric of one case, or for a whole comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
@@ -33,6 +35,15 @@ impl Verdict {
     /// Whether it is an answer.
     pub const fn is_decided(self) -> bool {
         matches!(self, Self::Improved | Self::Regressed | Self::Unchanged)
+    }
+}
+
+impl std::str::FromStr for Verdict {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Improved, Self::Regressed, Self::Unchanged, Self::Inconclusive, Self::NotComparable];
+        let found = all.into_iter().find(|verdict| verdict.as_str() == text);
+        found.ok_or_else(|| ParseIdError::new(text, "a verdict"))
     }
 }
 

@@ -12,9 +12,11 @@ pub(crate) use show::times;
 pub use show::{markdown, text};
 
 use rsb_model::card::Alike;
-use rsb_model::{BackendId, BenchmarkResult, Better, CaseId, DeviceType, Field, Outcome, Reason, Run, RunDevice};
+use rsb_model::{
+    BackendId, BenchmarkResult, Better, CaseId, DeviceRef, DeviceType, Field, Outcome, Reason, Run, RunDevice,
+};
 
-use crate::label::{benchmark_of, device_of, headline, split_id};
+use crate::label::{benchmark_of, device_of, headline};
 
 /// A card, or the processor, with every device of the run that is it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +35,7 @@ pub struct Hardware<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column<'a> {
     /// Backend and position.
-    pub device: &'a str,
+    pub device: DeviceRef,
     /// What its driver calls it.
     pub name: &'a str,
     /// The backend, or the device where the hardware shows itself twice through one backend.
@@ -115,21 +117,21 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
     let device_type = group.first()?.device_type;
     let mut devices: Vec<&RunDevice> = group.to_vec();
     let native = native(&devices);
-    devices.sort_by_key(|device| (device.backend() != native, device.backend()));
+    devices.sort_by_key(|device| (Some(device.backend()) != native, device.backend()));
     let count = |backend| devices.iter().filter(|device| device.backend() == backend).count();
     let column = |device: &&'a RunDevice| Column {
-        device: &device.device,
+        device: device.device,
         name: &device.name,
         heading: match device.backend() {
-            Some(backend) if count(Some(backend)) == 1 => backend.as_str().to_owned(),
-            _ => device.device.clone(),
+            backend if count(backend) == 1 => backend.as_str().to_owned(),
+            _ => device.device.to_string(),
         },
-        standing: if device.backend() == native { Standing::Native } else { Standing::Other },
+        standing: if Some(device.backend()) == native { Standing::Native } else { Standing::Other },
     };
     let mut columns: Vec<Column<'a>> = devices.iter().map(column).collect();
-    let beside = run.devices.iter().filter(|device| device.backend() == Some(BackendId::Cpu));
+    let beside = run.devices.iter().filter(|device| device.backend() == BackendId::Cpu);
     columns.extend(beside.filter(|_| device_type != DeviceType::Cpu).map(|device| Column {
-        device: &device.device,
+        device: device.device,
         name: &device.name,
         heading: "cpu".to_owned(),
         standing: Standing::Aside,
@@ -147,7 +149,7 @@ fn native(devices: &[&RunDevice]) -> Option<BackendId> {
         DeviceType::Cpu => Some(BackendId::Cpu),
         _ => devices.iter().find_map(|device| device.maker().native()),
     };
-    wanted.filter(|wanted| devices.iter().any(|device| device.backend() == Some(*wanted)))
+    wanted.filter(|wanted| devices.iter().any(|device| device.backend() == *wanted))
 }
 
 fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
@@ -159,8 +161,8 @@ fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
 
 /// A case's id without what differs between devices: the device, and the processor's threads.
 fn case_of(id: &CaseId) -> String {
-    let (_, rest) = split_id(id);
-    let parts = rest.split('/').skip(1).filter(|part| !part.starts_with("threads="));
+    let point = id.parts().map_or("", |parts| parts.point);
+    let parts = point.split('/').filter(|part| !part.starts_with("threads="));
     parts.collect::<Vec<_>>().join("/")
 }
 

@@ -1,15 +1,14 @@
 //! What a result is called in a table, and its one figure that says most.
 
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Field, Outcome, Run};
+use rsb_model::{BenchmarkResult, CaseId, DeviceRef, Field, Outcome, Run};
 
 use crate::number::{format_quantity, format_time};
 
 /// The benchmark's name and what is left of the id: (`gemm`, `cpu:0/f32/1024x1024x1024`).
 /// An id of another form is all case, without a benchmark.
 pub fn split_id(id: &CaseId) -> (&str, &str) {
-    let text = id.as_str();
-    let ours = BenchmarkType::ALL.iter().find_map(|kind| text.strip_prefix(kind.as_str())?.strip_prefix('/'));
-    ours.and_then(|rest| rest.split_once('/')).unwrap_or(("", text))
+    let parts = id.parts().filter(|parts| !parts.case.is_empty());
+    parts.map_or(("", id.as_str()), |parts| (parts.benchmark, parts.case))
 }
 
 /// The benchmark of a result: its category, or what its id says.
@@ -18,22 +17,20 @@ pub fn benchmark_of(result: &BenchmarkResult) -> &str {
 }
 
 /// The device in an id of this project's form, such as `cpu:0`.
-pub fn device_of(id: &CaseId) -> Option<&str> {
-    let (benchmark, rest) = split_id(id);
-    let device = rest.split('/').next()?;
-    (!benchmark.is_empty() && device.contains(':')).then_some(device)
+pub fn device_of(id: &CaseId) -> Option<DeviceRef> {
+    id.device().device()
 }
 
 /// Shortens ids: what all of them share need not be said in each row.
 #[derive(Debug, Clone, Default)]
 pub struct Shortener {
-    device: Option<String>,
+    device: Option<DeviceRef>,
 }
 
 impl Shortener {
     /// For these ids. When all are on one device, its name is left out.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a CaseId>) -> Self {
-        let mut device: Option<&str> = None;
+        let mut device: Option<DeviceRef> = None;
         for id in ids {
             match (device, device_of(id)) {
                 (_, None) => return Self::default(),
@@ -42,7 +39,7 @@ impl Shortener {
                 _ => {}
             }
         }
-        Self { device: device.map(str::to_owned) }
+        Self { device }
     }
 
     /// For the cases of `run` that have figures: what could not run names its device anyway.
@@ -51,14 +48,14 @@ impl Shortener {
     }
 
     /// The device that all share.
-    pub fn device(&self) -> Option<&str> {
-        self.device.as_deref()
+    pub const fn device(&self) -> Option<DeviceRef> {
+        self.device
     }
 
     /// The case alone: `f32/1024x1024x1024`.
     pub fn case<'a>(&self, id: &'a CaseId) -> &'a str {
-        let (_, rest) = split_id(id);
-        self.device.as_deref().and_then(|device| rest.strip_prefix(device)?.strip_prefix('/')).unwrap_or(rest)
+        let point = id.parts().filter(|parts| self.device.is_some() && parts.device.device() == self.device);
+        point.map_or_else(|| split_id(id).1, |parts| if parts.point.is_empty() { parts.case } else { parts.point })
     }
 
     /// Benchmark and case: `gemm f32/1024x1024x1024`.
@@ -176,7 +173,7 @@ mod tests {
         assert_eq!(split_id(&id("cpu_performance/gemm/cpu:0/f32/8x8x8")), ("gemm", "cpu:0/f32/8x8x8"));
         assert_eq!(split_id(&id("parser/large/10")), ("", "parser/large/10"));
         assert_eq!(split_id(&id("cpu_performance")), ("", "cpu_performance"));
-        assert_eq!(device_of(&id("cpu_performance/gemm/cpu:0/f32")), Some("cpu:0"));
+        assert_eq!(device_of(&id("cpu_performance/gemm/cpu:0/f32")), Some(DeviceRef::CPU));
         assert_eq!(device_of(&id("a/b:c/d")), None);
     }
 

@@ -99,7 +99,7 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     let run = report.run;
     let mut out = format!("# Benchmark report: {}\n\n", escape(&machine_name(run)));
     out.push_str(&format!("{}\n\n{}\n\n", escape(&subtitle(run)), verdict(report)));
-    out.extend(run.notes.iter().map(|note| format!("> **Note:** {}\n\n", escape(note))));
+    out.extend(run.notes.iter().map(|note| format!("> **Note:** {}\n\n", escape(&note.to_string()))));
     out.push_str(&key_figures(run));
     out.push_str(&targets::markdown(report.threshold_checks));
     if let Some(comparison) = report.comparison {

@@ -8,7 +8,7 @@ use rsb_model::record::{
 };
 use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields, MachineState,
-    Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Verdict,
+    Note, Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Unit, Verdict,
 };
 use serde_json::json;
 
@@ -212,7 +212,7 @@ pub(crate) fn run() -> Run {
     let overhead = Fields::new().with("allocation_overhead_percent", 0.31).with("size_bytes", 16 << 20);
     run.benchmarks.push(measured("cpu_performance/memory-allocation/cpu:0/touch/16MiB", 5.2e6, &overhead));
     run.benchmarks.extend(not_measured());
-    run.notes.push("measured while other work ran: the load average was 3.1 on 2 threads".into());
+    run.notes.push(Note::Text("measured while other work ran: the load average was 3.1 on 2 threads".into()));
     run
 }
 
@@ -240,18 +240,23 @@ fn not_measured() -> Vec<BenchmarkResult> {
 
 /// Targets met, missed and without a figure.
 pub(crate) fn checks() -> Vec<ThresholdCheck> {
-    let check = |name: &str, expected: &str, actual: &str, passed| ThresholdCheck {
+    let check = |name: &str, expected: f64, actual: Option<f64>, unit| ThresholdCheck {
         name: name.into(),
-        expected: expected.into(),
-        actual: actual.into(),
-        passed,
+        metric: name.into(),
+        id: String::new(),
+        better: Better::Higher,
+        expected,
+        actual,
+        unit: Some(unit),
+        simulated: false,
+        passed: actual.map(|actual| actual > expected),
         reference: None,
     };
     vec![
-        check("GEMM f32 1024x1024x1024", "> 100 GFLOP/s", "104 GFLOP/s", Some(true)),
-        check("element-wise operations", "> 10 GB/s", "11.8 GB/s", Some(true)),
-        check("reductions", "> 5 GB/s", "4.61 GB/s", Some(false)),
-        check("hits of the L1 cache", "> 90 %", "skipped: hardware counters", None),
+        check("GEMM f32 1024x1024x1024", 100.0, Some(104.0), Unit::Gigaflops),
+        check("element-wise operations", 10.0, Some(11.8), Unit::GigabytesPerSecond),
+        check("reductions", 5.0, Some(4.61), Unit::GigabytesPerSecond),
+        check("hits of the L1 cache", 90.0, None, Unit::Percent),
     ]
 }
 

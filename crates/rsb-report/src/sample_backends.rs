@@ -7,7 +7,7 @@ use crate::sample::{measured, run, unmeasured};
 /// A device of a run: what it is, and its address.
 pub(crate) fn device(device: &str, name: &str, (device_type, pci_address): (DeviceType, Option<&str>)) -> RunDevice {
     RunDevice {
-        device: device.into(),
+        device: device.parse().unwrap(),
         name: name.into(),
         device_type,
         pci_address: pci_address.map(str::to_owned),

@@ -97,7 +97,7 @@ fn a_whole_report() {
     assert_eq!(text.matches("Targets").count(), 1);
     assert!(text.trim_end().lines().last().is_some_and(|line| line.starts_with("REGRESSED")), "{text}");
     let value: serde_json::Value = serde_json::from_str(&report::json(&report).unwrap()).unwrap();
-    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&1.into(), &"Regressed".into()));
+    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&2.into(), &"Regressed".into()));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn hostile_text_reaches_no_reader() {
     let mut run = empty_run();
     run.benchmarks.push(sample::measured(&id, 5e6, &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0)));
     run.benchmarks.push(sample::unmeasured(&id, Outcome::Failed, Reason::new(evil, evil, evil)));
-    run.notes.push(evil.into());
+    run.notes.push(rsb_model::Note::Text(evil.into()));
     let report = Report::new(&run);
     let markdown = report::markdown(&report, &[]);
     assert!(!markdown.contains("<script") && !markdown.contains("<img") && !markdown.contains('\x1b'), "{markdown}");

@@ -14,7 +14,7 @@ fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
         let (word, tone) = word(check);
         let name = short(&check.name);
         let cells =
-            [Cell::toned(word, tone), Cell::from(&name), Cell::from(&check.expected), Cell::from(&check.actual)];
+            [Cell::toned(word, tone), Cell::from(&name), check.expected_text().into(), check.actual_text().into()];
         let reference = has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
         table.push(cells.into_iter().chain(reference));
     }
@@ -44,7 +44,7 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
     match check.passed {
         Some(true) => ("met", Tone::Good),
         Some(false) => ("missed", Tone::Bad),
-        None if check.is_simulated() => ("simulated", Tone::Dim),
+        None if check.simulated => ("simulated", Tone::Dim),
         None => ("no figure", Tone::Caution),
     }
 }
@@ -52,13 +52,13 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
 /// Whether any target has a figure. A table of nothing but `no figure` says no more than the sentence does: the policy
 /// is of another project, or its benchmarks were not asked for.
 fn is_any_known(checks: &[ThresholdCheck]) -> bool {
-    checks.iter().any(|check| check.passed.is_some() || check.is_simulated())
+    checks.iter().any(ThresholdCheck::has_figure)
 }
 
 /// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let count = |passed| checks.iter().filter(|check| check.passed == passed).count();
-    let simulated = checks.iter().filter(|check| check.is_simulated()).count();
+    let simulated = checks.iter().filter(|check| check.simulated).count();
     let (met, missed, unknown) = (count(Some(true)), count(Some(false)), count(None) - simulated);
     let total = format_count(checks.len(), "target", "targets");
     let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
@@ -108,14 +108,20 @@ pub fn markdown(checks: &[ThresholdCheck]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::{Better, Unit};
+
     use super::*;
 
     fn checks(passed: &[Option<bool>]) -> Vec<ThresholdCheck> {
-        let (name, expected, actual) = ("x".to_owned(), "> 1".to_owned(), "2".to_owned());
-        let check = |&passed| ThresholdCheck {
-            name: name.clone(),
-            expected: expected.clone(),
-            actual: actual.clone(),
+        let check = |&passed: &Option<bool>| ThresholdCheck {
+            name: "x".to_owned(),
+            metric: "x".to_owned(),
+            id: String::new(),
+            better: Better::Higher,
+            expected: 1.0,
+            actual: passed.map(|_| 2.0),
+            unit: None,
+            simulated: false,
             passed,
             reference: None,
         };
@@ -141,7 +147,7 @@ mod tests {
     #[test]
     fn what_a_look_alike_achieved_is_shown_and_counts_for_nothing() {
         let mut all = checks(&[Some(true), None]);
-        all[1].actual = format!("95 %{}", ThresholdCheck::SIMULATED);
+        (all[1].actual, all[1].unit, all[1].simulated) = (Some(95.0), Some(Unit::Percent), true);
         let page = text(&all, Style::PLAIN);
         assert!(page.contains("simulated") && page.contains("95 %") && !page.contains("no figure"), "{page}");
         assert_eq!(sentence(&all), "1 of 2 targets is met, 1 is simulated, which counts for nothing.");

@@ -306,10 +306,10 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
         let check = &result.threshold_checks[0];
         assert_eq!((check.passed, exit_code(&result)), (Some(passed), exit));
         assert_eq!(
-            (check.actual.as_str(), check.name.as_str()),
+            (check.actual_text().as_str(), check.name.as_str()),
             ("104.2 GFLOP/s", "gflops of cpu_performance/gemm/cpu:0")
         );
-        assert_eq!(check.expected, format!("> {value} GFLOP/s"));
+        assert_eq!((check.expected_text(), check.actual), (format!("> {value} GFLOP/s"), Some(104.23)));
         assert_eq!(result.summary.overall_status == OverallStatus::Healthy, passed);
     }
     let mut policy = Policy::default();

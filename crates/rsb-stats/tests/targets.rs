@@ -47,7 +47,7 @@ fn what_others_achieved_stands_beside_what_was_achieved() {
         let found = run("found", vec![on_card("256MiB", percent)]);
         let checks = threshold_checks(&[found], &policy());
         assert_eq!(checks[0].passed, Some(passed));
-        assert_eq!(checks[0].expected, "> 90 %");
+        assert_eq!(checks[0].expected_text(), "> 90 %");
         assert_eq!(checks[0].reference.as_deref(), Some("Gen4 x16: 28.4 of 31.5 GB/s"));
     }
 }

@@ -180,7 +180,7 @@ impl Baseline {
             runs.push(run.into_run(path)?);
         }
         Ok(Self {
-            format_version: wire.format_version,
+            format_version: FORMAT_VERSION, // The cases are upgraded.
             name: wire.name,
             created: wire.created,
             fingerprint: Fingerprint::of(&wire.environment),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{Better, RunId, Timestamp};
+use rsb_model::{BenchmarkType, Better, DeviceType, Outcome, RunId, Timestamp};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use crate::error::StoreError;
-use crate::index::better_from;
+use crate::index::{Parsed, better_from};
 use crate::store::{Store, time};
 
 /// One metric of one case of one run; a case without metrics has one row without a metric.
@@ -21,11 +21,11 @@ pub struct HistoryRow {
     /// The case.
     pub benchmark_id: String,
     /// The kind it is counted under.
-    pub benchmark_type: String,
+    pub benchmark_type: BenchmarkType,
     /// How it ended.
-    pub outcome: String,
+    pub outcome: Outcome,
     /// What kind of hardware ran it.
-    pub device_type: Option<String>,
+    pub device_type: Option<DeviceType>,
     /// The metric.
     pub metric: Option<String>,
     /// Its unit.
@@ -149,7 +149,7 @@ impl Store {
 /// Adds a measured row to its series. One run that has a case twice gives one point: the later measurement.
 fn take_point(series: &mut BTreeMap<(String, String, String), Series>, row: HistoryRow) {
     let (Some(metric), Some(unit), Some(value)) = (row.metric, row.unit, row.value) else { return };
-    if row.outcome != rsb_model::Outcome::Measured.as_str() {
+    if row.outcome != Outcome::Measured {
         return;
     }
     let key = (row.benchmark_id.clone(), metric.clone(), unit.clone());
@@ -179,9 +179,9 @@ fn history_row(row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
         timestamp: time(row.get(1)?),
         commit: row.get(2)?,
         benchmark_id: row.get(3)?,
-        benchmark_type: row.get(4)?,
-        outcome: row.get(5)?,
-        device_type: row.get(6)?,
+        benchmark_type: row.get::<_, Parsed<_>>(4)?.0,
+        outcome: row.get::<_, Parsed<_>>(5)?.0,
+        device_type: row.get::<_, Option<Parsed<_>>>(6)?.map(|kind| kind.0),
         metric: row.get(7)?,
         unit: row.get(8)?,
         better: row.get::<_, Option<String>>(9)?.as_deref().and_then(better_from),

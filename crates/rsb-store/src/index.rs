@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use rsb_model::{BenchmarkResult, ComparisonResult, Fingerprint, Run};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 
 use crate::error::{Notice, StoreError};
@@ -12,7 +13,7 @@ use crate::files::{self, COMPARISONS, RUNS};
 use crate::read;
 
 /// The version of the tables. Raising it makes older databases be rebuilt.
-pub(crate) const SCHEMA_VERSION: i64 = 1;
+pub(crate) const SCHEMA_VERSION: i64 = 2;
 
 /// Every table.
 pub(crate) const TABLES: [&str; 4] = ["runs", "results", "metrics", "comparisons"];
@@ -195,6 +196,7 @@ fn insert_run(transaction: &Transaction<'_>, file: &Path, run: &Run) -> rusqlite
     transaction.execute("DELETE FROM runs WHERE run_id = ?1 OR file = ?2", params![run.run_id.0, name_of(file)])?;
     let counts = run.counts();
     let git = run.environment.git.as_ref();
+    let notes = to_json(&run.notes)?;
     transaction
         .prepare_cached("INSERT INTO runs VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)")?
         .execute(params![
@@ -208,7 +210,7 @@ fn insert_run(transaction: &Transaction<'_>, file: &Path, run: &Run) -> rusqlite
             git.map(|git| git.commit.as_str()),
             git.and_then(|git| git.branch.as_deref()),
             Fingerprint::of(&run.environment).slug(),
-            run.notes.join("\n"),
+            notes,
             count(counts.measured),
             count(counts.skipped),
             count(counts.failed),
@@ -244,7 +246,7 @@ fn insert_result(
 }
 
 fn insert_comparison(connection: &Connection, file: &Path, comparison: &ComparisonResult) -> rusqlite::Result<()> {
-    let text = serde_json::to_string(comparison).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+    let text = to_json(comparison)?;
     let summary = &comparison.summary;
     connection
         .prepare_cached("INSERT OR REPLACE INTO comparisons VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")?
@@ -263,6 +265,31 @@ fn insert_comparison(connection: &Connection, file: &Path, comparison: &Comparis
             text,
         ])
         .map(drop)
+}
+
+fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// A word of the index as its type. An unknown word is an error: the index holds what this program put into it.
+pub(crate) struct Parsed<T>(pub(crate) T);
+
+impl<T> FromSql for Parsed<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_str()?.parse().map(Self).map_err(FromSqlError::other)
+    }
+}
+
+/// A document of the index as its type.
+pub(crate) struct FromJson<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned> FromSql for FromJson<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map(Self).map_err(FromSqlError::other)
+    }
 }
 
 fn count(number: usize) -> i64 {

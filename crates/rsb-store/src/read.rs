@@ -37,7 +37,9 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let bytes = read_bytes(path)?;
     let document: Value = serde_json::from_slice(&bytes).map_err(|error| syntax(path, &error))?;
     check_format(path, &document)?;
-    serde_json::from_value(document).map_err(|error| shape(path, "a comparison", &error))
+    let comparison = serde_json::from_value(document).map_err(|error| shape(path, "a comparison", &error))?;
+    // What was read is of today's format, whichever it was read from.
+    Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
 }
 
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
@@ -87,9 +89,15 @@ impl<'a> Document<'a> {
     pub(crate) fn into_run(self, path: &Path) -> Result<Run, ReadError> {
         let cases = self.benchmarks.ok_or_else(|| no_cases(path))?;
         let mut run = head(path, self.fields)?;
-        run.benchmarks = results_of(&cases, run.started);
+        let version = today(&mut run);
+        run.benchmarks = results_of(&cases, run.started, version);
         Ok(run)
     }
+}
+
+/// Marks `run` as one of today's format, which it is once its cases are upgraded from the version that this gives.
+pub(crate) const fn today(run: &mut Run) -> u32 {
+    std::mem::replace(&mut run.format_version, format::FORMAT_VERSION)
 }
 
 fn no_version(path: &Path) -> ReadError {
@@ -118,14 +126,19 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
 /// Fewer cases than this are parsed sooner than a thread is started for them.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// The results that `cases` are, in their order. Many are parsed on every processor: of 10,000 cases that is nearly all
+/// The results that `cases` of format `version` are, in their order. Many are parsed on every processor: of 10,000 cases that is nearly all
 /// that a comparison of two runs takes.
-fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
+fn results_of(cases: &[&RawValue], fallback: Timestamp, version: u32) -> Vec<BenchmarkResult> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(processors).max(CASES_OF_A_THREAD);
     let parse = |(part, cases): (usize, &[&RawValue])| -> Vec<BenchmarkResult> {
         let each = (part * share..).zip(cases);
-        each.map(|(index, case)| result_of(case, index, fallback)).collect()
+        let read = |(index, case): (usize, &&RawValue)| {
+            let mut result = result_of(case, index, fallback);
+            result.upgrade(version);
+            result
+        };
+        each.map(read).collect()
     };
     let mut parts = cases.chunks(share).enumerate();
     let first = parts.next();
@@ -159,8 +172,8 @@ pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, pr
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let id = text("benchmark_id").and_then(|id| id.parse().ok());
     let id: CaseId = id.unwrap_or_else(|| CaseId::from_segments(&[UNREADABLE.to_owned(), index.to_string()]));
-    let kinds = [text("benchmark_type"), id.as_str().split('/').next()];
-    let kind = BenchmarkType::ALL.into_iter().find(|kind| kinds.contains(&Some(kind.as_str())));
+    let said = text("benchmark_type").and_then(|kind| kind.parse().ok());
+    let kind = said.or_else(|| Some(id.parts()?.benchmark_type));
     BenchmarkResult {
         benchmark_type: kind.unwrap_or(BenchmarkType::CpuPerformance),
         timestamp: text("timestamp").and_then(|time| time.parse().ok()).unwrap_or(fallback),
@@ -228,12 +241,12 @@ mod tests {
     #[test]
     fn what_cannot_be_trusted_is_refused_with_place_and_cure() {
         let text = document::to_text(&sample()).unwrap();
-        let newer = text.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
+        let newer = text.replacen("\"format_version\": 2", "\"format_version\": 99", 1);
         for (text, expected) in [
             ("", &["some/run.json", "line 1", "cut off"][..]),
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
             ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
-            (&newer, &["99", "newer than 1", "update"]),
+            (&newer, &["99", "newer than 2", "update"]),
             ("{}", &["format_version"]),
             ("[1]", &["format_version"]),
             ("{\"format_version\": 1}", &["not a run", "benchmarks"]),

@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use rsb_model::{BenchmarkResult, Run};
+use rsb_model::{BenchmarkResult, Note, Run};
 use serde_json::Value;
 
 use crate::error::{Notice, StoreError};
@@ -97,6 +97,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     let torn = usize::from(bytes.last().is_some_and(|&byte| byte != b'\n'));
     let Some(first) = lines.next() else { return Ok(None) };
     let mut run = header(path, first)?;
+    let version = read::today(&mut run);
     let mut planned = None;
     let mut dropped = torn;
     for line in lines {
@@ -108,7 +109,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     if run.benchmarks.is_empty() {
         return Ok(None);
     }
-    run.notes.push(note(run.benchmarks.len(), planned, dropped));
+    run.benchmarks.iter_mut().for_each(|result| result.upgrade(version));
+    run.notes.push(Note::CutOff { ended: run.benchmarks.len(), planned, torn_lines: dropped });
     Ok(Some(Salvage { run, dropped }))
 }
 
@@ -130,10 +132,4 @@ fn take_line(line: &Value, run: &mut Run, planned: &mut Option<u64>, dropped: &m
     } else {
         *dropped += 1;
     }
-}
-
-fn note(ended: usize, planned: Option<u64>, dropped: usize) -> String {
-    let of = planned.map_or_else(String::new, |planned| format!(" of the {planned} planned"));
-    let torn = if dropped == 0 { String::new() } else { format!("; {dropped} torn lines of its journal were dropped") };
-    format!("interrupted: {ended}{of} cases had ended when the run was cut off{torn}")
 }

@@ -4,12 +4,12 @@ use std::cell::{Ref, RefCell};
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::Counts;
-use rsb_model::{ComparisonResult, Fingerprint, Run, RunId, Timestamp};
+use rsb_model::{ComparisonResult, Fingerprint, Note, Run, RunId, Timestamp, Verdict};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::error::{Notice, StoreError};
 use crate::files::{self, COMPARISONS, DATABASE, RUNS};
-use crate::index::{Index, database_error, is_corrupt};
+use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
 use crate::{document, read, recovery};
@@ -48,7 +48,7 @@ pub struct RunSummary {
     /// How many cases ended how.
     pub counts: Counts,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A comparison in a list.
@@ -65,7 +65,7 @@ pub struct ComparisonSummaryRow {
     /// The run compared.
     pub current_run_id: String,
     /// The worst verdict.
-    pub verdict: String,
+    pub verdict: Verdict,
     /// Comparisons Improved.
     pub improved: usize,
     /// Comparisons Regressed.
@@ -273,7 +273,6 @@ impl Store {
 
     fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         let file: String = row.get("file")?;
-        let notes: String = row.get("notes")?;
         Ok(RunSummary {
             run_id: RunId(row.get("run_id")?),
             path: self.results_dir.join(RUNS).join(file),
@@ -290,7 +289,7 @@ impl Store {
                 failed: count(row, "failed")?,
                 simulated: count(row, "simulated")?,
             },
-            notes: notes.lines().map(str::to_owned).collect(),
+            notes: row.get::<_, FromJson<_>>("notes")?.0,
         })
     }
 
@@ -302,7 +301,7 @@ impl Store {
             timestamp: time(row.get("timestamp")?),
             baseline_run_id: row.get("baseline_run_id")?,
             current_run_id: row.get("current_run_id")?,
-            verdict: row.get("verdict")?,
+            verdict: row.get::<_, Parsed<_>>("verdict")?.0,
             improved: count(row, "improved")?,
             degraded: count(row, "degraded")?,
             unchanged: count(row, "unchanged")?,

@@ -46,7 +46,7 @@ pub enum RunsOn {
 impl RunsOn {
     /// Whether `device` is one of these.
     pub fn includes(self, device: &DeviceInfo) -> bool {
-        let is_processor = device.device.0.starts_with("cpu:");
+        let is_processor = device.device.is_cpu();
         match self {
             Self::Any | Self::CardsAndHost(_) | Self::CardsAndSensors => true,
             Self::Cards => !is_processor,

@@ -24,7 +24,7 @@ mod tensor_ops;
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
-use rsb_model::{DeviceType, Dtype, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Note, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
@@ -90,7 +90,7 @@ fn thread_counts(device: &DeviceInfo) -> Vec<String> {
 }
 
 fn is_cpu(device: &DeviceInfo) -> bool {
-    device.device.0.starts_with("cpu:")
+    device.device.is_cpu()
 }
 
 /// A size for cards, and a smaller one where software stands for a card (a driver for processors, a look-alike): there
@@ -116,17 +116,18 @@ fn wanted_beyond_caches(device: &DeviceInfo) -> u64 {
 }
 
 /// What is to be said when so little memory of `device` is free that cases are smaller than they should be.
-pub fn sized_down(device: &DeviceInfo) -> Option<String> {
+pub fn sized_down(device: &DeviceInfo) -> Option<Note> {
     let (wanted, found) = (wanted_beyond_caches(device), beyond_caches(device));
     (found < wanted).then(|| {
-        format!(
+        let text = format!(
             "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in part; free memory for \
              figures that compare",
-            device.device.0,
+            device.device,
             rounded_bytes(device.usable_memory_bytes),
             format_bytes(wanted),
             format_bytes(found)
-        )
+        );
+        Note::SizedDown { device: device.device, text }
     })
 }
 

@@ -129,8 +129,8 @@ fn points(benchmark: &dyn Benchmark, grid: &Grid, overrides: &[(&'static str, Ve
 
 fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case {
     let benchmark_type =
-        if device.device.0.starts_with("cpu:") { BenchmarkType::CpuPerformance } else { BenchmarkType::GpuPerformance };
-    let mut segments = vec![benchmark_type.as_str().to_owned(), benchmark.name().to_owned(), device.device.0.clone()];
+        if device.device.is_cpu() { BenchmarkType::CpuPerformance } else { BenchmarkType::GpuPerformance };
+    let mut segments = vec![benchmark_type.as_str().to_owned(), benchmark.name().to_owned(), device.device.to_string()];
     for axis in benchmark.axes() {
         let Some(value) = params.text(axis.name) else { continue };
         match axis.form {
@@ -143,7 +143,7 @@ fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case 
         id: CaseId::from_segments(&segments),
         benchmark: benchmark.name().to_owned(),
         benchmark_type,
-        device: device.device.0.clone(),
+        device: device.device.into(),
         params,
     }
 }
@@ -157,15 +157,15 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
     if needed > device.usable_memory_bytes {
         return Some(Reason::new(
             format!("{} of memory", rounded_bytes(needed)),
-            format!("a benchmark may take {} on {}", rounded_bytes(device.usable_memory_bytes), device.device.0),
+            format!("a benchmark may take {} on {}", rounded_bytes(device.usable_memory_bytes), device.device),
             "choose a smaller size, or free memory",
         ));
     }
     let threads = params.get::<u32>("threads").unwrap_or(1);
-    if device.device.0.starts_with("cpu:") && threads > device.units {
+    if device.device.is_cpu() && threads > device.units {
         return Some(Reason::new(
             format!("{threads} threads"),
-            format!("{} lets this process use {}", device.device.0, device.units),
+            format!("{} lets this process use {}", device.device, device.units),
             "ask for fewer, or allow the process more (taskset, control group)",
         ));
     }

@@ -15,10 +15,7 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
         let plural = if there == 1 { "" } else { "s" };
         return Err(Failure::Skipped(Reason::new(
             format!("{count} GPUs"),
-            format!(
-                "{} lets one process use {there} device{plural} here",
-                first.info().device.0.split(':').next().unwrap_or_default()
-            ),
+            format!("{} lets one process use {there} device{plural} here", first.info().device.backend),
             "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check that none is hidden \
              (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
         )));
@@ -35,7 +32,7 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
 
 /// The position in `rocm:3`.
 pub(crate) fn position(device: &dyn Device) -> u32 {
-    device.info().device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default()
+    device.info().device.index
 }
 
 /// One device's part.

@@ -57,7 +57,7 @@ fn beyond_caches(operation: &Operation, info: &DeviceInfo) -> bool {
 
 /// Processor cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
 fn cores(info: &DeviceInfo, threads: u32) -> f64 {
-    let ours = info.device.0.starts_with("cpu:");
+    let ours = info.device.is_cpu();
     f64::from(if ours { threads } else { info.units }.max(1))
 }
 
@@ -157,7 +157,7 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
 /// machine, one often is. Nothing where threads are not ours to choose.
 fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<f64, Failure> {
     let threads = options.threads.unwrap_or(1);
-    if threads == 1 || !device.info().device.0.starts_with("cpu:") {
+    if threads == 1 || !device.info().device.is_cpu() {
         return Ok(0.0);
     }
     let alone = Options { threads: Some(1), ..options.clone() };
@@ -205,7 +205,7 @@ fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
 
 /// Operations of a burst on so many threads of a processor, or on a whole card.
 pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
-    let threads = if info.device.0.starts_with("cpu:") { threads } else { info.units };
+    let threads = if info.device.is_cpu() { threads } else { info.units };
     if card::is_card(info) {
         card::burst_operations(info, dtype)
     } else {
@@ -222,7 +222,7 @@ mod tests {
     /// What says of itself that it is an MI210.
     fn card() -> ScriptedDevice {
         let mut script = Script::default();
-        script.info.device.0 = "rocm:0".to_owned();
+        script.info.device = "rocm:0".parse().unwrap();
         script.info.arch = Some("gfx90a:sramecc+:xnack-".to_owned());
         script.info.units = 104;
         script.info.max_clock_mhz = Some(1700.0);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::plan::{self, Plan};
-use rsb_engine::run::{FinishedRun, OUT_OF_TIME};
+use rsb_engine::run::FinishedRun;
 use rsb_engine::{frameworks, machine};
 use rsb_model::{
-    BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
+    BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
 };
 use rsb_report::comparison::Detail;
 use rsb_report::number::format_count;
@@ -135,7 +135,10 @@ impl Refresh {
             );
         }
         if new.status == RunStatus::OutOfTime {
-            lines.push(format!("{OUT_OF_TIME}: allow more (suite_seconds in the settings), or take it with --force"));
+            lines.push(format!(
+                "{}: allow more (suite_seconds in the settings), or take it with --force",
+                Note::OutOfTime
+            ));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -1,6 +1,6 @@
 //! From the points of a component to cases with ids. Pure.
 
-use rsb_model::{BenchmarkType, Case, CaseId, Params};
+use rsb_model::{BenchmarkType, Case, CaseId, DeviceRef, Params};
 use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
 
 use super::catalogue::{Component, Workload};
@@ -53,7 +53,7 @@ pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> 
 ///
 /// # Errors
 /// For text that is no value of its axis.
-pub fn cases(component: &Component, device: &str, wish: Wish<'_>) -> Result<Vec<Case>, UsageError> {
+pub fn cases(component: &Component, device: DeviceRef, wish: Wish<'_>) -> Result<Vec<Case>, UsageError> {
     let chosen = wish.axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
     let chosen: Vec<&str> = chosen.map(String::as_str).collect();
     if let Some(unknown) = chosen.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
@@ -114,9 +114,9 @@ fn points(workload: &Workload, grid: &str, asked: &[(String, Vec<String>)]) -> R
     Ok(points)
 }
 
-fn case(component: &Component, workload: &Workload, device: &str, params: Params) -> Case {
+fn case(component: &Component, workload: &Workload, device: DeviceRef, params: Params) -> Case {
     let benchmark_type = BenchmarkType::ComponentSpecific;
-    let first = [benchmark_type.as_str(), component.name, device, workload.name];
+    let first = [benchmark_type.as_str(), component.name, &device.to_string(), workload.name];
     let mut segments: Vec<String> = first.iter().map(|&text| text.to_owned()).collect();
     for axis in workload.axes {
         let Some(value) = params.text(axis.name) else { continue };
@@ -133,7 +133,7 @@ fn case(component: &Component, workload: &Workload, device: &str, params: Params
         id: CaseId::from_segments(&segments),
         benchmark: component.name.to_owned(),
         benchmark_type,
-        device: device.to_owned(),
+        device: device.into(),
         params,
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     fn ids(component: &str, breadth: Breadth, axes: &[(&str, &str)]) -> Result<Vec<String>, UsageError> {
         let axes: Vec<(String, Vec<String>)> =
             axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
-        let cases = cases(find(component).unwrap(), "cpu:0", Wish { breadth, axes: &axes })?;
+        let cases = cases(find(component).unwrap(), DeviceRef::CPU, Wish { breadth, axes: &axes })?;
         Ok(cases.into_iter().map(|case| case.id.to_string()).collect())
     }
 

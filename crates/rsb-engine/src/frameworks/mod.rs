@@ -16,12 +16,12 @@ pub use environment::{Environment, apart, ask, chosen, of_component, packages_of
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};
 
-use rsb_model::{Case, Reason};
+use rsb_model::{Case, DeviceRef, Reason};
 use rsb_workloads::Breadth;
 
 /// How many points a component has on a device, for `list`.
 pub fn count(component: &Component) -> usize {
-    cases(component, "cpu:0", Wish { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
+    cases(component, DeviceRef::CPU, Wish { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
 }
 
 /// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start: fewer samples and

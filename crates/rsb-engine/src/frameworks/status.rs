@@ -99,7 +99,7 @@ pub fn rate_change(component: &Component, results: &[BenchmarkResult], compared:
 
 /// A check names the case that it was made of.
 fn concerns(check: &ThresholdCheck, ran: &[&BenchmarkResult]) -> bool {
-    ran.iter().any(|result| check.name.ends_with(&format!(" of {}", result.benchmark_id)))
+    ran.iter().any(|result| check.id == result.benchmark_id.as_str())
 }
 
 /// The cases of `component` that had a turn.
@@ -193,8 +193,13 @@ mod tests {
         let good = result("matmul", Outcome::Measured, fields);
         let check = |passed| ThresholdCheck {
             name: format!("tflops of {}", good.benchmark_id),
-            expected: "> 2".to_owned(),
-            actual: "2.5".to_owned(),
+            metric: "tflops".to_owned(),
+            id: good.benchmark_id.to_string(),
+            better: rsb_model::Better::Higher,
+            expected: 2.0,
+            actual: Some(2.5),
+            unit: None,
+            simulated: false,
             passed,
             reference: None,
         };

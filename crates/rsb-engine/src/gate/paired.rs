@@ -13,7 +13,6 @@ use rsb_store::{OF_ANOTHER_PROGRAM, Programs};
 
 use super::interleaved::Sides;
 use super::judge::Judge;
-use crate::measure::inject;
 use crate::{EngineError, Listener, WorkerCommand};
 
 /// What the pairs say of the suspects of `result`, the verdicts on `current` against `baseline`. `None` where there is
@@ -30,9 +29,9 @@ pub(super) fn compare(
         return Ok(None);
     }
     listener(&Event::PairedRerunStarted);
-    let before = WorkerCommand::of(program).slowed(inject::of_notes(&from.notes));
+    let before = WorkerCommand::of(program).slowed(from.slowdown().map(str::to_owned));
     let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let after = after.slowed(inject::of_notes(&current.notes));
+    let after = after.slowed(current.slowdown().map(str::to_owned));
     let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
     sides.measure(judge.policy(), budget, listener)?;
     Ok(Some(sides.compare(judge.policy())))

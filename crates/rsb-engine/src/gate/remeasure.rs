@@ -9,7 +9,7 @@ use rsb_stats::doubt::AGAINST_BASELINE;
 
 use super::budget::Budget;
 use super::judge::Judge;
-use crate::measure::{self, Count, Settings, assemble, inject};
+use crate::measure::{self, Count, Settings, assemble};
 use crate::plan::Plan;
 use crate::recorder::program_hash;
 use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
@@ -63,7 +63,7 @@ fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut List
     let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let command = command.slowed(inject::of_notes(&run.notes));
+    let command = command.slowed(run.slowdown().map(str::to_owned));
     let mut more = Run { benchmarks: Vec::new(), ..run.clone() };
     measure::measure(plan, &settings, &command, &run.environment, &mut |event| {
         if let Event::CaseUpdated(result) = event {

@@ -191,7 +191,8 @@ fn set_figures(fields: &mut Fields, figures: &Figures) {
 
 fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: f64) {
     if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
-        fields.set("std_dev", statistics.std_dev / statistics.mean);
+        fields.set("std_dev", statistics.std_dev);
+        fields.set("cv", statistics.std_dev / statistics.mean);
     }
     fields.set("num_runs", times.len());
     fields.set("warmup_runs", warm_up);
@@ -207,7 +208,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32"]),
             benchmark: "gemm".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new().with("dtype", "f32"),
         }
     }

@@ -1,7 +1,7 @@
 //! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results kept as any run's.
 
 use criterion::Criterion;
-use rsb_model::{BackendId, Case, DeviceType, Outcome, Profile, Samples, Suite};
+use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Samples, Suite};
 
 use super::assemble::{self, Progress};
 use super::client::{Finished, Trouble, Worker};
@@ -121,10 +121,9 @@ pub fn planned(selections: &[Selection], machine: &Machine) -> Result<Plan, Plan
         plan.failed.extend(part.failed);
         plan.notes.extend(part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>());
     }
-    let asked =
-        |device: &str| selections.iter().any(|one| one.backend.is_some_and(|backend| backend.as_str() == device));
+    let asked = |device: CaseDevice| selections.iter().any(|one| one.backend.map(CaseDevice::Backend) == Some(device));
     for ended in [&mut plan.skipped, &mut plan.failed] {
-        ended.retain(|(case, _)| case.benchmark != crate::plan::ALL || !asked(&case.device));
+        ended.retain(|(case, _)| case.benchmark != crate::plan::ALL || !asked(case.device));
     }
     Ok(plan)
 }

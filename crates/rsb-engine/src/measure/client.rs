@@ -334,7 +334,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", "gemm"]),
             benchmark: "gemm".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         match Worker::start(&shell(script), &case, limit) {
@@ -374,7 +374,7 @@ mod tests {
             id: CaseId::from_segments(&["a"]),
             benchmark: "a".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(Trouble::Failed(_))));

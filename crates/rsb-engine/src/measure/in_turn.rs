@@ -141,7 +141,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", "cache-hit-rate"]),
             benchmark: "cache-hit-rate".into(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".into(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         let mut settings = Settings::of(Profile::Quick);

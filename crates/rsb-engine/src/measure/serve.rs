@@ -75,8 +75,7 @@ pub fn serve(backends: &Registry) -> ExitCode {
 /// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot be opened has gone.
 /// (Another build of this program may lack the backend.)
 fn open(case: &Case, backends: &Registry) -> Result<Box<dyn Device>, Response> {
-    let backend = case.device.split(':').next().and_then(|name| name.parse().ok());
-    backends.open(&case.device).map_err(|reason| match backend {
+    backends.open(&case.device.to_string()).map_err(|reason| match case.device.backend() {
         Some(backend) if backends.find(backend).is_some() => Response::Gone { reason },
         _ => Response::Skipped { reason },
     })

@@ -164,7 +164,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", benchmark]),
             benchmark: benchmark.to_owned(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".to_owned(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         let (usual, long) = (case("gemm"), case("kernel-compilation"));

@@ -7,8 +7,6 @@ use rsb_device::DeviceInfo;
 use rsb_model::card::Alike;
 use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
-use super::{backend_of, index_of};
-
 /// Whether `other` is to be measured rather than `device`, when one of them is enough: the run time of the card's maker
 /// goes first, then the backends in the order of their identifiers; of several drivers that one backend has for a card,
 /// the first.
@@ -17,7 +15,9 @@ fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     let alike = before.alike(&own);
     match preference(&before).cmp(&preference(&own)) {
         Ordering::Less => alike != Alike::Not,
-        Ordering::Equal => alike == Alike::OneCard && before.driver != own.driver && index_of(other) < index_of(device),
+        Ordering::Equal => {
+            alike == Alike::OneCard && before.driver != own.driver && other.device.index < device.device.index
+        }
         Ordering::Greater => false,
     }
 }
@@ -25,21 +25,21 @@ fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
 /// The less, the rather it is taken.
 fn preference(device: &RunDevice) -> impl Ord {
     let backend = device.backend();
-    (backend != device.maker().native(), backend)
+    (Some(backend) != device.maker().native(), backend)
 }
 
 /// Whether `auto` takes `device`, one of all that are here.
 pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
-    match (backend_of(device), device.device_type) {
-        (Some(BackendId::Cpu), _) => true,
-        (None, _) | (_, DeviceType::Cpu) => false,
+    match (device.device.backend, device.device_type) {
+        (BackendId::Cpu, _) => true,
+        (_, DeviceType::Cpu) => false,
         _ => !all.iter().any(|other| goes_before(other, device)),
     }
 }
 
 /// The backends that have devices of which `auto` takes none, each with the reason.
 pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
-    let of = |backend: BackendId| all.iter().filter(move |device| backend_of(device) == Some(backend));
+    let of = |backend: BackendId| all.iter().filter(move |device| device.device.backend == backend);
     let untaken = |backend: &BackendId| of(*backend).next().is_some() && of(*backend).all(|device| !takes(device, all));
     let reason = |backend: BackendId| {
         let names = of(backend).map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -56,11 +56,10 @@ pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_device::device::DeviceRefText;
 
     fn device(id: &str, name: &str, device_type: DeviceType) -> DeviceInfo {
         DeviceInfo {
-            device: DeviceRefText(id.into()),
+            device: id.parse().unwrap(),
             name: name.into(),
             device_type,
             pci_address: None,
@@ -74,8 +73,8 @@ mod tests {
         }
     }
 
-    fn taken(all: &[DeviceInfo]) -> Vec<&str> {
-        all.iter().filter(|device| takes(device, all)).map(|device| device.device.0.as_str()).collect()
+    fn taken(all: &[DeviceInfo]) -> Vec<String> {
+        all.iter().filter(|device| takes(device, all)).map(|device| device.device.to_string()).collect()
     }
 
     #[test]

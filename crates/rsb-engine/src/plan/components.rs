@@ -1,10 +1,10 @@
 //! The cases of framework components: on the processor and on cards that frameworks know, or why there are none. Pure.
 
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason, Suite};
+use rsb_model::{BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceRef, Params, Reason, Suite};
 use rsb_workloads::Breadth;
 
-use super::{CustomEntry, Machine, Plan, PlanError, Selection, backend_of};
+use super::{CustomEntry, Machine, Plan, PlanError, Selection};
 use crate::frameworks::{self, Component, Wish};
 use crate::suites;
 
@@ -62,7 +62,7 @@ pub(super) fn add(
     }
     let wish = Wish { breadth, axes };
     for device in places {
-        for case in frameworks::cases(component, &device, wish)? {
+        for case in frameworks::cases(component, device, wish)? {
             if plan.cases.iter().all(|known| known.id != case.id) {
                 plan.cases.push(case);
             }
@@ -72,14 +72,14 @@ pub(super) fn add(
 }
 
 /// A framework brings a run time of its own: a card of a backend asked for is left to it to find.
-fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<String> {
+fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     let knows = |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
-    let fitting = devices.iter().filter(|device| backend_of(device).is_some_and(knows));
-    let found: Vec<String> = fitting.map(|device| device.device.0.clone()).collect();
+    let fitting = devices.iter().filter(|device| knows(device.device.backend));
+    let found: Vec<DeviceRef> = fitting.map(|device| device.device).collect();
     match selection.backend {
         Some(backend @ (BackendId::Rocm | BackendId::Cuda)) if found.is_empty() => {
             let indices = if selection.devices.is_empty() { &[0][..] } else { &selection.devices };
-            indices.iter().map(|index| format!("{backend}:{index}")).collect()
+            indices.iter().map(|&index| DeviceRef { backend, index }).collect()
         }
         _ => found,
     }
@@ -91,7 +91,7 @@ pub fn absent(component: &str, reason: &Reason) -> (Case, Reason) {
         id: CaseId::from_segments(&[BenchmarkType::ComponentSpecific.as_str(), component]),
         benchmark: component.to_owned(),
         benchmark_type: BenchmarkType::ComponentSpecific,
-        device: "none".to_owned(),
+        device: CaseDevice::None,
         params: Params::new(),
     };
     (case, reason.clone())

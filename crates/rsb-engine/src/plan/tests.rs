@@ -1,12 +1,13 @@
 //! Plans of small machines.
 
+use rsb_model::DeviceRef;
+
 use super::*;
-use rsb_device::device::DeviceRefText;
 use rsb_model::Profile;
 
 fn machine() -> Machine {
     let device = DeviceInfo {
-        device: DeviceRefText("cpu:0".into()),
+        device: DeviceRef::CPU,
         name: "test".into(),
         device_type: DeviceType::Cpu,
         pci_address: None,
@@ -132,7 +133,7 @@ fn what_needs_no_card_is_planned_on_the_host() {
         let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
         let plan = plan(&named, &machine()).unwrap();
         assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
-        assert!(plan.cases.iter().all(|case| case.device == "cpu:0"));
+        assert!(plan.cases.iter().all(|case| case.device == DeviceRef::CPU.into()));
     }
     let vulkan = Selection { backend: Some(BackendId::Vulkan), ..selection(&["kernel-compilation"], Suite::Quick) };
     assert!(plan(&vulkan, &machine()).unwrap().cases.is_empty());
@@ -154,7 +155,7 @@ fn sensors_are_watched_before_any_run_time_is_installed() {
     let before = ids(&shown, &selection(&[], Suite::PreInstallation));
     assert!(both.iter().all(|id| before.contains(id)), "{before:?}");
     let mut card = machine().devices.swap_remove(0);
-    card.device = DeviceRefText("rocm:0".into());
+    card.device = "rocm:0".parse().unwrap();
     card.pci_address = Some("0000:03:00.0".into());
     let reached = Machine { devices: [shown.devices.clone(), vec![card]].concat(), ..shown };
     let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });

@@ -2,7 +2,7 @@
 //! their figures stand side by side. Sizes are fixed, whatever a backend knows of the card's caches and memory.
 
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, DeviceType};
+use rsb_model::DeviceType;
 use rsb_workloads::Benchmark;
 
 use crate::selection::CustomEntry;
@@ -60,7 +60,7 @@ pub fn axes_on(
     if large && device.device_type == DeviceType::Cpu {
         return None;
     }
-    let is_processor = crate::plan::backend_of(device) == Some(BackendId::Cpu);
+    let is_processor = device.device.is_cpu();
     let mut all = axes;
     for axis in benchmark.axes() {
         let value = match axis.default {
@@ -86,7 +86,7 @@ mod tests {
         for (entry, (name, on, _)) in entries().iter().zip(ENTRIES) {
             let benchmark = rsb_workloads::find(name).unwrap();
             let mut device = crate::backends::backends()[0].devices().unwrap()[0].clone();
-            device.device.0 = "vulkan:0".to_owned();
+            device.device = "vulkan:0".parse().unwrap();
             device.device_type = DeviceType::Gpu;
             device.usable_memory_bytes = 64 << 30;
             let points: usize = entry.axes.iter().map(|(_, values)| values.len()).product();

@@ -33,7 +33,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     runtime.make_current(ordinal)?;
     let index = ordinal.unsigned_abs();
     let info = DeviceInfo {
-        device: DeviceRef { backend: BackendId::Cuda, index }.into(),
+        device: DeviceRef { backend: BackendId::Cuda, index },
         name: name(runtime, device).unwrap_or_else(|| arch.clone()),
         device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
         pci_address: pci_address(runtime, device),

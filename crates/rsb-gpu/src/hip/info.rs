@@ -32,7 +32,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     );
     let index = ordinal.unsigned_abs();
     let info = DeviceInfo {
-        device: DeviceRef { backend: BackendId::Rocm, index }.into(),
+        device: DeviceRef { backend: BackendId::Rocm, index },
         name: if names.name.is_empty() { arch.clone() } else { names.name },
         device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
         pci_address: pci_address(runtime, ordinal),

@@ -145,7 +145,7 @@ fn describe(
     let memory = positive(ask::DEVICE_GLOBAL_MEM_SIZE)? / 10 * 9;
     let cache = positive(ask::DEVICE_GLOBAL_MEM_CACHE_SIZE);
     let info = DeviceInfo {
-        device: reference.into(),
+        device: reference,
         // One card may be there several times, through several drivers.
         name: format!("{name} ({platform_name})"),
         device_type,

@@ -25,7 +25,7 @@ pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<()
     }
     if bytes > limit {
         let what = format!("{} of memory", rounded_bytes(bytes));
-        let why = format!("one buffer may have {} on {}", rounded_bytes(limit), info.device.0);
+        let why = format!("one buffer may have {} on {}", rounded_bytes(limit), info.device);
         return Err(unsupported(&what, why, "choose a smaller size"));
     }
     Ok(())

@@ -135,7 +135,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let device_type =
         if properties.device_type == vk::PhysicalDeviceType::CPU { DeviceType::Cpu } else { DeviceType::Gpu };
     let info = DeviceInfo {
-        device: reference.into(),
+        device: reference,
         name,
         device_type,
         pci_address: has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus)),

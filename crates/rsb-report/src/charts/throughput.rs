@@ -81,7 +81,7 @@ fn sample<'a>(result: &'a BenchmarkResult, rate: &str) -> Option<Sample<'a>> {
     let (size, rate) = (fields.number("size_bytes")?, fields.number(rate)?);
     let value = |key: &&'static str| {
         let value = match *key {
-            "device" => device_of(&result.benchmark_id)?.to_owned(),
+            "device" => device_of(&result.benchmark_id)?.to_string(),
             key => fields.get(key).map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned))?,
         };
         Some((*key, value))

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use rsb_model::unit::figure;
 use rsb_model::{Better, Field, ReasonCode, Unit};
 
 use super::Why;
@@ -135,23 +136,6 @@ fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
     if rounded.abs() >= 100.0 || rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
-}
-
-/// Four significant digits, without zeros at the end.
-pub(super) fn figure(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let trimmed = |text: String| {
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    };
-    if (1e-3..1e7).contains(&size) {
-        let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
-        return trimmed(format!("{value:.decimals$}"));
-    }
-    let text = format!("{value:.3e}");
-    text.split_once('e').map_or(text.clone(), |(digits, power)| format!("{}e{power}", trimmed(digits.to_owned())))
 }
 
 #[cfg(test)]

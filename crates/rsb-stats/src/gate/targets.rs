@@ -1,10 +1,9 @@
 //! Absolute targets: what is asked for, beside what was achieved.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict};
+use rsb_model::{BenchmarkResult, BenchmarkType, Better, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict};
 
 use super::cases::{Cases, Standing};
-use super::reason::figure;
 use crate::estimate::median;
 use crate::glob;
 use crate::policy::{Policy, Target, TargetEffect, TargetOp};
@@ -30,7 +29,7 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
             let passed = achieved.map(|value| target.is_met(value));
             let mut check = shown(target, field, id.as_str(), achieved);
             if let Some(value) = simulated(current, id, field) {
-                check.actual = format!("{}{}", measure(value, field), ThresholdCheck::SIMULATED);
+                (check.actual, check.simulated) = (Some(value), true);
             }
             checks.shown.push(check);
             if target.effect == TargetEffect::Fail && passed != Some(true) {
@@ -70,18 +69,12 @@ impl Target {
         }
     }
 
-    fn expected(&self, field: &Field) -> String {
-        let sign = match self.op {
-            TargetOp::Above => '>',
-            TargetOp::Below => '<',
-        };
-        format!("{sign} {}", measure(self.value, field))
+    const fn better(&self) -> Better {
+        match self.op {
+            TargetOp::Above => Better::Higher,
+            TargetOp::Below => Better::Lower,
+        }
     }
-}
-
-/// A figure with its unit, where it has one.
-fn measure(value: f64, field: &Field) -> String {
-    if field.unit == Unit::One { figure(value) } else { format!("{} {}", figure(value), field.unit) }
 }
 
 /// The median over all runs; `None` where the case was not measured or one run has no figure.
@@ -105,20 +98,25 @@ fn middle(results: &[&BenchmarkResult], field: &Field) -> Option<f64> {
 fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> ThresholdCheck {
     ThresholdCheck {
         name: format!("{} of {id}", field.name),
-        expected: target.expected(field),
-        actual: achieved.map_or_else(|| "not measured".to_owned(), |value| measure(value, field)),
+        metric: field.name.to_owned(),
+        id: id.to_owned(),
+        better: target.better(),
+        expected: target.value,
+        actual: achieved,
+        unit: (field.unit != Unit::One).then_some(field.unit),
+        simulated: false,
         passed: achieved.map(|value| target.is_met(value)),
         reference: target.reference.clone(),
     }
 }
 
 fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, policy: &Policy) -> Comparison {
-    let expected = target.expected(field);
+    let expected = shown(target, field, id.as_str(), achieved).expected_text();
     let (verdict, reason_code, reason) = match achieved {
         Some(value) => (
             Verdict::Regressed,
             ReasonCode::TargetMissed,
-            format!("{}, but the target is {expected}", measure(value, field)),
+            format!("{}, but the target is {expected}", field.unit.quantity(value)),
         ),
         None => (
             Verdict::Inconclusive,
@@ -130,10 +128,7 @@ fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, poli
         id: id.clone(),
         metric: field.name.to_owned(),
         unit: field.unit.symbol().to_owned(),
-        better: match target.op {
-            TargetOp::Above => rsb_model::Better::Higher,
-            TargetOp::Below => rsb_model::Better::Lower,
-        },
+        better: target.better(),
         baseline_value: None,
         current_value: achieved,
         difference_percent: None,

@@ -144,7 +144,7 @@ mod tests {
                 ("device_latency_sm/sum", None, Some(1500.0)),
             ]
         );
-        assert_eq!(run.notes, ["nvbandwidth left out 1 tests that this machine cannot run"]);
+        assert_eq!(run.notes[0].to_string(), "nvbandwidth left out 1 tests that this machine cannot run");
     }
 
     #[test]

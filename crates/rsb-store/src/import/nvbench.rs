@@ -63,13 +63,16 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<Found, String> {
     let scaled = [
         ("nv/cold/bw/global/bytes_per_second", "bandwidth_gb_s", 1e-9),
         ("nv/cold/bw/item_rate", "throughput_samples_per_second", 1.0),
-        ("nv/cold/time/gpu/stdev/relative", "std_dev", 1.0),
+        ("nv/cold/time/gpu/stdev/relative", "cv", 1.0),
         ("nv/cold/sample_size", "num_runs", 1.0),
     ];
     for (tag, field, factor) in scaled {
         if let Some(value) = summaries.number(tag)? {
             found.fields.set(field, value * factor);
         }
+    }
+    if let (Some(cv), Ok(mean)) = (found.fields.number("cv"), mean(&summaries)) {
+        found.fields.set("std_dev", cv * mean * 1e3);
     }
     // Without flushed caches it is another measurement, so it is kept but not compared.
     if let Some(batch) = summaries.number("nv/batch/time/gpu/mean")? {
@@ -148,7 +151,10 @@ mod tests {
         assert_eq!(copy.benchmark_type, BenchmarkType::GpuPerformance);
         let fields = copy.fields().unwrap();
         assert_eq!((fields.number("time_ms"), fields.number("bandwidth_gb_s")), (Some(0.25), Some(82.0)));
-        assert_eq!((fields.number("num_runs"), fields.number("std_dev")), (Some(78.0), Some(0.01)));
+        assert_eq!(
+            (fields.number("num_runs"), fields.number("cv"), fields.number("std_dev")),
+            (Some(78.0), Some(0.01), Some(0.0025))
+        );
         assert_eq!(copy.metadata["device"], "Card");
         assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` is not there");
         assert_eq!(skipped.outcome, Outcome::Skipped);

@@ -6,7 +6,8 @@ use std::path::Path;
 use rsb_model::field::FieldRole;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Outcome, Reason, Run, RunId, Samples, Timestamp,
+    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Note, Outcome, Reason, Run, RunId, Samples,
+    Timestamp,
 };
 use serde_json::{Map, Value};
 
@@ -79,7 +80,7 @@ impl Sink {
 
     /// What a reader of the run should know.
     pub(super) fn note(&mut self, text: String) {
-        self.run.notes.push(text);
+        self.run.notes.push(Note::Text(text));
     }
 
     /// What was found of the case `name`, or why it cannot be read.

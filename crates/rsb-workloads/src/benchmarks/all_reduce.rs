@@ -4,7 +4,7 @@
 use rsb_device::operation::{Direction, HostMemory, Transfer};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{Fields, Params, Reason};
+use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
@@ -53,13 +53,13 @@ impl Benchmark for AllReduce {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         // The ring is the same from wherever one looks at it.
-        if !device.device.0.ends_with(":0") {
+        if device.device.index != 0 {
             return Vec::new();
         }
         let f32 = || axis("dtype", &["f32"]);
         let large = by_kind(device, 64 * MIB, 4 * MIB);
         let mut grids = vec![grid([f32(), sizes("size", &[large])])];
-        if device.device.0.starts_with("rocm:") {
+        if device.device.backend == BackendId::Rocm {
             grids.push(grid([f32(), sizes("size", &[large]), axis("provider", &["rccl"])]));
         }
         if breadth >= Breadth::Standard {

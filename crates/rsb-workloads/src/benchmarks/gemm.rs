@@ -2,7 +2,7 @@
 
 use rsb_device::operation::{Gemm as GemmOperation, Init, Stored};
 use rsb_device::{Device, DeviceInfo, Operation};
-use rsb_model::{Fields, Params, Reason};
+use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
@@ -56,9 +56,9 @@ const MOST_SETS: u32 = 64;
 
 /// What does products on a maker's cards through its own run time: the library, and kernels of our own.
 fn card_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
-    let library = match device.device.0.split(':').next()? {
-        "rocm" => "rocblas",
-        "cuda" => "cublas",
+    let library = match device.device.backend {
+        BackendId::Rocm => "rocblas",
+        BackendId::Cuda => "cublas",
         _ => return None,
     };
     Some([library, "native", "native-naive"])

@@ -63,7 +63,7 @@ impl Benchmark for MultiGpu {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let own: u32 = device.device.0.rsplit(':').next().and_then(|index| index.parse().ok()).unwrap_or_default();
+        let own = device.device.index;
         let f32 = || axis("dtype", &["f32"]);
         // The first card is at the head of every team; the others would only say the same again.
         let teams = |grids: Vec<Grid>| if own == 0 { grids } else { Vec::new() };
@@ -252,7 +252,7 @@ impl<'d> PeerCopy<'d> {
     fn prepare(device: &'d dyn Device, task: Task) -> Result<Self, Failure> {
         let peer = task.peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
             Failure::Skipped(Reason::new(
-                format!("a copy from {} to itself", device.info().device.0),
+                format!("a copy from {} to itself", device.info().device),
                 "that is no copy between cards",
                 "choose another `peer`; memory-transfer measures copies within a card",
             ))
@@ -303,7 +303,7 @@ mod tests {
 
     fn machine(cards: u32) -> ScriptedDevice {
         let mut script = Script { peers: cards - 1, ..Script::default() };
-        script.info.device.0 = "rocm:0".to_owned();
+        script.info.device = "rocm:0".parse().unwrap();
         ScriptedDevice::new(script)
     }
 

@@ -9,7 +9,7 @@ use rsb_device::operation::{
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
-use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
+use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason};
 
 use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
@@ -87,7 +87,7 @@ impl Benchmark for Occupancy {
             Breadth::Quick => vec![sweep(&["triad"])],
             Breadth::Standard => {
                 let mut grids = vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])];
-                if device.device.0.starts_with("rocm:") {
+                if device.device.backend == BackendId::Rocm {
                     let counted = grid([
                         axis("operation", &["triad", "softmax", "gemm"]),
                         f32(),
@@ -186,9 +186,9 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
     if params.text("profiler").is_none_or(|name| name != profiler::NAME) {
         return Ok(None);
     }
-    let name = &device.info().device.0;
-    if !name.starts_with("rocm:") {
-        let why = format!("{name} is not reached through ROCm");
+    let place = device.info().device;
+    if place.backend != BackendId::Rocm {
+        let why = format!("{place} is not reached through ROCm");
         return Err(Reason::new(profiler::NAME, why, "choose --backend rocm, or leave `profiler` at none"));
     }
     let tool = profiler::find()?;
@@ -197,10 +197,16 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
     })?;
     let benchmark_type = BenchmarkType::GpuPerformance;
     let case = Case {
-        id: CaseId::from_segments(&[benchmark_type.as_str(), Occupancy.name(), name, "under", profiler::NAME]),
+        id: CaseId::from_segments(&[
+            benchmark_type.as_str(),
+            Occupancy.name(),
+            &place.to_string(),
+            "under",
+            profiler::NAME,
+        ]),
         benchmark: Occupancy.name().to_owned(),
         benchmark_type,
-        device: name.clone(),
+        device: place.into(),
         params: params.clone().with("profiler", "none"),
     };
     Ok(Some((tool, program, case)))

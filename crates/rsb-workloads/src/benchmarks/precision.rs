@@ -6,7 +6,7 @@ use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
@@ -96,7 +96,7 @@ impl Benchmark for Precision {
 /// Types that no kernel or library here makes whole operations in: why not depends on what the card has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
     // cuBLAS alone makes products of tf32.
-    let is_made = dtype != Dtype::Tf32 || (name == "matmul" && info.device.0.starts_with("cuda:"));
+    let is_made = dtype != Dtype::Tf32 || (name == "matmul" && info.device.backend == BackendId::Cuda);
     if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
         return Ok(());
     }

@@ -103,7 +103,7 @@ fn prepare_in<'d>(
 
 /// The folder in sysfs of the card itself, or of that at the address `elsewhere`, when it answers with at least one figure.
 fn card(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) -> Result<CardFolder, Reason> {
-    let name = elsewhere.unwrap_or(&device.info().device.0);
+    let name = elsewhere.map_or_else(|| device.info().device.to_string(), str::to_owned);
     let what = || format!("sensors of {name}");
     let none = |why: String| {
         Reason::new(

@@ -4,7 +4,7 @@
 use rsb_device::DeviceInfo;
 use rsb_device::operation::PeakArithmetic;
 use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, peak_tflops};
-use rsb_model::{DeviceType, Dtype};
+use rsb_model::{BackendId, DeviceType, Dtype};
 
 /// No card's compute units run faster.
 const FASTEST_MHZ: f64 = 4000.0;
@@ -17,12 +17,12 @@ const BURST_NS: f64 = 1e6;
 
 /// Whether limits of processor cores do not hold: a card, or software that stands for one.
 pub(crate) fn is_card(info: &DeviceInfo) -> bool {
-    !info.device.0.starts_with("cpu:") && info.device_type != DeviceType::Cpu
+    !info.device.is_cpu() && info.device_type != DeviceType::Cpu
 }
 
 /// Compute units as the table of architectures has them. Interfaces other than a maker's own may count pairs of them.
 fn compute_units(info: &DeviceInfo) -> f64 {
-    let is_native = ["rocm:", "cuda:"].iter().any(|backend| info.device.0.starts_with(backend));
+    let is_native = matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
     let each = if is_native { 1 } else { 2 };
     f64::from(info.units.max(1)) * f64::from(each)
 }
@@ -74,11 +74,10 @@ pub(crate) fn burst_operations(info: &DeviceInfo, dtype: Dtype) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_device::device::DeviceRefText;
 
     fn card(device: &str, arch: Option<&str>, units: u32, max_clock_mhz: Option<f64>) -> DeviceInfo {
         DeviceInfo {
-            device: DeviceRefText(device.to_owned()),
+            device: device.parse().unwrap(),
             name: "card".to_owned(),
             device_type: DeviceType::Gpu,
             pci_address: None,

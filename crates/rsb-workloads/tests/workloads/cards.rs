@@ -10,7 +10,7 @@ use super::common::{backends, small_cases, staged};
 /// A card whose launches take a microsecond, and whose link does 10 GB/s.
 fn card() -> ScriptedDevice {
     let mut script = Script { link_gb_s: Some(10.0), ..Script::with_clock(Clock::Constant(1000.0)) };
-    "rocm:0".clone_into(&mut script.info.device.0);
+    script.info.device = "rocm:0".parse().unwrap();
     ScriptedDevice::new(script)
 }
 

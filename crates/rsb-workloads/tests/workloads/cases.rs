@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use rsb_device::Device;
 use rsb_device::scripted::{Script, ScriptedDevice};
-use rsb_model::{BenchmarkType, Case, Reason};
+use rsb_model::{BenchmarkType, Case, DeviceRef, Reason};
 use rsb_workloads::{Breadth, CaseOrReason, IdForm, UsageError, all, cases, find};
 
 use super::common::small;
@@ -54,7 +54,7 @@ fn ids_are_as_people_know_them() {
 #[test]
 fn a_card_has_cases_of_its_own() {
     let mut script = Script::default();
-    script.info.device.0 = "rocm:1".to_owned();
+    script.info.device = "rocm:1".parse().unwrap();
     let card = ScriptedDevice::new(script);
     for benchmark in all() {
         let found = cases(*benchmark, card.info(), Breadth::Full, &[]).unwrap();
@@ -77,7 +77,7 @@ fn ids_are_unique_and_each_breadth_has_a_fair_number() {
                 let case = case.unwrap_or_else(|(case, _)| case);
                 assert!(seen.insert(case.id.clone()), "{} is there twice", case.id);
                 assert_eq!(case.id.benchmark(), Some(benchmark.name()));
-                assert_eq!(case.device, "cpu:0");
+                assert_eq!(case.device, DeviceRef::CPU.into());
             }
         }
         assert!((least..=most).contains(&seen.len()), "{breadth:?} has {} cases", seen.len());

@@ -37,7 +37,7 @@ pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInf
 pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     let mut info = info.clone();
     if matches!(benchmark.runs_on(), RunsOn::Cards | RunsOn::CardsAndHost(_)) {
-        "rocm:0".clone_into(&mut info.device.0);
+        info.device = "rocm:0".parse().unwrap();
     }
     info
 }

@@ -101,7 +101,7 @@ mod tests {
             id: CaseId::from_segments(&["cpu_performance", name, "cpu:0"]),
             benchmark: name.to_owned(),
             benchmark_type: BenchmarkType::CpuPerformance,
-            device: "cpu:0".to_owned(),
+            device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
         ["gemm", "gemm-batched", "sum"].map(|name| ChosenCase { case: case(name), suite: "quick" }).to_vec()
