@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(ids.len(), count);
         assert!(has_backend(BackendId::Cpu));
         let registry = registry();
-        assert_eq!(registry.open("cpu:0").unwrap().info().device.0, "cpu:0");
+        assert_eq!(registry.open("cpu:0").unwrap().info().device, rsb_model::DeviceRef::CPU);
         let reason = registry.open("cpu:1").err().unwrap();
         assert!(reason.to_string().contains("cpu:0"), "{reason}");
     }

@@ -1,6 +1,6 @@
 //! A clock that lies: no figure of it is kept.
 
-use crate::support::{assert_reason, cases, id, outcome, run, with_fault};
+use super::support::{assert_reason, cases, id, outcome, run, with_fault};
 
 fn refused(lie: &str, arguments: &[&str], word: &str) {
     let document = run(&with_fault(lie), arguments).expect(1).json();

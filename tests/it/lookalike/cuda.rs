@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::common::{Bench, Ended, SMALL};
-use crate::support::{
+use super::support::{
     THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, id, lookalike, outcome,
 };
 

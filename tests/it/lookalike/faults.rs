@@ -1,6 +1,6 @@
 //! Each fault gives a failed case with what, why and cure; the rest of the run stands, and no process is left behind.
 
-use crate::support::{
+use super::support::{
     THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, lookalike, run, with_fault,
 };
 

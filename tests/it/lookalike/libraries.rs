@@ -2,7 +2,7 @@
 //! several of them.
 
 use crate::common::Bench;
-use crate::support::{THREE, assert_reason, assert_rest_stands, case, cases, lookalike, run, with_library};
+use super::support::{THREE, assert_reason, assert_rest_stands, case, cases, lookalike, run, with_library};
 
 /// The program with a copy of the library that lacks functions.
 fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::common::Bench;
 use serde_json::Value;
 
-use crate::support::{assert_reason, cases, id, lookalike, outcome, run};
+use super::support::{assert_reason, cases, id, lookalike, outcome, run};
 
 const TOOL: &str = r#"#!/bin/sh
 counter=$2

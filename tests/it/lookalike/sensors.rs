@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::Bench;
-use crate::support::{assert_reason, case, lookalike, outcome, run};
+use super::support::{assert_reason, case, lookalike, outcome, run};
 
 /// Where the first card of the look-alike says that it is.
 const CARD: &str = "sys/class/drm/card0/device";

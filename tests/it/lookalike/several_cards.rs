@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{assert_reason, assert_rest_stands, case, cases, id, lookalike, run};
+use super::support::{assert_reason, assert_rest_stands, case, cases, id, lookalike, run};
 
 fn number(case: &Value, field: &str) -> f64 {
     case["results"][0][field].as_f64().unwrap_or_else(|| panic!("no {field}: {case:#}"))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::{Bench, SMALL};
-use crate::support::{assert_no_process_left, cases, id, lookalike, outcome, run};
+use super::support::{assert_no_process_left, cases, id, lookalike, outcome, run};
 
 /// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a reason.
 fn whole(suite: &str, more: &[&str]) -> (Bench, Value) {

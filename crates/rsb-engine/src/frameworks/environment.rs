@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use rsb_model::Reason;
 use serde::Deserialize;
+use timed_child::Stderr;
 
 use super::catalogue::{Component, Place};
 
@@ -128,32 +128,18 @@ pub fn ask(program: &Path) -> Result<Environment, Reason> {
         let cure = "make the environment anew with `python setup`, or name another with MLSTACK_BENCHMARK_PYTHON";
         Reason::new(format!("Python at {}", program.display()), why, cure)
     };
-    let child = Command::new(program)
-        .args(["-c", QUESTION])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    let mut command = Command::new(program);
+    command.args(["-c", QUESTION]);
+    let said = timed_child::run(&mut command, Stderr::Keep, LIMIT)
         .map_err(|error| broken(format!("it cannot be started: {error}")))?;
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    let output = match receiver.recv_timeout(LIMIT) {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return Err(broken(format!("it cannot be asked: {error}"))),
-        Err(_) => {
-            // It may have ended in between: then there is nothing to kill.
-            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-            return Err(broken(format!("it did not answer within {} s", LIMIT.as_secs())));
-        }
-    };
-    let said = String::from_utf8_lossy(&output.stdout);
-    let answer = said.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
+    let answer = said.stdout.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
     let answer = answer.and_then(|line| serde_json::from_str(line).ok());
-    answer.ok_or_else(|| {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let last = errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        broken(format!("it does not work ({}): {last}", output.status))
+    answer.ok_or_else(|| match said.status {
+        None => broken(format!("it did not answer within {} s", LIMIT.as_secs())),
+        Some(status) => {
+            let last = said.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            broken(format!("it does not work ({status}): {last}"))
+        }
     })
 }
 
