@@ -4,7 +4,7 @@ mod auto;
 mod components;
 
 use rsb_device::device::DeviceInfo;
-use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Outcome, Params, Reason, RunDevice};
+use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Outcome, Params, Reason, RunDevice, renamed};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 use crate::frameworks;
@@ -46,6 +46,12 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// The same with axes that had another name under the one that they have now.
+    fn under_todays_names(&self) -> Self {
+        let entry = |entry: &CustomEntry| CustomEntry { axes: renamed::axes(entry.axes.clone()), ..entry.clone() };
+        Self { axes: renamed::axes(self.axes.clone()), custom: self.custom.iter().map(entry).collect(), ..self.clone() }
+    }
+
     /// Whether a card is measured through every backend that reaches it.
     fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()
@@ -140,8 +146,8 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// The axis by which a benchmark of sensors names a card.
-const CARD_AXIS: &str = "card";
+/// The axis by which a benchmark of sensors names a GPU.
+const GPU_AXIS: &str = "gpu";
 
 /// One benchmark with the axes asked for.
 struct Wanted {
@@ -154,6 +160,7 @@ struct Wanted {
 /// # Errors
 /// When it names what does not exist.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
+    let selection = &selection.under_todays_names();
     let wanted = wanted(selection)?;
     let devices = devices(selection, machine)?;
     let breadth = if selection.names.is_empty() {
@@ -291,9 +298,9 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
 /// The axes of `wanted` on `device`. What reads sensors watches on the host those cards that no run time reaches.
 fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
-    let is_asked = axes.iter().any(|(name, _)| name == CARD_AXIS);
+    let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
     if wanted.benchmark.runs_on() == RunsOn::CardsAndSensors && is_host(device) && !is_asked {
-        axes.push((CARD_AXIS.to_owned(), unreached(machine)));
+        axes.push((GPU_AXIS.to_owned(), unreached(machine)));
     }
     axes
 }
@@ -329,7 +336,7 @@ fn places<'m>(
         RunsOn::Host(tools) => host(tools).collect(),
         RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
         RunsOn::CardsAndSensors => {
-            let is_asked = selection.axes.iter().any(|(name, _)| name == CARD_AXIS);
+            let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
             let shown = is_asked || !unreached(machine).is_empty();
             cards.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
         }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rsb_model::renamed;
+
 use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
 use crate::exit::Trouble;
@@ -64,6 +66,10 @@ pub(super) fn resolve(
         Some(entries) => (Vec::new(), Suite::Custom, entries),
         None => (names.to_vec(), suite, config.custom_entries()),
     };
+    let configured = custom.iter().flat_map(|entry| &entry.axes);
+    if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
+        eprintln!("note: {note}");
+    }
     let selection = Selection { names, suite, custom, backend, devices, axes: args.axis.clone(), profile };
     Ok((selection, settings))
 }

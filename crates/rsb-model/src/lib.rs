@@ -15,6 +15,7 @@ pub mod ids;
 pub mod outcome;
 pub mod protocol;
 pub mod record;
+pub mod renamed;
 pub mod rocm;
 pub mod run;
 pub mod samples;
