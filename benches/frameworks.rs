@@ -1,5 +1,5 @@
 //! ML frameworks in the Python environment that is chosen; where one is missing, it says how to get it.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::Component)
+    rusty_stack_bench::bench::suite(rsb_model::Suite::Component)
 }

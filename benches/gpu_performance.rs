@@ -2,5 +2,5 @@
 //! every benchmark says what it lacks.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::GpuPerformance)
+    rusty_stack_bench::bench::suite(rsb_model::Suite::GpuPerformance)
 }

@@ -1,5 +1,5 @@
 //! The same points on every backend of each card, and of the processor: what each run time makes of one hardware.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::HardwareAcceleration)
+    rusty_stack_bench::bench::suite(rsb_model::Suite::HardwareAcceleration)
 }

@@ -1,5 +1,5 @@
 //! The hardware before any ML stack is installed, whatever of it is here.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::suite(rusty_stack_bench::suites::Suite::PreInstallation)
+    rusty_stack_bench::bench::suite(rsb_model::Suite::PreInstallation)
 }

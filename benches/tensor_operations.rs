@@ -1,5 +1,5 @@
 //! Matrix products, element-wise operations, reductions, normalisations and convolutions.
 
 fn main() -> std::process::ExitCode {
-    rusty_stack_bench::measure::bench::main(&["gemm", "tensor-ops", "convolution"])
+    rusty_stack_bench::bench::main(&["gemm", "tensor-ops", "convolution"])
 }

@@ -8,16 +8,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use rsb_engine::WorkerCommand;
+use rsb_engine::measure::{self, Count, Settings};
+use rsb_engine::plan::{self, Machine, Selection};
 use rsb_model::{Environment, Run, RunId, Timestamp};
-use rusty_stack_bench::measure::{self, Count, Profile, Settings, WORKER_ARGUMENT, WorkerCommand};
-use rusty_stack_bench::plan::{self, Machine, Selection};
-use rusty_stack_bench::suites::Suite;
+use rsb_model::{Profile, Suite};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == WORKER_ARGUMENT) {
-        return measure::serve();
+    if let Some(ended) = measure::as_child() {
+        return ended;
     }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     match record(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -43,7 +44,7 @@ fn record(arguments: &[String]) -> Result<()> {
     let plan = plan::plan(&quick(), &machine()?)?;
     let command = WorkerCommand::this_program()?;
     let started = Timestamp::now();
-    let (both, _) = measure::in_turn(&plan.cases, &settings, &[command.clone(), command], &environment)?;
+    let (both, _) = measure::in_turn(&plan.cases, &settings, &[command.clone(), command], (&environment, &mut |_| {}))?;
     let side = |name: &str, results: &[rsb_model::BenchmarkResult]| {
         let name = RunId(name.to_owned());
         let mut run = Run::begin(name, started, "quick", "quick", Environment { git: None, ..environment.clone() });
@@ -70,12 +71,12 @@ fn quick() -> Selection {
 
 fn machine() -> Result<Machine> {
     let mut devices = Vec::new();
-    for backend in rsb_device::backends() {
+    for backend in rsb_engine::backends::backends() {
         if backend.id() == rsb_model::BackendId::Cpu {
             devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }
     }
-    let readiness = rusty_stack_bench::frameworks::readiness;
+    let readiness = rsb_engine::frameworks::readiness;
     Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
 }
 

@@ -11,17 +11,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use rsb_engine::frameworks;
+use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 
 use crate::exit;
-use crate::frameworks;
-use crate::measure::Profile;
-use crate::suites::Suite;
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-use values::{gate_format, parse_axis, parse_percent, parse_time, text};
+use values::{gate_format, parse_axis, parse_percent, parse_time, profile, suite, text};
 
 /// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
 /// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
@@ -128,7 +127,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "NAME=V1,V2", value_parser = parse_axis)]
     pub axis: Vec<(String, Vec<String>)>,
     /// How thoroughly
-    #[arg(long, value_enum, env = "RSB_PROFILE", hide_env = true)]
+    #[arg(long, value_parser = profile(), env = "RSB_PROFILE", hide_env = true)]
     pub profile: Option<Profile>,
     /// Samples in a round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
@@ -163,7 +162,7 @@ pub struct RunArgs {
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// The suite [default: quick]
-    #[arg(long, value_enum, env = "RSB_SUITE", hide_env = true)]
+    #[arg(long, value_parser = suite(), env = "RSB_SUITE", hide_env = true)]
     pub suite: Option<Suite>,
     /// Show what would be measured, and measure nothing
     #[arg(long)]
@@ -238,7 +237,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", value_parser = clap::value_parser!(u32).range(15..=10_000), conflicts_with_all = ["against", "baseline", "budget", "baseline_optional"])]
     pub against_history: Option<u32>,
     /// With --against: the suite [default: quick]
-    #[arg(long, value_enum, requires = "against")]
+    #[arg(long, value_parser = suite(), requires = "against")]
     pub suite: Option<Suite>,
     /// With --against: only this benchmark; may be repeated
     #[arg(long, value_name = "NAME", requires = "against")]
@@ -391,7 +390,7 @@ pub struct SchemaArgs {
 }
 
 /// The verb that runs every benchmark.
-pub const ALL: &str = "all";
+pub const ALL: &str = rsb_engine::plan::ALL;
 
 /// The whole command, with a verb for each benchmark.
 pub fn command() -> Command {

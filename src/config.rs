@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rsb_engine::plan::CustomEntry;
+use rsb_model::{Profile, Suite};
 use serde::Deserialize;
-
-use crate::measure::Profile;
-use crate::plan::CustomEntry;
-use crate::suites::Suite;
 
 /// The name looked for in the current folder.
 pub const FILE_NAME: &str = "rusty-stack-bench.toml";
@@ -133,9 +131,9 @@ impl Config {
             return Err("a time limit must be at least 1 second".to_owned());
         }
         for (name, percent) in &self.thresholds {
-            if rsb_workloads::find(name).is_none() && crate::frameworks::find(name).is_none() {
+            if rsb_workloads::find(name).is_none() && rsb_engine::frameworks::find(name).is_none() {
                 let near =
-                    crate::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+                    rsb_engine::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
                 return Err(format!("`thresholds.{name}` names no benchmark{near}"));
             }
             if !(percent.is_finite() && *percent > 0.0) {
@@ -162,7 +160,7 @@ impl Config {
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
-    } else if let Some((name, cure)) = crate::suites::RUN_TIMES_TO_COME.iter().find(|(name, _)| *name == text) {
+    } else if let Some((name, cure)) = rsb_engine::suites::RUN_TIMES_TO_COME.iter().find(|(name, _)| *name == text) {
         Err(format!("`{name}` is not yet available ({cure}); choose another backend"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use rsb_engine::ErrorKind;
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -38,32 +40,18 @@ Exit codes:
   5  nothing could run here
   130  interrupted; what was measured is kept";
 
-/// An error with the exit code it ends the program with.
-#[derive(Debug)]
-pub struct Trouble {
-    /// The code.
-    pub exit: Exit,
-    /// What went wrong, with its cure.
-    pub error: anyhow::Error,
-}
+/// An error of a verb. Its kind is the exit code it ends the program with.
+pub type CliError = rsb_engine::EngineError;
 
-impl Trouble {
-    /// The user's words, files or configuration are off.
-    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::Usage, error: error.into() }
-    }
-
-    /// There is nothing to compare or show: no verdict.
-    pub fn no_verdict(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::NoVerdict, error: error.into() }
-    }
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Trouble {
-    fn from(error: E) -> Self {
-        Self { exit: Exit::Failure, error: error.into() }
+impl From<ErrorKind> for Exit {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Failure => Self::Failure,
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::NoVerdict => Self::NoVerdict,
+        }
     }
 }
 
 /// What a verb returns.
-pub type Ended = Result<Exit, Trouble>;
+pub type CliResult = Result<Exit, CliError>;

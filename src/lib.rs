@@ -1,13 +1,9 @@
-//! The application: command line, plan, suites, measuring engine. The benches are thin and live on this.
+//! The application: the command line over the engine. The benches are thin and live on this.
 
+pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod console;
 pub mod exit;
-pub mod frameworks;
-pub mod measure;
-mod memory_profile;
-pub mod plan;
 pub mod show;
-pub mod suites;
-pub mod sweep;

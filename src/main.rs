@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use rusty_stack_bench::cli::{self, Verb};
-use rusty_stack_bench::exit::Trouble;
-use rusty_stack_bench::{commands, measure, show};
+use rusty_stack_bench::exit::{CliError, Exit};
+use rusty_stack_bench::{commands, show};
 
 fn main() -> ExitCode {
-    if let Some(ended) = measure::as_child() {
+    if let Some(ended) = rsb_engine::measure::as_child() {
         return ended;
     }
     let cli = cli::parse();
@@ -36,9 +36,9 @@ fn main() -> ExitCode {
     });
     match ended {
         Ok(exit) => exit.into(),
-        Err(Trouble { exit, error }) => {
+        Err(CliError { kind, error }) => {
             eprintln!("error: {}", show::chain(&error));
-            exit.into()
+            Exit::from(kind).into()
         }
     }
 }

@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use common::Bench;
+use rsb_engine::measure::bench;
+use rsb_engine::plan::Machine;
 use rsb_model::{BackendId, Reason};
+use rsb_model::{Profile, Suite};
 use rsb_workloads::RunsOn;
-use rusty_stack_bench::measure::Profile;
-use rusty_stack_bench::measure::bench;
-use rusty_stack_bench::plan::Machine;
-use rusty_stack_bench::suites::Suite;
 
 fn text(file: &str) -> String {
     std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
@@ -38,8 +37,7 @@ fn the_readme_list_and_the_verbs_name_the_same_workloads() {
     let readme = names(rows().into_iter().map(|(name, _)| name));
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let listed = document["benchmarks"].as_array().unwrap().iter().map(|row| row["benchmark"].as_str().unwrap());
-    let is_native =
-        |name: &&str| rusty_stack_bench::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL;
+    let is_native = |name: &&str| rsb_engine::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL;
     let native = names(listed.filter(is_native));
     assert_eq!(readme, native);
     let command = rusty_stack_bench::cli::command();
@@ -55,7 +53,8 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
     let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];
     let machine =
         Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
-    let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
+    let plan =
+        bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
     assert!(plan.cases.is_empty());
     let skipped =
         |device: &str| names(plan.skipped.iter().filter(|one| one.0.device == device).map(|one| &one.0.benchmark));
@@ -66,13 +65,11 @@ fn the_bench_of_cards_measures_what_the_readme_says_runs_on_cards() {
     }
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
-    let plan = bench::planned(&bench::of_suite(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
+    let plan = bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
     let failed = names(plan.failed.iter().filter(|one| one.0.device == "rocm").map(|one| &one.0.benchmark));
     assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != "rocm"));
-    assert!(
-        text("benches/gpu_performance.rs").contains("bench::suite(rusty_stack_bench::suites::Suite::GpuPerformance)")
-    );
+    assert!(text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)"));
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
     for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
         assert!(on_cards.contains(expected), "{expected}");
@@ -95,11 +92,11 @@ fn suites_hold_what_their_machines_can_run() {
         (Suite::CpuPerformance, false),
         (Suite::Quick, false),
     ] {
-        let found = suite.benchmarks();
+        let found = rsb_engine::suites::benchmarks(suite);
         assert!(hosts.iter().all(|name| found.contains(name) == holds), "{}", suite.as_str());
         assert_eq!(names(found) == all, holds, "{}", suite.as_str());
     }
-    let cards = |suite: Suite| suite.benchmarks().contains(&"launch-latency");
+    let cards = |suite: Suite| rsb_engine::suites::benchmarks(suite).contains(&"launch-latency");
     assert!(cards(Suite::GpuPerformance) && cards(Suite::Quick) && !cards(Suite::CpuPerformance));
 }
 

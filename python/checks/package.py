@@ -37,6 +37,19 @@ def main() -> int:
         assert found.verdict is Verdict.REGRESSED and len(found.regressed) == len(results), found
         same = gate(before, store(results, folder))
         assert same.verdict is not Verdict.REGRESSED, same
+        policy = os.path.join(folder, "policy.toml")
+        with open(policy, "w", encoding="utf-8") as file:
+            file.write("threshold_percent = 5000.0\n")
+        lenient = gate(before, after, policy=policy)
+        assert lenient.verdict is not Verdict.REGRESSED, lenient
+        with open(policy, "w", encoding="utf-8") as file:
+            file.write("threshold_percentage = 10.0\n")
+        try:
+            gate(before, after, policy=policy)
+        except ValueError as error:
+            assert "threshold_percentage" in str(error), error
+        else:
+            raise AssertionError("a policy with an unknown key was read")
         for wrong in ("/no/such/file.json", __file__):
             try:
                 gate(wrong, after)

@@ -62,14 +62,19 @@ def gate(
     baseline: Path | Sequence[Path],
     current: Path | Sequence[Path],
     threshold_percent: float | None = None,
+    policy: Path | None = None,
 ) -> Comparison:
-    """Judges stored runs against others; several files on a side are replicates of one another."""
+    """Judges stored runs against others; several files on a side are replicates of one another.
+
+    The policy of the project counts, as for the program: the file named, else `baselines/policy.toml` where there is
+    one. `threshold_percent` replaces its threshold. What it leaves out is said in a warning.
+    """
     from . import _native
 
     def files(side: Path | Sequence[Path]) -> list[str]:
         return [str(side)] if isinstance(side, (str, PathLike)) else [str(one) for one in side]
 
-    found = json.loads(_native.gate(files(baseline), files(current), threshold_percent))
+    found = json.loads(_native.gate(files(baseline), files(current), threshold_percent, None if policy is None else str(policy)))
     rows = [
         Row(
             benchmark_id=row["id"],

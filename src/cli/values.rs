@@ -1,6 +1,7 @@
 //! How the values of flags are read. What is wrong is said here, where clap adds which flag it is.
 
-use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 
 /// `NAME=V1,V2`.
@@ -16,6 +17,18 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
 /// The form of a verdict.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
     PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+}
+
+/// How thoroughly to measure.
+pub(super) fn profile() -> impl TypedValueParser<Value = Profile> {
+    let values = Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(profile.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
+}
+
+/// The name of a suite.
+pub(super) fn suite() -> impl TypedValueParser<Value = Suite> {
+    let values = Suite::ALL.map(|suite| PossibleValue::new(suite.as_str()).help(suite.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Suite>())
 }
 
 /// A percentage that can be a threshold.

@@ -4,22 +4,22 @@ mod accept;
 mod refresh;
 
 use anyhow::anyhow;
+use rsb_engine::{Directories, gate, machine_lock, recorder};
 use rsb_model::{Field, Fingerprint, Outcome, Run, Timestamp};
 use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
 use rsb_store::{Accepted, Baseline, Baselines, Programs};
 
-use super::settings::{self, Folders};
-use super::{alone, judge, recorder};
+use super::settings;
 use crate::cli::BaselineVerb;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::show;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `baseline`.
 ///
 /// # Errors
 /// When a run or baseline cannot be read, or the folder cannot be written.
-pub fn run(verb: &BaselineVerb, style: Style) -> Ended {
+pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
     match verb {
         BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, &settings::load(places)?.1),
         BaselineVerb::List { json, places } => list(&settings::load(places)?.1, *json, style),
@@ -29,32 +29,34 @@ pub fn run(verb: &BaselineVerb, style: Style) -> Ended {
     }
 }
 
-fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
-    let store = judge::open(folders)?;
+fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliResult {
+    let store = gate::open(directories, &mut console::tell)?;
     let runs: Vec<Run> = match named {
         // What is missing without a run is no verdict.
-        [] => vec![judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?],
-        named => named.iter().map(|text| store.run(text).map_err(Trouble::usage)).collect::<Result<_, _>>()?,
+        [] => vec![gate::latest(&store).map_err(|trouble| CliError::usage(trouble.error))?],
+        named => named.iter().map(|text| store.run(text).map_err(CliError::usage)).collect::<Result<_, _>>()?,
     };
     if let Some(run) =
         runs.iter().find(|run| run.finished.is_none() || run.notes.iter().any(|note| note.starts_with("interrupted")))
     {
-        return Err(Trouble::usage(anyhow!(
+        return Err(CliError::usage(anyhow!(
             "the run {} was interrupted, and cases are missing from it; measure a whole one",
             run.run_id
         )));
     }
     let suite = runs.first().map_or("quick", |run| run.suite.as_str());
-    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(Trouble::usage)?;
+    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(CliError::usage)?;
     let cases = baseline.contents().cases;
     if cases == 0 {
-        return Err(Trouble::usage(anyhow!(
+        return Err(CliError::usage(anyhow!(
             "nothing was measured in that run; a baseline needs at least one measured case"
         )));
     }
-    alone::tell("warning", &runs);
-    let path = Baselines::new(&folders.baselines).save(&baseline).map_err(Trouble::usage)?;
-    keep_program_or_warn(&runs, folders);
+    for sentence in machine_lock::disturbed(&runs) {
+        eprintln!("warning: {sentence}");
+    }
+    let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
+    keep_program_or_warn(&runs, directories);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         eprintln!("warning: {} failed in it: until a baseline has it, it has no verdict", case.benchmark_id);
@@ -69,8 +71,10 @@ fn save(name: Option<&str>, named: &[String], folders: &Folders) -> Ended {
 }
 
 /// A baseline is good without its program: where it cannot be kept, that is said.
-fn keep_program_or_warn(runs: &[Run], folders: &Folders) {
-    if let Err(error) = keep_program(runs, &Baselines::new(&folders.baselines), &Programs::new(&folders.results)) {
+fn keep_program_or_warn(runs: &[Run], directories: &Directories) {
+    if let Err(error) =
+        keep_program(runs, &Baselines::new(&directories.baselines), &Programs::new(&directories.results))
+    {
         eprintln!("warning: this program is not kept ({error}): the gate cannot measure it beside a later one");
     }
 }
@@ -86,9 +90,9 @@ fn keep_program(runs: &[Run], baselines: &Baselines, programs: &Programs) -> std
     programs.keep_only(&wanted)
 }
 
-fn list(folders: &Folders, json: bool, style: Style) -> Ended {
+fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
     let mut rows = Vec::new();
-    for info in Baselines::new(&folders.baselines).list() {
+    for info in Baselines::new(&directories.baselines).list() {
         match info.contents {
             Ok(contents) => rows.push(BaselineRow {
                 name: info.name,
@@ -106,12 +110,12 @@ fn list(folders: &Folders, json: bool, style: Style) -> Ended {
     Ok(Exit::Pass)
 }
 
-fn show_one(name: &str, folders: &Folders, json: bool, style: Style) -> Ended {
-    let baseline = if settings::is_path(name) {
-        Baseline::read(std::path::Path::new(name)).map_err(Trouble::usage)?
+fn show_one(name: &str, directories: &Directories, json: bool, style: Style) -> CliResult {
+    let baseline = if gate::is_path(name) {
+        Baseline::read(std::path::Path::new(name)).map_err(CliError::usage)?
     } else {
         let here = Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
-        Baselines::new(&folders.baselines).load(name, Some(&here)).map_err(Trouble::usage)?
+        Baselines::new(&directories.baselines).load(name, Some(&here)).map_err(CliError::usage)?
     };
     if json {
         show::json(&baseline)?;

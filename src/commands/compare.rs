@@ -1,23 +1,25 @@
 //! Compares two sides, for a look; with `--check`, for a verdict.
 
 use anyhow::anyhow;
+use rsb_engine::gate;
 use rsb_report::Style;
 
-use super::judge::{self, Judge};
+use super::judge;
 use crate::cli::CompareArgs;
-use crate::exit::{Ended, Exit, Trouble};
+use crate::exit::{CliError, CliResult, Exit};
 
 /// The verb `compare`.
 ///
 /// # Errors
 /// When a side cannot be read.
-pub fn run(args: &CompareArgs, style: Style) -> Ended {
-    let judge = Judge::load(&args.judge)?;
+pub fn run(args: &CompareArgs, style: Style) -> CliResult {
+    let judge = judge::load(&args.judge)?;
     let baseline = judge.sides(std::slice::from_ref(&args.baseline))?;
     let current = judge.current(args.current.as_slice())?;
-    if let Some(why) = judge::is_itself(&baseline, &current) {
-        return Err(Trouble::usage(anyhow!("{why}, or name two")));
+    if let Some(why) = gate::is_itself(&baseline, &current) {
+        return Err(CliError::usage(anyhow!("{why}, or name two")));
     }
-    let result = judge.conclude(&baseline, &current, style)?;
+    let result = judge.judge(&baseline, &current);
+    judge::keep_and_show(&judge, &args.judge, &result, style)?;
     Ok(if args.check { judge::exit_of(&result) } else { Exit::Pass })
 }

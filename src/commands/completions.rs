@@ -1,13 +1,13 @@
 //! Completions for a shell.
 
-use crate::exit::{Ended, Exit};
+use crate::exit::{CliResult, Exit};
 use crate::{cli, show};
 
 /// Prints them.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run(shell: clap_complete::Shell) -> Ended {
+pub fn run(shell: clap_complete::Shell) -> CliResult {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "rusty-stack-bench", &mut script);
     show::text(&String::from_utf8_lossy(&script))?;

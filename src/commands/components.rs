@@ -1,5 +1,7 @@
 //! How each framework component stands: what its last run says, and what is missing where it never ran.
 
+use rsb_engine::frameworks::{self, Component};
+use rsb_engine::{gate, suites};
 use rsb_model::record::ComponentStatus;
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_stats::{Policy, threshold_checks};
@@ -7,9 +9,8 @@ use serde_json::{Value, json};
 
 use super::{judge, settings};
 use crate::cli::ComponentsArgs;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::frameworks::{self, Component};
-use crate::show;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 50;
@@ -25,18 +26,18 @@ struct Last {
 ///
 /// # Errors
 /// When the results or the policy cannot be read.
-pub fn run(args: &ComponentsArgs) -> Ended {
-    let (config, folders) = settings::load(&args.places)?;
-    let store = judge::open(&folders)?;
-    let policy = judge::policy(&config, &folders, None)?;
+pub fn run(args: &ComponentsArgs) -> CliResult {
+    let (config, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
+    let policy = judge::policy(&config, &directories, None)?;
     let mut last: Vec<Option<Last>> = frameworks::all().iter().map(|_| None).collect();
-    for summary in store.runs().map_err(Trouble::usage)?.into_iter().take(MOST_RUNS) {
+    for summary in store.runs().map_err(CliError::usage)?.into_iter().take(MOST_RUNS) {
         if last.iter().all(Option::is_some) {
             break;
         }
         // A run whose file is gone has nothing to say.
         let Ok(run) = store.run(&summary.run_id.0) else { continue };
-        let compared = judge::against_saved(&store, &folders, &run, &policy).ok().flatten();
+        let compared = gate::against_saved(&store, &directories, &run, &policy).ok().flatten();
         for (component, known) in frameworks::all().iter().zip(&mut last) {
             if known.is_none() {
                 *known = of_run(component, &run, &policy, compared.as_ref());
@@ -69,11 +70,9 @@ fn of_run(component: &Component, run: &Run, policy: &Policy, compared: Option<&C
 
 /// Whether a run that goes on is about `component`: its suite is, or is named after it.
 fn measures(run: &Run, component: &Component) -> bool {
-    let is_suite = |suite: &&crate::suites::Suite| suite.as_str() == run.suite;
-    let suite = <crate::suites::Suite as clap::ValueEnum>::value_variants().iter().find(is_suite);
-    match suite {
-        Some(suite) => suite.components().contains(&component.name),
-        None => run.suite.split('_').any(|name| name == component.name),
+    match run.suite.parse() {
+        Ok(suite) => suites::components(suite).contains(&component.name),
+        Err(_) => run.suite.split('_').any(|name| name == component.name),
     }
 }
 

@@ -4,14 +4,14 @@ use rsb_model::finding::Severity;
 use rsb_report::Style;
 
 use crate::cli::ProbeArgs;
-use crate::exit::{Ended, Exit};
+use crate::exit::{CliResult, Exit};
 use crate::show;
 
 /// The verb `doctor`.
 ///
 /// # Errors
 /// When the folder named is not there.
-pub fn run(args: &ProbeArgs, style: Style) -> Ended {
+pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let findings = rsb_probe::doctor::examine(&super::probe::options(args)?);
     let text =
         if args.json { rsb_report::doctor::json(&findings)? } else { rsb_report::doctor::text(&findings, style) };

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use rsb_model::renamed;
 
-use crate::exit::Trouble;
+use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
 pub const KNOWN: [(&str, &str); 26] = [
@@ -39,7 +39,7 @@ pub const KNOWN: [(&str, &str); 26] = [
 ///
 /// # Errors
 /// Names the variable and the nearest known one.
-pub fn check() -> Result<(), Trouble> {
+pub fn check() -> Result<(), CliError> {
     check_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }
 
@@ -63,7 +63,7 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
     set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}")).collect()
 }
 
-fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
+fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
         if let Some((_, now)) = renamed::VARIABLES.iter().find(|(old, _)| *old == name) {
             eprintln!("note: {name} is called {now} now; the old name is read in this version for the last time");
@@ -74,7 +74,7 @@ fn check_names(names: impl Iterator<Item = String>) -> Result<(), Trouble> {
                 .iter()
                 .max_by(|a, b| strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0)));
             let near = nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
-            return Err(Trouble::usage(anyhow!("the environment variable {name} is not known{near}")));
+            return Err(CliError::usage(anyhow!("the environment variable {name} is not known{near}")));
         }
     }
     Ok(())

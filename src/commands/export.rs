@@ -1,20 +1,21 @@
 //! Every stored result, for other programs.
 
 use anyhow::Context;
+use rsb_engine::gate;
 use rsb_store::{HistoryFilter, export};
 
-use super::{judge, settings};
+use super::settings;
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::exit::{Ended, Exit};
-use crate::show;
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `export`.
 ///
 /// # Errors
 /// When the results cannot be read, or the file cannot be written.
-pub fn run(args: &ExportArgs) -> Ended {
-    let (_, folders) = settings::load(&args.places)?;
-    let store = judge::open(&folders)?;
+pub fn run(args: &ExportArgs) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
     let text = match args.format {
         ExportFormat::Csv => {
             let mut bytes = Vec::new();

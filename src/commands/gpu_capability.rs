@@ -13,7 +13,7 @@ use rsb_report::Style;
 use rsb_store::new_run_id;
 
 use crate::cli::ProbeArgs;
-use crate::exit::{Ended, Exit};
+use crate::exit::{CliResult, Exit};
 use crate::show;
 
 const NAME: &str = "gpu-capability";
@@ -22,7 +22,7 @@ const NAME: &str = "gpu-capability";
 ///
 /// # Errors
 /// When the folder named is not there.
-pub fn run(args: &ProbeArgs, style: Style) -> Ended {
+pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let options = super::probe::options(args)?;
     let run = describe(&options, Timestamp::now());
     if args.json {

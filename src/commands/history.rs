@@ -1,22 +1,23 @@
 //! What was measured before: runs, the values of a case in each run, comparisons. Of many the latest are shown.
 
+use rsb_engine::gate;
 use rsb_model::{Outcome, Verdict};
 use rsb_report::number::format_count;
 use rsb_report::{ComparisonRow, HistoryRow, RunRow, Style, list};
 use rsb_store::{HistoryFilter, Store};
 
-use super::{judge, settings};
+use super::settings;
 use crate::cli::HistoryArgs;
-use crate::exit::{Ended, Exit};
-use crate::show;
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `history`.
 ///
 /// # Errors
 /// When the results cannot be read.
-pub fn run(args: &HistoryArgs, style: Style) -> Ended {
-    let (_, folders) = settings::load(&args.places)?;
-    let store = judge::open(&folders)?;
+pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
     let text = if args.comparisons {
         let rows = latest(comparisons(&store)?, args, |row| row.comparison_id.as_str());
         if args.json { rsb_report::document("comparisons", &rows)? } else { list::comparisons(&rows, style) }

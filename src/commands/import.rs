@@ -8,24 +8,24 @@ use rsb_store::{Store, new_run_id};
 
 use super::settings;
 use crate::cli::ImportArgs;
-use crate::exit::{Ended, Exit, Trouble};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
 /// The verb `import`.
 ///
 /// # Errors
 /// When the file cannot be read as what it is said to be, or the results cannot be kept.
-pub fn run(args: &ImportArgs) -> Ended {
-    let (_, folders) = settings::load(&args.places)?;
+pub fn run(args: &ImportArgs) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
     let format: Option<Format> = args
         .format
         .as_deref()
         .map(str::parse)
         .transpose()
-        .map_err(|error| Trouble::usage(anyhow!("--format: {error}")))?;
-    let mut run = import::import(&args.file, format).map_err(Trouble::usage)?;
+        .map_err(|error| CliError::usage(anyhow!("--format: {error}")))?;
+    let mut run = import::import(&args.file, format).map_err(CliError::usage)?;
     run.run_id = new_run_id(run.started, None);
-    let store = Store::open_for_writing(&folders.results).map_err(Trouble::usage)?;
+    let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
     let mut journal = store.begin(&run)?;
     run.run_id = journal.run_id().clone();
     let path = journal.finish(&run)?;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use rsb_engine::plan::{self, Machine};
+use rsb_engine::{frameworks, machine, measure, suites};
 use rsb_model::finding::Finding;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{BackendId, Reason};
@@ -11,20 +13,19 @@ use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 use crate::cli::ListArgs;
 use crate::config::Config;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::plan::{self, Machine};
-use crate::{frameworks, measure, show, suites};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::show;
 
 /// The verb `list`.
 ///
 /// # Errors
 /// When the settings are wrong, or standard output cannot be written.
-pub fn run(args: &ListArgs, style: Style) -> Ended {
+pub fn run(args: &ListArgs, style: Style) -> CliResult {
     // Nothing of it counts here, but a file that the next `run` refuses should not pass.
-    Config::find(args.config.as_deref()).map_err(Trouble::usage)?;
+    Config::find(args.config.as_deref()).map_err(CliError::usage)?;
     // Its drivers take a while to start, as do those of the backends.
     let asking = std::thread::spawn(|| rsb_probe::doctor::about_level_zero(&ProbeOptions::default()));
-    let machine = super::run::machine();
+    let machine = machine::here();
     let rows = rows(&machine);
     let level_zero = asking.join().ok().flatten();
     if args.json {

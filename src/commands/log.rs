@@ -4,11 +4,20 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Mutex;
 
-use rsb_model::RunId;
+use rsb_model::{Event, RunId};
 use tracing::level_filters::LevelFilter;
 
+/// Begins with a run, and notes each result.
+pub(super) fn on_event(results: &Path, event: &Event) {
+    match event {
+        Event::RunStarted { run_id, .. } => to_file(results, run_id),
+        Event::CaseUpdated(result) => tracing::info!(outcome = %result.outcome, "{}", result.benchmark_id),
+        _ => {}
+    }
+}
+
 /// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: trouble is said and passed over.
-pub(super) fn to_file(results: &Path, run_id: &RunId) {
+fn to_file(results: &Path, run_id: &RunId) {
     let folder = results.join("logs");
     let file = std::fs::create_dir_all(&folder).and_then(|()| File::create(folder.join(format!("{run_id}.log"))));
     match file {

@@ -2,14 +2,14 @@
 
 use clap::Command;
 
-use crate::exit::{Ended, Exit};
+use crate::exit::{CliResult, Exit};
 use crate::{cli, show};
 
 /// Prints it, for `man -l -`.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run() -> Ended {
+pub fn run() -> CliResult {
     show::text(&page()?)?;
     Ok(Exit::Pass)
 }

@@ -21,14 +21,8 @@ pub mod run;
 pub mod schema;
 pub mod trend;
 
-mod against;
-mod against_history;
-mod alone;
-mod beside;
-mod builds;
-mod doubt;
+mod interrupt;
 mod judge;
 mod log;
 mod progress;
-mod recorder;
-mod settings;
+pub(crate) mod settings;

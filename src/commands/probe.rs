@@ -4,14 +4,14 @@ use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 
 use crate::cli::ProbeArgs;
-use crate::exit::{Ended, Exit, Trouble};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
 /// The verb `probe`.
 ///
 /// # Errors
 /// When the folder named is not there.
-pub fn run(args: &ProbeArgs, style: Style) -> Ended {
+pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let environment = rsb_probe::environment(&options(args)?);
     let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };
     show::text(&text)?;
@@ -19,9 +19,9 @@ pub fn run(args: &ProbeArgs, style: Style) -> Ended {
 }
 
 /// What to look at, as the words ask.
-pub(super) fn options(args: &ProbeArgs) -> Result<ProbeOptions, Trouble> {
+pub(super) fn options(args: &ProbeArgs) -> Result<ProbeOptions, CliError> {
     let options = ProbeOptions { sysfs_root: args.sysfs_root.clone() };
-    options.check().map_err(Trouble::usage)?;
+    options.check().map_err(CliError::usage)?;
     Ok(options)
 }
 

@@ -4,18 +4,41 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rsb_model::Case;
+use rsb_model::{Case, Event};
+
+/// The progress of a run, once it has begun.
+#[derive(Default)]
+pub(super) struct Progress {
+    bar: Option<Bar>,
+}
+
+impl Progress {
+    /// Follows the run.
+    pub(super) fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::ReplicateStarted { case, step, steps } => {
+                self.bar.get_or_insert_with(|| Bar::begin(*steps)).started(case, *step, *steps);
+            }
+            Event::RunEnded(_) => {
+                if let Some(bar) = self.bar.take() {
+                    bar.end();
+                }
+            }
+            _ => {}
+        }
+    }
+}
 
 /// A bar with the time that is left on a terminal; a line a case in a log.
-pub(super) struct Progress {
+struct Bar {
     bar: ProgressBar,
     began: Instant,
     is_terminal: bool,
 }
 
-impl Progress {
+impl Bar {
     /// Begins with `steps` to go.
-    pub(super) fn begin(steps: usize) -> Self {
+    fn begin(steps: usize) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
@@ -27,7 +50,7 @@ impl Progress {
     }
 
     /// Step `step`, counted from 1, of `steps` begins with `case`.
-    pub(super) fn started(&self, case: &Case, step: usize, steps: usize) {
+    fn started(&self, case: &Case, step: usize, steps: usize) {
         let left = remaining(self.began.elapsed(), step, steps)
             .map_or_else(String::new, |left| format!("{} left", human(left)));
         self.bar.set_position(step as u64 - 1);
@@ -40,7 +63,7 @@ impl Progress {
     }
 
     /// Removes the bar.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -3,20 +3,20 @@
 mod setup;
 
 use anyhow::anyhow;
+use rsb_engine::frameworks::{self, Component, Environment};
 use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::json;
 
 use crate::cli::{PythonArgs, PythonVerb};
-use crate::exit::{Ended, Exit};
-use crate::frameworks::{self, Component, Environment};
+use crate::exit::{CliResult, Exit};
 use crate::show;
 
 /// The verb `python`.
 ///
 /// # Errors
 /// When words are off, or an environment cannot be made.
-pub fn run(verb: &PythonVerb) -> Ended {
+pub fn run(verb: &PythonVerb) -> CliResult {
     match verb {
         PythonVerb::List(args) => list(args),
         PythonVerb::Doctor(args) => doctor(args),
@@ -28,7 +28,7 @@ fn environment(args: &PythonArgs) -> Result<Environment, Reason> {
     args.python.as_deref().map_or_else(frameworks::chosen, frameworks::ask)
 }
 
-fn list(args: &PythonArgs) -> Ended {
+fn list(args: &PythonArgs) -> CliResult {
     let found = environment(args);
     let packages = found.as_ref().map(frameworks::packages_of).unwrap_or_default();
     let known: Vec<&str> = frameworks::all()
@@ -58,7 +58,7 @@ fn list(args: &PythonArgs) -> Ended {
     Ok(Exit::Pass)
 }
 
-fn doctor(args: &PythonArgs) -> Ended {
+fn doctor(args: &PythonArgs) -> CliResult {
     let found = environment(args);
     // A component that stands apart may have an environment of its own, unless one was named.
     let of = |component: &Component| match &args.python {

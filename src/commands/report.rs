@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use rsb_engine::gate;
 use rsb_model::Run;
 use rsb_report::{ChartLink, Report, Style, charts, report};
 use rsb_store::Store;
@@ -10,26 +11,26 @@ use rsb_store::Store;
 use super::judge;
 use super::settings;
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::exit::{Ended, Exit, Trouble};
-use crate::show;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `report`.
 ///
 /// # Errors
 /// When the run cannot be read or the report cannot be written.
-pub fn run(args: &ReportArgs, style: Style) -> Ended {
-    let (config, folders) = settings::load(&args.places)?;
-    let store = judge::open(&folders)?;
+pub fn run(args: &ReportArgs, style: Style) -> CliResult {
+    let (config, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
-        Some(text) => store.run(text).map_err(Trouble::usage)?,
-        None => judge::latest(&store).map_err(|trouble| Trouble::usage(trouble.error))?,
+        Some(text) => store.run(text).map_err(CliError::usage)?,
+        None => gate::latest(&store).map_err(|trouble| CliError::usage(trouble.error))?,
     };
-    let policy = judge::policy(&config, &folders, None)?;
-    let comparison = judge::against_saved(&store, &folders, &run, &policy).unwrap_or_else(|why| {
+    let policy = judge::policy(&config, &directories, None)?;
+    let comparison = gate::against_saved(&store, &directories, &run, &policy).unwrap_or_else(|why| {
         eprintln!("note: the report has no comparison: {why}");
         None
     });
-    let checks = judge::targets(&config, &folders, &run)?;
+    let checks = judge::targets(&config, &directories, &run)?;
     let report = Report::new(&run).with_checks(&checks);
     let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
     match args.format {
@@ -46,7 +47,7 @@ pub fn run(args: &ReportArgs, style: Style) -> Ended {
     }
 }
 
-fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> Ended {
+fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> CliResult {
     if args.output.as_deref() == Some(Path::new("-")) {
         return to(None, &report::markdown(report, &[]));
     }
@@ -82,7 +83,7 @@ fn write_charts(report: &Report<'_>, folder: &Path) -> anyhow::Result<Vec<ChartL
     charts.iter().map(write).collect()
 }
 
-fn to(path: Option<&Path>, text: &str) -> Ended {
+fn to(path: Option<&Path>, text: &str) -> CliResult {
     match path {
         Some(path) if path != Path::new("-") => {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use crate::cli::SchemaArgs;
-use crate::exit::{Ended, Exit, Trouble};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
 /// Every document: name and schema, draft-07.
@@ -27,7 +27,7 @@ fn of<T: JsonSchema>() -> Schema {
 ///
 /// # Errors
 /// When there is none of that name, or the folder cannot be written.
-pub fn run(args: &SchemaArgs) -> Ended {
+pub fn run(args: &SchemaArgs) -> CliResult {
     let schemas = all();
     match (&args.dir, &args.name) {
         (Some(folder), _) => {
@@ -41,8 +41,9 @@ pub fn run(args: &SchemaArgs) -> Ended {
         (None, Some(name)) => {
             let names = || schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             let found = schemas.iter().find(|(known, _)| known == name);
-            let (_, schema) = found
-                .ok_or_else(|| Trouble::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names())))?;
+            let (_, schema) = found.ok_or_else(|| {
+                CliError::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names()))
+            })?;
             show::json(schema)?;
         }
         (None, None) => show::text(&schemas.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("\n"))?,

@@ -3,43 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rsb_model::renamed;
+use rsb_engine::Directories;
+use rsb_engine::measure::{Count, Limits, Settings};
+use rsb_engine::plan::{CustomEntry, Selection};
+use rsb_engine::sweep;
+use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
-use crate::exit::Trouble;
-use crate::measure::{Count, Limits, Profile, Settings};
-use crate::plan::{CustomEntry, Selection};
-use crate::suites::Suite;
-use crate::sweep;
+use crate::exit::CliError;
 
-/// Where things are kept, decided.
-#[derive(Debug, Clone)]
-pub(super) struct Folders {
-    pub(super) results: PathBuf,
-    pub(super) baselines: PathBuf,
-    /// The policy, and whether somebody named it (then it must be there).
-    pub(super) policy: (PathBuf, Named),
-}
-
-/// Whether a file was named or is only looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
-    Yes,
-    No,
-}
-
-/// The configuration and the places.
-pub(super) fn load(places: &Places) -> Result<(Config, Folders), Trouble> {
-    let config = Config::find(places.config.as_deref()).map_err(Trouble::usage)?;
-    let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>, default: &str| {
-        flag.clone().or_else(|| file.clone()).unwrap_or_else(|| PathBuf::from(default))
-    };
-    let baselines = choose(&places.baselines_dir, &config.run.baselines_dir, "baselines");
-    let policy = places.policy.clone().or_else(|| config.run.policy.clone());
-    let policy = policy.map_or_else(|| (baselines.join("policy.toml"), Named::No), |path| (path, Named::Yes));
-    let results = choose(&places.results_dir, &config.run.results_dir, "benchmark_results");
-    Ok((config, Folders { results, baselines, policy }))
+/// The configuration and the directories.
+pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
+    let config = Config::find(places.config.as_deref()).map_err(CliError::usage)?;
+    let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
+    let directories = Directories::new(
+        choose(&places.results_dir, &config.run.results_dir),
+        choose(&places.baselines_dir, &config.run.baselines_dir),
+        choose(&places.policy, &config.run.policy),
+    );
+    Ok((config, directories))
 }
 
 /// What to run and how, from everything that was said.
@@ -48,7 +31,7 @@ pub(super) fn resolve(
     suite: Option<Suite>,
     args: &MeasureArgs,
     config: &Config,
-) -> Result<(Selection, Settings), Trouble> {
+) -> Result<(Selection, Settings), CliError> {
     let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
     let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
@@ -59,7 +42,7 @@ pub(super) fn resolve(
     settings.limits = limits(args.timeout, config);
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
-        .map_err(|message| Trouble::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
+        .map_err(|message| CliError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
     let swept = args.sweep.as_deref().map(|file| swept(file, names)).transpose()?;
     let devices = if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
     let (names, suite, custom) = match swept {
@@ -75,13 +58,13 @@ pub(super) fn resolve(
 }
 
 /// The scenarios of `file`, of the benchmarks named where any are.
-fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, Trouble> {
-    let entries = sweep::read(file).map_err(Trouble::usage)?;
+fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, CliError> {
+    let entries = sweep::read(file).map_err(CliError::usage)?;
     let is_wanted = |entry: &CustomEntry| names.is_empty() || names.contains(&entry.benchmark);
     let wanted: Vec<CustomEntry> = entries.into_iter().filter(is_wanted).collect();
     if wanted.is_empty() {
         let file = file.display();
-        return Err(Trouble::usage(anyhow::anyhow!(
+        return Err(CliError::usage(anyhow::anyhow!(
             "{file} has no scenario of {}; `run --sweep {file}` measures them all",
             names.join(", ")
         )));
@@ -104,11 +87,6 @@ fn limits(timeout: Option<u64>, config: &Config) -> Limits {
 /// A pattern that fits every id which holds `text`, where `*` and `?` stand for anything.
 pub(super) fn anywhere(text: &str) -> String {
     if text.contains(['*', '?']) { format!("*{text}*") } else { text.to_owned() }
-}
-
-/// Whether `text` names a file rather than an id.
-pub(super) fn is_path(text: &str) -> bool {
-    Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
 }
 
 #[cfg(test)]

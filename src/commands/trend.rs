@@ -1,24 +1,25 @@
 //! Where metrics go over the stored runs, or over a CSV file.
 
 use anyhow::anyhow;
+use rsb_engine::gate;
 use rsb_report::Style;
 use rsb_stats::SeriesInput;
 use rsb_store::{Series, SeriesFilter};
 
-use super::{judge, settings};
+use super::settings;
 use crate::cli::TrendArgs;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::show;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `trend`.
 ///
 /// # Errors
 /// When the input cannot be read.
-pub fn run(args: &TrendArgs, style: Style) -> Ended {
-    let (_, folders) = settings::load(&args.places)?;
+pub fn run(args: &TrendArgs, style: Style) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
     let series = match &args.input {
-        Some(path) => given(args, rsb_store::read_series(path).map_err(Trouble::usage)?)?,
-        None => stored(args, &judge::open(&folders)?)?,
+        Some(path) => given(args, rsb_store::read_series(path).map_err(CliError::usage)?)?,
+        None => stored(args, &gate::open(&directories, &mut console::tell)?)?,
     };
     let inputs: Vec<SeriesInput> = series.into_iter().map(input).collect();
     let document = rsb_stats::trend(&inputs);
@@ -32,7 +33,7 @@ pub fn run(args: &TrendArgs, style: Style) -> Ended {
     Ok(Exit::Pass)
 }
 
-fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Trouble> {
+fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, CliError> {
     let metric = match args.metric.as_deref() {
         Some("all") | None => None,
         Some(name) => Some(name.to_owned()),
@@ -50,7 +51,7 @@ fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Tro
 const SHOWN: usize = 5;
 
 /// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
-fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, Trouble> {
+fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     let pattern = args.case.as_deref().map(|text| format!("*{text}*"));
     let metric = args.metric.as_deref().filter(|name| *name != "all");
     let is_asked = |series: &Series| {
@@ -68,7 +69,7 @@ fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, Trouble> {
     let more = others.len().saturating_sub(SHOWN);
     let there = others.iter().take(SHOWN).map(name).collect::<Vec<_>>().join(", ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(Trouble::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
+    Err(CliError::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
 }
 
 fn input(series: Series) -> SeriesInput {

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use rsb_engine::frameworks::{Wish, all, cases};
 use rsb_workloads::Breadth;
-use rusty_stack_bench::frameworks::{Wish, all, cases};
 
 use super::python;
 

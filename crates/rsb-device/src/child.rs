@@ -4,16 +4,17 @@
 //! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`], which prints one line.
 //! With an architecture behind them the question is whether the backend's compiler knows it: [`answer_compiles`].
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use rsb_model::{BackendId, Reason};
+use timed_child::Stderr;
 
 use crate::compiler::{Job, Level};
 use crate::device::{Absence, Backend, DeviceInfo};
+use crate::registry::Registry;
 
 /// The first argument that makes a program tell devices; the second is the backend's name.
 pub const ARGUMENT: &str = "__devices";
@@ -28,17 +29,14 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// Libraries may print to standard output too; the answer is the line that starts so.
 const MARK: &str = "rsb-answer:";
 
-/// More than any answer.
-const MOST_BYTES: u64 = 1 << 20;
-
 /// The devices of `backend` here, asked in this process; for the child alone.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn answer(backend: &str) -> std::io::Result<()> {
-    let known = crate::backends().into_iter().find(|known| known.id().as_str() == backend);
+pub fn answer(backends: &Registry, backend: &str) -> std::io::Result<()> {
+    let known = backends.iter().find(|known| known.id().as_str() == backend);
     let devices = match known {
-        Some(known) => devices_here(&*known),
+        Some(known) => devices_here(known),
         None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend").into()),
     };
     say(&devices)
@@ -52,9 +50,9 @@ fn devices_here(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn answer_compiles(backend: &str, arch: Option<&str>) -> std::io::Result<()> {
+pub fn answer_compiles(backends: &Registry, backend: &str, arch: Option<&str>) -> std::io::Result<()> {
     let opened = match backend.parse() {
-        Ok(backend) => crate::compiler::open(backend),
+        Ok(backend) => backends.compiler(backend),
         Err(_) => Err(Reason::new(format!("backend {backend}"), "there is none of this name", "choose another")),
     };
     let known = opened.and_then(|compiler| {
@@ -137,47 +135,13 @@ fn known(
 
 /// What the child wrote and how it ended.
 fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<(String, ExitStatus), String> {
-    let deadline = Instant::now() + limit;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
+    let answer = timed_child::run(Command::new(program).args(arguments), Stderr::Discard, limit)
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    let Some(output) = child.stdout.take() else { return Err("its output cannot be read".to_owned()) };
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = output.take(MOST_BYTES).read_to_end(&mut bytes);
-        // Nobody listens any more when it was late.
-        let _ = sender.send(read.map(|_| String::from_utf8_lossy(&bytes).into_owned()));
-    });
-    let text = match receiver.recv_timeout(limit) {
-        Ok(Ok(text)) => text,
-        Ok(Err(error)) => format!("unreadable: {error}"),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => String::new(),
-    };
-    match wait(&mut child, deadline) {
-        Some(ended) => Ok((text, ended)),
-        // An answer stands, even when the run time then hangs while it is taken down.
-        None if text.contains(MARK) => Ok((text, ExitStatus::default())),
+    match answer.status {
+        Some(status) => Ok((answer.stdout, status)),
+        // An answer stands, even when the runtime then hangs while it is taken down.
+        None if answer.stdout.contains(MARK) => Ok((answer.stdout, ExitStatus::default())),
         None => Err(format!("it did not answer within {} s", limit.as_secs_f64())),
-    }
-}
-
-/// How the child ended; killed when it has not by the deadline.
-fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
     }
 }
 
@@ -219,6 +183,12 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_stands_though_the_child_then_hangs() {
+        let answer = asked(r#"echo 'rsb-answer:{"Ok":[]}'; exec sleep 600"#, Duration::from_secs(1));
+        assert_eq!(answer, Ok(Vec::new()));
+    }
+
+    #[test]
     fn a_compiler_that_ends_its_process_does_not_know_the_architecture() {
         for (script, word) in [("kill -ABRT $$", "does not know gfx9000"), ("echo no", "does not know gfx9000")] {
             let reason = asked_to_compile(script).unwrap_err();
@@ -236,6 +206,7 @@ mod tests {
             ("kill -ABRT $$", LONG, "signal"),
             ("exit 3", LONG, "exit"),
             ("exec sleep 600", Duration::from_millis(50), "did not answer within"),
+            ("printf rsb-ans; exec sleep 600", Duration::from_millis(50), "did not answer within"),
             ("echo 'rsb-answer:nonsense'", LONG, "cannot be read"),
         ] {
             match asked(script, limit).unwrap_err() {

@@ -8,7 +8,9 @@ use rsb_model::shape::rounded_bytes;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
+use crate::compiler::KernelCompiler;
 use crate::operation::Operation;
+use crate::registry::no_compiler;
 
 /// A way to reach devices.
 pub trait Backend {
@@ -32,6 +34,14 @@ pub trait Backend {
     /// # Errors
     /// When it cannot be opened.
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason>;
+
+    /// Loads its run-time compiler, which needs no device.
+    ///
+    /// # Errors
+    /// When it has none, or this machine has none.
+    fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
+        Err(no_compiler(self.id()))
+    }
 }
 
 /// What a device is and can do at most. Unknown is `None`.
@@ -156,7 +166,7 @@ pub enum DeviceError {
 }
 
 /// For what needs more memory than a benchmark may take of the device.
-pub(crate) fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
+pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
     DeviceError::Failed(Reason::new(
         format!("{} of memory", rounded_bytes(bytes)),
         format!("a benchmark may take {} on {}", rounded_bytes(info.usable_memory_bytes), info.device.0),
@@ -306,7 +316,7 @@ pub trait Device {
 }
 
 /// Why `device` has no peer at `index`.
-pub(crate) fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceError {
+pub fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceError {
     let why = match there_are {
         [] => format!("{} is the only device that this backend shows here", device.device.0),
         some => {

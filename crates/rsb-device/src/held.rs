@@ -9,7 +9,7 @@ use crate::device::{Buffer, DeviceError};
 use crate::operation::Convolution;
 
 /// Where a copy between device and host goes.
-pub(crate) enum HostSide<'a> {
+pub enum HostSide<'a> {
     /// To the host.
     To(&'a mut [u8]),
     /// From the host.
@@ -17,7 +17,7 @@ pub(crate) enum HostSide<'a> {
 }
 
 /// The storage of a buffer, which is a `T` where it belongs to the backend that asks.
-pub(crate) fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
+pub fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
     buffer.and_then(Buffer::storage::<T>).ok_or_else(|| {
         DeviceError::Failed(Reason::new(
             "buffer",
@@ -28,7 +28,7 @@ pub(crate) fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceE
 }
 
 /// Something made on first use and then kept.
-pub(crate) struct Kept<T>(RefCell<Option<T>>);
+pub struct Kept<T>(RefCell<Option<T>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
@@ -38,7 +38,7 @@ impl<T> Default for Kept<T> {
 
 impl<T> Kept<T> {
     /// What `does` makes of it, which `make` makes where it is not there yet.
-    pub(crate) fn with<R, E>(
+    pub fn with<R, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
         does: impl FnOnce(&mut T) -> Result<R, E>,
@@ -55,7 +55,7 @@ impl<T> Kept<T> {
 const LARGEST: u64 = 1 << 24;
 
 /// The numbers that kernels of a convolution take, in the order in which they take them.
-pub(crate) fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
+pub fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
     let unsupported = |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));
     let (rows, columns) = op.output_size().ok_or_else(|| {
         let why = "the kernel does not fit into the input, or the groups do not divide the channels";

@@ -2,7 +2,7 @@
 //!
 //! Inputs come from a hash of their position, so that any element can be made again without keeping the rest.
 
-use rsb_model::Dtype;
+use rsb_model::random::{Generator, mix64};
 
 /// Between which values inputs lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,16 +73,6 @@ impl Values {
         }
     }
 
-    /// The element at `position` as it is stored in a buffer of `dtype`.
-    pub fn at(&self, dtype: Dtype, position: u64) -> f64 {
-        if dtype == Dtype::F64 {
-            return self.wide(position);
-        }
-        let mut one = [0.0_f32];
-        self.fill_f32(position, &mut one);
-        crate::convert::input(dtype, f64::from(one[0]))
-    }
-
     /// What a position holds where nothing is random.
     fn plain(&self) -> Option<fn(u64) -> f64> {
         match self.distribution {
@@ -93,7 +83,8 @@ impl Values {
         }
     }
 
-    fn wide(&self, position: u64) -> f64 {
+    /// The element at `position`, with 53 random bits.
+    pub fn wide(&self, position: u64) -> f64 {
         if let Some(value) = self.plain() {
             return value(position);
         }
@@ -130,42 +121,6 @@ fn fill_block(key: u32, first: u32, (offset, factor): (f32, f32), out: &mut [f32
     }
 }
 
-/// A sequence of random numbers, for orders and sizes.
-#[derive(Debug, Clone)]
-pub struct Generator {
-    state: u64,
-}
-
-impl Generator {
-    /// The same seed gives the same sequence.
-    pub const fn new(seed: u64) -> Self {
-        Self { state: seed }
-    }
-
-    /// The next 64 bits.
-    pub fn word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix64(self.state)
-    }
-
-    /// Uniform in [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 * 2.0_f64.powi(-53)
-    }
-
-    /// Uniform below `bound`; zero for a bound of zero. The bias is below bound / 2⁶⁴.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
-    }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea and Flood 2014).
-const fn mix64(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
 /// One cycle through `nodes` in random order (Sattolo 1986): `next[i]` is where `i` leads.
 pub fn cycle(nodes: u64, seed: u64) -> Vec<u32> {
     let mut next: Vec<u32> = (0..nodes.min(u64::from(u32::MAX)) as u32).collect();
@@ -178,6 +133,8 @@ pub fn cycle(nodes: u64, seed: u64) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::Dtype;
+
     use super::*;
 
     #[test]
@@ -189,7 +146,7 @@ mod tests {
         values.fill_f32(500, &mut part);
         assert_eq!(part, all[500..800]);
         for position in [0, 1, 499, 999] {
-            let at = values.at(Dtype::F32, position);
+            let at = crate::convert::value(Dtype::F32, &values, position);
             assert_eq!(at.to_bits(), f64::from(all[position as usize]).to_bits());
         }
     }
@@ -217,9 +174,9 @@ mod tests {
             even.fill_f32(7, &mut narrow);
             even.fill_f64(7, &mut wide);
             for (position, (&narrow, &wide)) in (7..).zip(narrow.iter().zip(&wide)) {
-                assert_eq!(even.at(Dtype::F32, position).to_bits(), f64::from(narrow).to_bits());
-                assert_eq!(even.at(Dtype::F64, position).to_bits(), wide.to_bits());
-                let square = odd.at(Dtype::F64, position).powi(2) + wide.powi(2);
+                assert_eq!(crate::convert::value(Dtype::F32, &even, position).to_bits(), f64::from(narrow).to_bits());
+                assert_eq!(crate::convert::value(Dtype::F64, &even, position).to_bits(), wide.to_bits());
+                let square = crate::convert::value(Dtype::F64, &odd, position).powi(2) + wide.powi(2);
                 let expected = if distribution == Distribution::Constant { 0.5 } else { 1.0 };
                 assert!((square - expected).abs() < 1e-12, "{square}");
             }
@@ -233,7 +190,7 @@ mod tests {
         let mut across = vec![0.0; 8];
         values.fill_f32(start, &mut across);
         for (position, &value) in (start..).zip(&across) {
-            assert_eq!(values.at(Dtype::F32, position).to_bits(), f64::from(value).to_bits());
+            assert_eq!(crate::convert::value(Dtype::F32, &values, position).to_bits(), f64::from(value).to_bits());
         }
         assert_ne!(across[..4], across[4..]);
     }

@@ -43,7 +43,7 @@ impl Image {
         bytes.extend(MARK);
         bytes.extend((text.len() as u64).to_le_bytes());
         bytes.extend(text.as_bytes());
-        bytes
+        with_section(bytes)
     }
 
     /// Reads the code object at `address`.
@@ -69,6 +69,21 @@ impl Image {
     }
 }
 
+/// With a table of one section, all behind the header, so that the file says how long it is.
+fn with_section(mut bytes: Vec<u8>) -> Vec<u8> {
+    const ENTRY: usize = 64;
+    let (table, contents) = (bytes.len() as u64, (bytes.len() - HEADER) as u64);
+    let mut section = [0; ENTRY];
+    for (at, number) in [(0x04, 1), (0x18, HEADER as u64), (0x20, contents)] {
+        section.iter_mut().skip(at).zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
+    }
+    for (at, field) in [(0x28, table.to_le_bytes().as_slice()), (0x3a, &[ENTRY as u8, 0, 1, 0])] {
+        bytes.iter_mut().skip(at).zip(field).for_each(|(to, &from)| *to = from);
+    }
+    bytes.extend(section);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +93,9 @@ mod tests {
         let image = Image { arch: "gfx90a".into(), source: "rsb_add_##NAME(x) rsb_copy(y)".into() };
         let bytes = image.encode();
         assert_eq!((bytes[18], bytes[48]), (224, 0x3f));
+        // The table of sections lies last and has one entry.
+        assert_eq!(usize::from(bytes[0x28]) + 256 * usize::from(bytes[0x29]) + 64, bytes.len());
+        assert_eq!(bytes[0x3a..0x3e], [64, 0, 1, 0]);
         // SAFETY: these are all the bytes that were encoded.
         assert_eq!(unsafe { Image::read(bytes.as_ptr()) }, Some(image.clone()));
         assert!(image.holds("rsb_add_f32", "rsb_add") && image.holds("rsb_copy", "rsb_copy"));

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use hip_runtime_sys::search::Places;
 use hip_runtime_sys::{Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, text};
 use rocblas_sys::RocBlas;
-use rsb_device::hip::catalogue::KERNELS;
+use rsb_gpu::hip::catalogue::KERNELS;
 
 fn places(file: &Path) -> Places {
     Places { explicit: Some(file.into()), ..Places::default() }

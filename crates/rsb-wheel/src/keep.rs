@@ -1,95 +1,73 @@
-//! From records to a run in the folder of results, and from runs to verdicts.
+//! Records become a run in the results directory, and files of runs become a verdict: both by the engine.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Fields, Run, Timestamp};
-use rsb_stats::{Policy, PolicyFile};
-use rsb_store::{Recorded, Store, StoreError, new_run_id, read_recorded};
+use rsb_engine::gate::Judge;
+use rsb_engine::policy::Thresholds;
+use rsb_engine::{Directories, EngineError, Event, machine, run};
+use rsb_model::BenchmarkResult;
+use rsb_store::{Store, StoreError};
 
 /// Why results are not kept, or not judged.
 #[derive(Debug)]
 pub(crate) enum KeepError {
     /// The records are not what the package writes.
     Records(serde_json::Error),
-    /// The folder cannot be written.
+    /// The directory cannot be written.
     Store(StoreError),
-    /// A file on one of the sides cannot be read.
-    Side(String),
-    /// The threshold is no percentage.
-    Threshold(String),
+    /// The engine refused it.
+    Engine(EngineError),
+    /// A side has no file.
+    NoFile,
 }
 
-impl fmt::Display for KeepError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl std::fmt::Display for KeepError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Records(error) => write!(f, "these are no results: {error}; give what a benchmark returned"),
             Self::Store(error) => write!(f, "{error}"),
-            Self::Side(message) => write!(f, "{message}; give the path that `store` returned"),
-            Self::Threshold(message) => write!(f, "threshold_percent: {message}"),
+            Self::Engine(error) => write!(f, "{:#}", error.error),
+            Self::NoFile => write!(f, "there is no file on one side; give the path that `store` returned"),
         }
     }
 }
 
 /// Keeps `results` as a run of `suite`, with the machine and the Python environment of `program`.
-pub(crate) fn store(results: &str, folder: &str, suite: &str, program: PathBuf) -> Result<String, KeepError> {
+pub(crate) fn store(results: &str, directory: &str, suite: &str, program: PathBuf) -> Result<String, KeepError> {
     let results: Vec<BenchmarkResult> = serde_json::from_str(results).map_err(KeepError::Records)?;
     rsb_probe::choose_python(program);
-    let mut environment = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
-    environment.git = rsb_probe::git(Path::new("."));
-    environment.state = Some(rsb_probe::state());
-    let summary = EnvironmentSummary::of(&environment);
-    let now = Timestamp::now();
-    let commit = environment.git.as_ref().map(|git| git.commit.clone());
-    let started = results.iter().map(|result| result.timestamp).min().unwrap_or(now);
-    let run = Run::begin(new_run_id(now, commit.as_deref()), started, suite, "python", environment);
-    let store = Store::open_for_writing(Path::new(folder)).map_err(KeepError::Store)?;
-    let mut journal = store.begin(&run).map_err(KeepError::Store)?;
-    let mut run = Run { run_id: journal.run_id().clone(), finished: Some(now), ..run };
-    for result in results {
-        run.keep(completed(result, &summary));
-    }
-    let path = journal.finish(&run).map_err(KeepError::Store)?;
+    let store = Store::open_for_writing(Path::new(directory)).map_err(KeepError::Store)?;
+    let path = run::keep(results, (suite, "python"), &store, machine::environment()).map_err(KeepError::Engine)?;
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// `result` with what this side knows of it: the machine, and the spread of its samples.
-fn completed(mut result: BenchmarkResult, summary: &EnvironmentSummary) -> BenchmarkResult {
-    let times: Vec<f64> = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
-    result.statistics = rsb_stats::statistics(&times);
-    result.environment = summary.clone();
-    if let Some(fields) = result.results.first_mut() {
-        add_spread(fields, &times);
-    }
-    result.metadata.insert("estimator".into(), rsb_stats::ESTIMATOR.into());
-    result
+/// What a gate is asked.
+pub(crate) struct GateRequest {
+    /// Files of the baseline's runs.
+    pub(crate) baseline: Vec<String>,
+    /// Files of the runs to judge.
+    pub(crate) current: Vec<String>,
+    /// In place of the policy's threshold, in percent.
+    pub(crate) threshold_percent: Option<f64>,
+    /// The policy's file; without one `baselines/policy.toml` counts where it exists.
+    pub(crate) policy: Option<PathBuf>,
 }
 
-fn add_spread(fields: &mut Fields, times: &[f64]) {
-    if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
-        fields.set("std_dev", statistics.std_dev / statistics.mean);
+/// The comparison of the runs in files, as JSON, and what the engine has to say beside it.
+pub(crate) fn gate(request: GateRequest) -> Result<(String, Vec<String>), KeepError> {
+    if request.baseline.is_empty() || request.current.is_empty() {
+        return Err(KeepError::NoFile);
     }
-    fields.set("num_runs", times.len());
-}
-
-/// The comparison of the runs in files, as JSON.
-pub(crate) fn gate(baseline: &[String], current: &[String], threshold: Option<f64>) -> Result<String, KeepError> {
-    let file = PolicyFile { threshold_percent: threshold, ..PolicyFile::default() };
-    let policy = Policy::try_from(file).map_err(|error| KeepError::Threshold(error.to_string()))?;
-    let (baseline, current) = (side(baseline)?, side(current)?);
-    let result = rsb_stats::gate(&baseline, &current, &policy, &[], Timestamp::now());
-    serde_json::to_string(&result).map_err(KeepError::Records)
-}
-
-fn side(files: &[String]) -> Result<Vec<Run>, KeepError> {
-    if files.is_empty() {
-        return Err(KeepError::Side("there is no file on one side".to_owned()));
-    }
-    let read = |file: &String| match read_recorded(Path::new(file)) {
-        Ok(Recorded::Run(run)) => Ok(vec![*run]),
-        Ok(Recorded::Baseline(baseline)) => Ok(baseline.into_runs()),
-        Err(error) => Err(KeepError::Side(error.to_string())),
+    let mut notices = Vec::new();
+    let mut listener = |event: &Event| {
+        if let Event::Notice(notice) = event {
+            notices.push(notice.text.clone());
+        }
     };
-    files.iter().map(read).collect::<Result<Vec<_>, _>>().map(|runs| runs.into_iter().flatten().collect())
+    let directories = Directories::new(None, None, request.policy);
+    let thresholds = (&Thresholds::new(), request.threshold_percent);
+    let judge = Judge::load(directories, thresholds, Vec::new(), &mut listener).map_err(KeepError::Engine)?;
+    let side = |files: &[String]| judge.sides(files).map_err(KeepError::Engine);
+    let result = judge.judge(&side(&request.baseline)?, &side(&request.current)?);
+    Ok((serde_json::to_string(&result).map_err(KeepError::Records)?, notices))
 }

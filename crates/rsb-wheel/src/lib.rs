@@ -4,10 +4,13 @@
 
 mod keep;
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use std::ffi::CString;
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
-use keep::KeepError;
+use keep::{GateRequest, KeepError};
 
 impl From<KeepError> for PyErr {
     fn from(error: KeepError) -> Self {
@@ -26,17 +29,25 @@ fn store(py: Python<'_>, results: &str, results_dir: &str, suite: &str) -> PyRes
     Ok(py.detach(|| keep::store(results, results_dir, suite, program.into()))?)
 }
 
-/// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON.
+/// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON. What the engine has
+/// to say beside it (cases that the policy leaves out, say) becomes a warning.
 #[pyfunction]
-#[pyo3(signature = (baseline, current, threshold_percent=None))]
-#[allow(clippy::needless_pass_by_value)] // They come from Python by value.
+#[pyo3(signature = (baseline, current, threshold_percent=None, policy=None))]
 fn gate(
     py: Python<'_>,
     baseline: Vec<String>,
     current: Vec<String>,
     threshold_percent: Option<f64>,
+    policy: Option<PathBuf>,
 ) -> PyResult<String> {
-    Ok(py.detach(|| keep::gate(&baseline, &current, threshold_percent))?)
+    let request = GateRequest { baseline, current, threshold_percent, policy };
+    let (comparison, notices) = py.detach(|| keep::gate(request))?;
+    let category = py.get_type::<PyUserWarning>();
+    for notice in notices {
+        let text = CString::new(notice.replace('\0', " "))?;
+        PyErr::warn(py, &category, &text, 1)?;
+    }
+    Ok(comparison)
 }
 
 #[pymodule]

@@ -1,6 +1,6 @@
 //! What a benchmark is, and a case of it that is ready to be timed.
 
-use rsb_device::{Device, DeviceError, DeviceInfo, Operation};
+use rsb_device::{Device, DeviceError, DeviceInfo, Operation, Registry};
 use rsb_model::{BackendId, DeviceType, Fields, ParamError, Params, Reason};
 
 use crate::axis::AxisInfo;
@@ -123,6 +123,21 @@ pub trait Benchmark: Sync {
     /// # Errors
     /// `Skipped` when this device cannot do it, `Failed` when it should have.
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure>;
+
+    /// As [`Benchmark::prepare`], with the backends of this build beside the device: for what needs a compiler of one,
+    /// or the CPU beside a GPU.
+    ///
+    /// # Errors
+    /// As [`Benchmark::prepare`].
+    fn prepare_with<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+        backends: &Registry,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        let _ = backends;
+        self.prepare(params, device)
+    }
 }
 
 /// A case that is ready to be timed.

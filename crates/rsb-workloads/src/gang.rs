@@ -5,8 +5,7 @@ use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::Reason;
 
 use crate::benchmark::Failure;
-use crate::limits;
-use crate::timed::SEED;
+use crate::timed::{SEED, check_time};
 
 /// `count` devices of one backend, `first` the first of them, and those at the next positions after it.
 pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>, Failure> {
@@ -99,10 +98,10 @@ impl<'d> Gang<'d> {
         for ((member, &start), &end) in self.members.iter_mut().zip(&starts).zip(&ends) {
             member.stream.synchronize()?;
             let time = member.stream.elapsed_ns(start, end)?;
-            limits::check_time(time)?;
+            check_time(time)?;
             longest = longest.max(time);
         }
-        limits::check_time(longest)?;
+        check_time(longest)?;
         Ok(longest)
     }
 

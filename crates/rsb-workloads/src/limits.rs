@@ -34,18 +34,6 @@ const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 /// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
 pub(crate) const SHORTEST_LATENCY_NS: f64 = 3.0 / 6.5;
 
-/// Refuses a time that no clock can give.
-pub(crate) fn check_time(time_ns: f64) -> Result<(), Failure> {
-    if time_ns.is_finite() && time_ns > 0.0 {
-        return Ok(());
-    }
-    Err(Failure::Failed(Reason::new(
-        "time of an iteration",
-        format!("the device's clock gives {time_ns} ns"),
-        "suspect the driver's timer, or a kernel that was never launched",
-    )))
-}
-
 /// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within them) can have.
 pub(crate) fn check_bandwidth(
     gb_s: f64,

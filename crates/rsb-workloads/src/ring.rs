@@ -10,8 +10,7 @@ use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert};
 use rsb_model::{Dtype, Reason};
 
 use crate::benchmark::Failure;
-use crate::limits;
-use crate::timed::SEED;
+use crate::timed::{SEED, check_time};
 
 /// Elements handled at once while filling and checking.
 const BLOCK: u64 = 1 << 16;
@@ -204,10 +203,10 @@ impl<'d> Ring<'d> {
         for ((station, start), end) in self.stations.iter_mut().zip(starts).zip(ends) {
             station.stream.synchronize()?;
             let time = station.stream.elapsed_ns(start, end)?;
-            limits::check_time(time)?;
+            check_time(time)?;
             longest = longest.max(time);
         }
-        limits::check_time(longest)?;
+        check_time(longest)?;
         Ok(longest)
     }
 

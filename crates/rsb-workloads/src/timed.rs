@@ -1,10 +1,9 @@
 //! One operation on one device, verified, ready to be timed: what every benchmark is made of.
 
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
-use rsb_model::{Fields, Params};
+use rsb_model::{Fields, Params, Reason};
 
 use crate::benchmark::{Failure, Prepared, unusable};
-use crate::limits;
 
 /// Seed of every input.
 pub(crate) const SEED: u64 = 0x0052_7573_7479;
@@ -120,7 +119,7 @@ impl<'d> Timed<'d> {
                 total
             }
         };
-        limits::check_time(time)?;
+        check_time(time)?;
         Ok(time)
     }
 
@@ -199,6 +198,18 @@ fn bind<'d>(
     Ok(Bound { buffers, kernel, accuracy_error })
 }
 
+/// Refuses a time that no clock can give.
+pub(crate) fn check_time(time_ns: f64) -> Result<(), Failure> {
+    if time_ns.is_finite() && time_ns > 0.0 {
+        return Ok(());
+    }
+    Err(Failure::Failed(Reason::new(
+        "time of an iteration",
+        format!("the device's clock gives {time_ns} ns"),
+        "suspect the driver's timer, or a kernel that was never launched",
+    )))
+}
+
 /// Turns the time of one iteration into fields.
 pub(crate) type Derive<'d> = Box<dyn FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd>;
 
@@ -224,7 +235,7 @@ impl Prepared for PreparedCase<'_> {
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
-        limits::check_time(time_ns)?;
+        check_time(time_ns)?;
         (self.derive)(&mut self.timed, time_ns)
     }
 }

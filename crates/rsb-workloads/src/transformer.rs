@@ -12,7 +12,7 @@ use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
 use crate::benchmark::Failure;
-use crate::limits;
+use crate::timed::check_time;
 use block::Block;
 
 /// The hidden layer is so many times as wide as the model.
@@ -159,7 +159,7 @@ impl<'d> Decoder<'d> {
         let end = self.model.stream.record()?;
         self.model.finish()?;
         let time = self.model.stream.elapsed_ns(start, end)?;
-        limits::check_time(time)?;
+        check_time(time)?;
         Ok(time)
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn write() -> Result<()> {
 }
 
 fn folder() -> PathBuf {
-    root().join("crates/rsb-device/kernels/vulkan")
+    root().join("crates/rsb-portable/kernels/vulkan")
 }
 
 fn shaders(folder: &Path) -> Result<Vec<Shader>> {

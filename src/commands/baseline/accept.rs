@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::anyhow;
+use rsb_engine::{Directories, gate, revisions};
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict, renamed};
 use rsb_report::Style;
@@ -11,45 +12,44 @@ use rsb_stats::glob;
 use rsb_store::{Accepted, Baseline, Baselines, StoreError};
 
 use crate::cli::AcceptArgs;
-use crate::commands::settings::Folders;
-use crate::commands::{builds, judge, settings};
-use crate::exit::{Ended, Exit, Trouble};
-use crate::show;
+use crate::commands::{judge, settings};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `baseline accept`.
 ///
 /// # Errors
 /// When the case, the run or the baseline is not there, or the case has not regressed.
-pub(super) fn run(args: &AcceptArgs, style: Style) -> Ended {
+pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     let because = args.because.trim();
     if because.is_empty() {
-        return Err(Trouble::usage(anyhow!(
+        return Err(CliError::usage(anyhow!(
             "--because is empty; say why the regression is accepted: a reviewer will read it"
         )));
     }
-    let (config, folders) = settings::load(&args.places)?;
-    let policy = judge::policy(&config, &folders, args.threshold)?;
-    let store = judge::open(&folders)?;
+    let (config, directories) = settings::load(&args.places)?;
+    let policy = judge::policy(&config, &directories, args.threshold)?;
+    let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.from {
-        Some(text) => store.run(text).map_err(Trouble::usage)?,
-        None => judge::latest(&store)?,
+        Some(text) => store.run(text).map_err(CliError::usage)?,
+        None => gate::latest(&store)?,
     };
-    let (path, mut baseline) = baseline_for(&run, args.baseline.as_deref(), &folders)?;
+    let (path, mut baseline) = baseline_for(&run, args.baseline.as_deref(), &directories)?;
     if baseline.runs.iter().any(|own| own.run_id == run.run_id) {
         let id = &run.run_id;
-        return Err(Trouble::no_verdict(anyhow!(
+        return Err(CliError::no_verdict(anyhow!(
             "the run {id} is the baseline itself; name with --from the run in which the case regressed"
         )));
     }
     let now = Timestamp::now();
     let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
-    let result = judge::as_gated(&store, result, [&path, &folders.policy.0]);
+    let result = gate::as_gated(&store, result, [&path, directories.policy.path()]);
     let regressed = choose(&args.id, &result)?;
     let ids: BTreeSet<_> = regressed.iter().map(|row| &row.id).collect();
     for id in ids {
-        baseline.replace(id, &run).map_err(Trouble::no_verdict)?;
+        baseline.replace(id, &run).map_err(CliError::no_verdict)?;
     }
-    let by = builds::git(Path::new("."), &["config", "user.name"]).ok().filter(|name| !name.is_empty());
+    let by = revisions::git(Path::new("."), &["config", "user.name"]).ok().filter(|name| !name.is_empty());
     let record = |row: &&Comparison| Accepted {
         id: row.id.to_string(),
         metric: Some(row.metric.clone()),
@@ -74,17 +74,21 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> Ended {
 }
 
 /// The baseline called `name`, or that of the suite of `run`, and its file.
-fn baseline_for(run: &Run, name: Option<&str>, folders: &Folders) -> Result<(std::path::PathBuf, Baseline), Trouble> {
-    let baselines = Baselines::new(&folders.baselines);
+fn baseline_for(
+    run: &Run,
+    name: Option<&str>,
+    directories: &Directories,
+) -> Result<(std::path::PathBuf, Baseline), CliError> {
+    let baselines = Baselines::new(&directories.baselines);
     let fingerprint = Fingerprint::of(&run.environment);
-    let wrong = |error: StoreError| if name.is_some() { Trouble::usage(error) } else { Trouble::no_verdict(error) };
+    let wrong = |error: StoreError| if name.is_some() { CliError::usage(error) } else { CliError::no_verdict(error) };
     let path = baselines.find(name.unwrap_or(&run.suite), Some(&fingerprint)).map_err(wrong)?;
-    let baseline = Baseline::read(&path).map_err(Trouble::usage)?;
+    let baseline = Baseline::read(&path).map_err(CliError::usage)?;
     Ok((path, baseline))
 }
 
 /// What has regressed of the cases that `wanted` names: one id, or a pattern for several.
-fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, Trouble> {
+fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, CliError> {
     // That an absolute target is missed is said by the policy; no baseline changes it.
     let rows = || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
     let wanted = &*renamed::case_id(wanted);
@@ -102,24 +106,24 @@ fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comp
     };
     let (id, reason) = (&first.id, &first.reason);
     Err(match first.verdict {
-        Verdict::Inconclusive => Trouble::no_verdict(anyhow!(
+        Verdict::Inconclusive => CliError::no_verdict(anyhow!(
             "{id} has no verdict, so there is nothing to accept: {reason}; `rusty-stack-bench gate --budget 3m` measures it again"
         )),
-        Verdict::NotComparable => Trouble::no_verdict(anyhow!(
+        Verdict::NotComparable => CliError::no_verdict(anyhow!(
             "{id} cannot be compared, so there is nothing to accept: {reason}; save a baseline of that machine"
         )),
-        _ => Trouble::usage(anyhow!("{id} has not regressed, so there is nothing to accept: {reason}")),
+        _ => CliError::usage(anyhow!("{id} has not regressed, so there is nothing to accept: {reason}")),
     })
 }
 
-fn unknown(wanted: &str, result: &ComparisonResult) -> Trouble {
+fn unknown(wanted: &str, result: &ComparisonResult) -> CliError {
     let missed = result.comparisons.iter().find(|row| glob::matches(wanted, row.id.as_str()));
     if let Some(row) = missed {
         let (id, reason) = (&row.id, &row.reason);
-        return Trouble::usage(anyhow!("{id} misses a target, which no baseline changes: {reason}; see policy.toml"));
+        return CliError::usage(anyhow!("{id} misses a target, which no baseline changes: {reason}; see policy.toml"));
     }
     let likeness = |row: &Comparison| strsim::jaro_winkler(wanted, row.id.as_str());
     let nearest = result.comparisons.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let near = nearest.map(|row| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
-    Trouble::usage(anyhow!("the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"))
+    CliError::usage(anyhow!("the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"))
 }

@@ -3,8 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
-use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
+use anyhow::anyhow;
+use rsb_engine::measure::{self, Count, Settings};
+use rsb_engine::plan::{self, Plan};
+use rsb_engine::run::{FinishedRun, OUT_OF_TIME};
+use rsb_engine::{frameworks, machine};
+use rsb_model::{
+    BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
+};
 use rsb_report::comparison::Detail;
 use rsb_report::number::format_count;
 use rsb_report::{GateFormat, Style};
@@ -12,37 +18,29 @@ use rsb_stats::Policy;
 use rsb_store::{Baseline, Baselines, Store};
 
 use crate::cli::{MeasureArgs, RefreshArgs};
-use crate::commands::progress::Progress;
-use crate::commands::recorder::Recorder;
-use crate::commands::{alone, judge, run as measuring, settings};
+use crate::commands::{interrupt, judge, run as measuring, settings};
 use crate::config::Config;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::measure::{self, Count, Observer, Profile, Settings, WorkerCommand, interrupt};
-use crate::plan::{self, Plan};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
-use crate::suites::Suite;
-
-/// What is said of a run that had no time for all of its replicates.
-const OUT_OF_TIME: &str = "the time limit of the whole run was over before every replicate was taken";
 
 /// The verb `baseline refresh`.
 ///
 /// # Errors
 /// When there is no such baseline of this machine, or the results cannot be kept.
-pub(super) fn run(args: &RefreshArgs, style: Style) -> Ended {
-    let (config, folders) = settings::load(&args.places)?;
-    let policy = judge::policy(&config, &folders, None)?;
-    let environment = measuring::environment_here();
-    let wanted = wanted(&args.name, &Baselines::new(&folders.baselines), &Fingerprint::of(&environment))?;
-    let store = Store::open_for_writing(&folders.results).map_err(Trouble::usage)?;
+pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
+    let (config, directories) = settings::load(&args.places)?;
+    let policy = judge::policy(&config, &directories, None)?;
+    let environment = machine::environment();
+    let wanted = wanted(&args.name, &Baselines::new(&directories.baselines), &Fingerprint::of(&environment))?;
+    let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
     interrupt::listen();
     let mut worst = Exit::Pass;
     for path in wanted {
-        let old = Baseline::read(&path).map_err(Trouble::usage)?;
-        let again = Again::of(&old, &environment, &config)?;
-        let Some(new) = again.measure(&store)? else { return Ok(Exit::Interrupted) };
+        let old = Baseline::read(&path).map_err(CliError::usage)?;
+        let refresh = Refresh::of(&old, &environment, &config)?;
+        let Some(new) = refresh.measure(&store)? else { return Ok(Exit::Interrupted) };
         show_change(&old, &new.run, &policy, style)?;
-        if let Some(objection) = again.objection(&new)
+        if let Some(objection) = refresh.objection(&new)
             && (!args.force || new.run.counts().measured == 0)
         {
             eprintln!("{objection}\n{} stays as it was; the run {} is kept", path.display(), new.run.run_id);
@@ -50,46 +48,39 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> Ended {
             continue;
         }
         replace(&path, old, &new.run)?;
-        super::keep_program_or_warn(std::slice::from_ref(&new.run), &folders);
-        again.note_new_cases(&config)?;
+        super::keep_program_or_warn(std::slice::from_ref(&new.run), &directories);
+        refresh.note_new_cases(&config)?;
     }
     Ok(worst)
 }
 
 /// The files of the baselines named, or of every one of this machine.
-fn wanted(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, Trouble> {
+fn wanted(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, CliError> {
     let slug = here.slug();
     if names.is_empty() {
         let own: Vec<PathBuf> =
             baselines.list().into_iter().filter(|info| info.slug == slug).map(|info| info.path).collect();
         if own.is_empty() {
-            return Err(Trouble::usage(anyhow!(
+            return Err(CliError::usage(anyhow!(
                 "no baseline was saved for this machine ({slug}); save one with `rusty-stack-bench baseline save`"
             )));
         }
         return Ok(own);
     }
-    names.iter().map(|name| baselines.find(name, Some(here)).map_err(Trouble::usage)).collect()
+    names.iter().map(|name| baselines.find(name, Some(here)).map_err(CliError::usage)).collect()
 }
 
 /// What to measure again, and how.
-struct Again {
+struct Refresh {
     suite: String,
     settings: Settings,
     plan: Plan,
     /// Cases of benchmarks that this program no longer has.
     gone: Vec<CaseId>,
-    environment: Environment,
 }
 
-/// What was measured.
-struct Fresh {
-    run: Run,
-    ended: measure::Ended,
-}
-
-impl Again {
-    fn of(old: &Baseline, environment: &Environment, config: &Config) -> Result<Self, Trouble> {
+impl Refresh {
+    fn of(old: &Baseline, environment: &Environment, config: &Config) -> Result<Self, CliError> {
         let name = &old.name;
         let here = Fingerprint::of(environment);
         if old.fingerprint.slug() != here.slug() {
@@ -97,15 +88,15 @@ impl Again {
             let differs = differences.first().map_or_else(String::new, |found| {
                 format!(" ({} is {} there and {} here)", found.field, found.baseline, found.current)
             });
-            return Err(Trouble::usage(anyhow!(
+            return Err(CliError::usage(anyhow!(
                 "the baseline {name} is of another machine{differs}; refresh it there"
             )));
         }
         let Some(first) = old.runs.first() else {
-            return Err(Trouble::usage(anyhow!("the baseline {name} holds no run; save it anew")));
+            return Err(CliError::usage(anyhow!("the baseline {name} holds no run; save it anew")));
         };
-        let Ok(profile) = <Profile as clap::ValueEnum>::from_str(&first.profile, true) else {
-            return Err(Trouble::usage(anyhow!(
+        let Ok(profile) = first.profile.parse::<Profile>() else {
+            return Err(CliError::usage(anyhow!(
                 "the baseline {name} was measured under `{}`, not by `run`; measure it so again, then `baseline save` it",
                 first.profile
             )));
@@ -114,33 +105,18 @@ impl Again {
         let (plan, gone) = plan_again(&old.runs);
         let settings =
             Settings { replicates: replicates(&old.runs), limits: configured.limits, ..Settings::of(profile) };
-        Ok(Self { suite: first.suite.clone(), settings, plan, gone, environment: environment.clone() })
+        Ok(Self { suite: first.suite.clone(), settings, plan, gone })
     }
 
     /// The new run, which is stored whatever becomes of the baseline; `None` when somebody asked to stop.
-    fn measure(&self, store: &Store) -> Result<Option<Fresh>, Trouble> {
-        let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-        let profile = self.settings.profile.as_str();
-        let recorder = Recorder::begin(store, &self.suite, profile, self.environment.clone(), &self.plan);
-        let mut kept = Kept { recorder: recorder.map_err(Trouble::usage)?, progress: None };
-        let _alone = alone::claim([&mut kept.recorder.run]);
-        let ended = measure::measure(&self.plan, &self.settings, &command, &self.environment, &mut kept)
-            .context("cannot make a scratch folder; set TMPDIR to one with room")?;
-        if let Some(progress) = &kept.progress {
-            progress.end();
-        }
-        let note = match ended {
-            measure::Ended::Complete => None,
-            measure::Ended::Interrupted => Some("interrupted: the cases before were measured, the rest were not"),
-            measure::Ended::OutOfTime => Some(OUT_OF_TIME),
-        };
-        kept.recorder.run.notes.extend(note.map(str::to_owned));
-        kept.recorder.finish()?;
-        Ok((ended != measure::Ended::Interrupted).then_some(Fresh { run: kept.recorder.run, ended }))
+    fn measure(&self, store: &Store) -> Result<Option<FinishedRun>, CliError> {
+        let mut new = measuring::measure(&self.plan, &self.suite, &self.settings, store)?;
+        std::mem::replace(&mut new.stored, Ok(PathBuf::new()))?;
+        Ok((new.status != RunStatus::Interrupted).then_some(new))
     }
 
     /// Why `new` should not replace the baseline without more ado.
-    fn objection(&self, new: &Fresh) -> Option<String> {
+    fn objection(&self, new: &FinishedRun) -> Option<String> {
         let of = |id: &CaseId| new.run.benchmarks.iter().find(|result| result.benchmark_id == *id);
         let has_figures = |result: &BenchmarkResult| matches!(result.outcome, Outcome::Measured | Outcome::Simulated);
         let asked = self.plan.cases.iter().map(|case| &case.id).chain(&self.gone);
@@ -158,7 +134,7 @@ impl Again {
                 "the gate would no longer miss these cases: mend them, or leave them out with --force".to_owned(),
             );
         }
-        if new.ended == measure::Ended::OutOfTime {
+        if new.status == RunStatus::OutOfTime {
             lines.push(format!("{OUT_OF_TIME}: allow more (suite_seconds in the settings), or take it with --force"));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -166,11 +142,11 @@ impl Again {
 
     /// A suite may have got cases since the baseline was saved. They are no part of a refresh, which asks the same
     /// questions again.
-    fn note_new_cases(&self, config: &Config) -> Result<(), Trouble> {
-        let Ok(suite) = <Suite as clap::ValueEnum>::from_str(&self.suite, false) else { return Ok(()) };
+    fn note_new_cases(&self, config: &Config) -> Result<(), CliError> {
+        let Ok(suite) = self.suite.parse::<Suite>() else { return Ok(()) };
         let (mut selection, _) = settings::resolve(&[], Some(suite), &MeasureArgs::default(), config)?;
         selection.profile = self.settings.profile;
-        let Ok(today) = plan::plan(&selection, &measuring::machine()) else { return Ok(()) };
+        let Ok(today) = plan::plan(&selection, &machine::here()) else { return Ok(()) };
         let new = today.cases.iter().filter(|case| self.plan.cases.iter().all(|known| known.id != case.id)).count();
         if new > 0 {
             let name = &self.suite;
@@ -184,7 +160,7 @@ impl Again {
 }
 
 fn is_known(benchmark: &str) -> bool {
-    rsb_workloads::find(benchmark).is_some() || crate::frameworks::find(benchmark).is_some()
+    rsb_workloads::find(benchmark).is_some() || frameworks::find(benchmark).is_some()
 }
 
 /// The cases of `runs` to measure again, those that were skipped with the reason of then, and the ids of those that
@@ -235,29 +211,13 @@ fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyh
 }
 
 /// What was accepted stays on record: it is in the new figures, too.
-fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), Trouble> {
-    let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new)).map_err(Trouble::usage)?;
+fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), CliError> {
+    let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new)).map_err(CliError::usage)?;
     Baseline { accepted: old.accepted, ..baseline }.write(path)?;
     Ok(show::text(&format!(
         "\nreplaced {}\nCommit it. The old one is kept by git alone: `git diff` shows what changed.",
         path.display()
     ))?)
-}
-
-/// What is kept and shown while measuring.
-struct Kept {
-    recorder: Recorder,
-    progress: Option<Progress>,
-}
-
-impl Observer for Kept {
-    fn started(&mut self, case: &Case, step: usize, steps: usize) {
-        self.progress.get_or_insert_with(|| Progress::begin(steps)).started(case, step, steps);
-    }
-
-    fn known(&mut self, result: &BenchmarkResult) {
-        self.recorder.keep(result);
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow};
 
 use crate::cli::SetupArgs;
-use crate::exit::{Ended, Exit, Trouble};
-use crate::frameworks::{self, Component, Place};
+use crate::exit::{CliError, CliResult, Exit};
+use rsb_engine::frameworks::{self, Component, Place};
 
 /// The versions that this project is tested with on a processor.
 const LOCKED: &str = include_str!("../../../python/frameworks.txt");
@@ -36,14 +36,14 @@ struct Wanted {
 ///
 /// # Errors
 /// When a component is not known, a folder is something else, or a command fails.
-pub(super) fn run(args: &SetupArgs) -> Ended {
+pub(super) fn run(args: &SetupArgs) -> CliResult {
     let components = args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let wheels = wheels();
     for wanted in grouped(components, args)? {
         let is_there = wanted.folder.join("bin/python3").is_file();
         if wanted.folder.exists() && !is_there {
             let folder = wanted.folder.display();
-            return Err(Trouble::usage(anyhow!(
+            return Err(CliError::usage(anyhow!(
                 "{folder} is there and is no Python environment; name another folder with --dir"
             )));
         }
@@ -64,16 +64,16 @@ pub(super) fn run(args: &SetupArgs) -> Ended {
     Ok(Exit::Pass)
 }
 
-fn find(name: &str) -> Result<&'static Component, Trouble> {
+fn find(name: &str) -> Result<&'static Component, CliError> {
     frameworks::find(name).ok_or_else(|| {
         let known = frameworks::all().iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
-        Trouble::usage(anyhow!("there is no component `{name}`; there are {known}"))
+        CliError::usage(anyhow!("there is no component `{name}`; there are {known}"))
     })
 }
 
 /// Where each component goes: a folder that is named takes them all.
-fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, Trouble> {
-    let no_home = || Trouble::usage(anyhow!("there is no home folder; name a folder with --dir"));
+fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, CliError> {
+    let no_home = || CliError::usage(anyhow!("there is no home folder; name a folder with --dir"));
     if let Some(folder) = args.dir.clone() {
         return Ok(vec![Wanted { folder, components }]);
     }

@@ -140,7 +140,7 @@ impl Churn {
     /// Every step, the first filling first.
     pub fn steps(&self) -> impl Iterator<Item = ChurnStep> {
         let slots = self.slots();
-        let mut random = crate::random::Generator::new(self.seed);
+        let mut random = rsb_model::random::Generator::new(self.seed);
         let (low, high) = (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
         let ratio = high / low;
         (0..slots + self.replacements as usize).map(move |step| {

@@ -11,7 +11,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::execute::checksum;
 use super::maths::elementwise;
-use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values};
+use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
     BufferSpec, ElementwiseOp, Gemm, Init, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR,
@@ -235,7 +235,7 @@ impl Check<'_> {
     fn input(&self, index: usize) -> impl Fn(u64) -> f64 + use<> {
         let values = self.values(index);
         let dtype = self.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype);
-        move |at| values.at(dtype, at)
+        move |at| value(dtype, &values, at)
     }
 
     fn read_word(&self, index: usize) -> Result<u64, DeviceError> {
@@ -370,7 +370,7 @@ impl Check<'_> {
                     return Err(self.wrong(&format!("position {at} is outside the {} elements", op.elements)));
                 }
                 // Where several are the largest, any of them is right.
-                error.compare(values.at(op.dtype, at), largest);
+                error.compare(value(op.dtype, &values, at), largest);
             }
         }
         Ok(())

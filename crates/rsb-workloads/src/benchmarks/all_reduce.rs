@@ -10,8 +10,9 @@ use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::gang::devices;
-use crate::limits::{check_bandwidth, check_time};
+use crate::limits::check_bandwidth;
 use crate::ring::{Ring, Summing};
+use crate::timed::check_time;
 
 /// All-reduce.
 pub(super) struct AllReduce;

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, Level, SOURCES};
-use rsb_device::{Device, DeviceInfo, child};
+use rsb_device::{Device, DeviceInfo, Registry, child};
 use rsb_model::{DeviceType, Fields, Params, Reason};
 
 use super::{axis, grid, number};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-use crate::limits::check_time;
+use crate::timed::check_time;
 
 /// hiprtc and NVRTC, whole sources.
 pub(super) struct KernelCompilation;
@@ -75,10 +75,19 @@ impl Benchmark for KernelCompilation {
         Self::job(params).map(|_| 0)
     }
 
-    fn prepare<'d>(&self, params: &Params, _: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        self.prepare_with(params, device, &Registry::default())
+    }
+
+    fn prepare_with<'d>(
+        &self,
+        params: &Params,
+        _: &'d dyn Device,
+        backends: &Registry,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let job = Self::job(params).map_err(Failure::Skipped)?;
         let backend = compiler::backend_of(&job.arch);
-        let compiler = compiler::open(backend).map_err(Failure::Skipped)?;
+        let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
         let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
         child::compiles(&program, backend, &job.arch, ASKING).map_err(Failure::Skipped)?;
         let mut prepared = Compiling { compiler, job, bytes: 0 };

@@ -1,7 +1,7 @@
 //! Memory of the card, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
 
 use rsb_device::operation::{Direction, HostMemory, Stores, Stream, StreamPattern, Transfer};
-use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_device::{Device, DeviceInfo, Operation, Options, Registry};
 use rsb_model::{Dtype, Params, Reason};
 
 use super::memory_transfer::{largest, rates, whole};
@@ -75,11 +75,20 @@ impl Benchmark for MemoryTiers {
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        self.prepare_with(params, device, &Registry::default())
+    }
+
+    fn prepare_with<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+        backends: &Registry,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let tier = params.text("tier").unwrap_or("device").to_owned();
         let timed: Timed<'d> = if Self::is_of_the_host(params) {
-            let host = host().map_err(Failure::Skipped)?;
+            let host = host(backends).map_err(Failure::Skipped)?;
             let options = Options { threads: Some(host.info().units), ..Options::default() };
             Timed::prepare(host, operation, options)?
         } else {
@@ -98,6 +107,6 @@ impl Benchmark for MemoryTiers {
 
 /// The processor, beside the card that the case is about. It lives as long as the process, which is a worker with this
 /// one case: nobody else would own it.
-fn host() -> Result<&'static dyn Device, Reason> {
-    Ok(Box::leak(rsb_device::open("cpu:0")?))
+fn host(backends: &Registry) -> Result<&'static dyn Device, Reason> {
+    Ok(Box::leak(backends.open("cpu:0")?))
 }

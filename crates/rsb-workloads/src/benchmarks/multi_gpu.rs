@@ -10,8 +10,8 @@ use super::{axis, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::gang::{Gang, devices, position};
-use crate::limits::{check_bandwidth, check_time};
-use crate::timed::SEED;
+use crate::limits::check_bandwidth;
+use crate::timed::{SEED, check_time};
 
 /// Scaling, and bandwidth between cards.
 pub(super) struct MultiGpu;

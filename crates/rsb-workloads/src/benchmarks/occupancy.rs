@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rsb_device::operation::{
     Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, Stream, StreamPattern,
 };
-use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options};
+use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 
@@ -149,6 +149,15 @@ impl Benchmark for Occupancy {
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+        self.prepare_with(params, device, &Registry::default())
+    }
+
+    fn prepare_with<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+        backends: &Registry,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let arch = params.text("arch").unwrap_or(HERE);
@@ -157,7 +166,7 @@ impl Benchmark for Occupancy {
         let provider = matches!(operation, Operation::Gemm(_)).then(|| "native".to_owned());
         let options = Options { block_size, provider, ..Options::default() };
         if arch != HERE {
-            return calculator::prepare((&operation, &options), arch);
+            return calculator::prepare((&operation, &options), arch, backends);
         }
         let counted = counted(params, device).map_err(Failure::Skipped)?;
         let found = device.occupancy(&operation, &options)?;

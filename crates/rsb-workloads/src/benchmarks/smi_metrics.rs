@@ -13,8 +13,7 @@ use rsb_probe::telemetry::{CardFolder, Sampler, card_at, sample};
 use super::{axis, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::limits::check_time;
-use crate::timed::SEED;
+use crate::timed::{SEED, check_time};
 
 /// Sensors over a period.
 pub(super) struct SmiMetrics;
@@ -337,16 +336,16 @@ mod tests {
     #[test]
     fn a_card_is_watched_before_any_run_time_is_installed() {
         let (_folder, options) = tree(FILES);
-        let host = rsb_device::open("cpu:0").unwrap();
+        let host = rsb_cpu::CpuDevice::new();
         let at = |load, address: &str| params(load).with("gpu", address);
-        let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &*host).unwrap();
+        let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &host).unwrap();
         assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no card");
         let fields = prepared.fields(1e3).unwrap();
         assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")), (Some(290.0), Some(2499.0)));
         for (load, address, word) in
             [("memory", "0000:03:00.0", "sensors alone"), ("idle", "0000:99:00.0", "nothing in sysfs")]
         {
-            match prepare_in(&options, &at(load, address), &*host).err() {
+            match prepare_in(&options, &at(load, address), &host).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
                 other => panic!("{other:?}"),
             }

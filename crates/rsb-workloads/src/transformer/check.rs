@@ -2,10 +2,10 @@
 //! each computed again in f64 from what the device holds.
 
 use rsb_device::operation::{Elementwise, Gemm, Normalize, NormalizeOp, Rearrange};
-use rsb_device::random::Generator;
 use rsb_device::reference::{elementwise, layer_norm_row, softmax_row, tolerance};
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::Reason;
+use rsb_model::random::Generator;
 
 use super::block::Block;
 use super::reference::{self, Weights};

@@ -5,7 +5,7 @@ use rsb_device::scripted::{Clock, Script, ScriptedDevice};
 use rsb_model::{Fields, Params};
 use rsb_workloads::{Breadth, Failure, RunsOn, all, cases, find};
 
-use super::common::{small_cases, staged};
+use super::common::{backends, small_cases, staged};
 
 /// A card whose launches take a microsecond, and whose link does 10 GB/s.
 fn card() -> ScriptedDevice {
@@ -24,7 +24,7 @@ fn params(name: &str, axes: &[(&str, &str)]) -> Params {
 }
 
 fn fields(device: &ScriptedDevice, name: &str, axes: &[(&str, &str)], time_ns: f64) -> Result<Fields, Failure> {
-    find(name).unwrap().prepare(&params(name, axes), device).unwrap().fields(time_ns)
+    find(name).unwrap().prepare_with(&params(name, axes), device, &backends()).unwrap().fields(time_ns)
 }
 
 fn near(fields: &Fields, name: &str, expected: f64) {
@@ -77,7 +77,7 @@ fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
         [("memory-transfer", vec![("size", "4KiB")]), ("launch-latency", vec![("launch_mode", "single")])]
     {
         let card = card();
-        let mut prepared = find(name).unwrap().prepare(&params(name, &axes), &card).unwrap();
+        let mut prepared = find(name).unwrap().prepare_with(&params(name, &axes), &card, &backends()).unwrap();
         let (before, time) = (card.counts().launches, prepared.sample(5).unwrap());
         assert_eq!(card.counts().launches - before, 5);
         near(&prepared.fields(time / 5.0).unwrap(), "latency_us", 1.0);

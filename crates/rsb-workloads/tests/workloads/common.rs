@@ -1,8 +1,13 @@
 //! What the tests share: every benchmark at a size that takes no time.
 
-use rsb_device::{Device, DeviceInfo};
+use rsb_device::{Device, DeviceInfo, Registry};
 use rsb_model::Case;
 use rsb_workloads::{Benchmark, Breadth, RunsOn, all, cases};
+
+/// The CPU alone: what stands beside a scripted device.
+pub fn backends() -> Registry {
+    Registry::new(vec![Box::new(rsb_cpu::CpuBackend)])
+}
 
 /// Values that make any case of this benchmark small.
 pub fn small(name: &str) -> Vec<(String, Vec<String>)> {

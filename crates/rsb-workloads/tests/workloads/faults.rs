@@ -5,7 +5,7 @@ use rsb_device::scripted::{Fault, Script, ScriptedDevice};
 use rsb_model::Reason;
 use rsb_workloads::{Benchmark, Failure, find};
 
-use super::common::one_of_each;
+use super::common::{backends, one_of_each};
 
 fn broken(fault: Fault) -> ScriptedDevice {
     ScriptedDevice::new(Script::with_fault(fault))
@@ -18,7 +18,7 @@ fn preparing(fault: Fault) -> Vec<(&'static str, Option<Failure>)> {
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
         // A fresh device for each, since faults count from its first launch.
         let device = broken(fault);
-        (benchmark.name(), benchmark.prepare(&case.params, &device).err())
+        (benchmark.name(), benchmark.prepare_with(&case.params, &device, &backends()).err())
     };
     cases.iter().map(end).collect()
 }
@@ -68,7 +68,7 @@ fn sampling(fault: Fault) -> Vec<(&'static str, Result<(), Failure>)> {
     let sound = ScriptedDevice::new(Script::default());
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
         let device = broken(fault);
-        let result = benchmark.prepare(&case.params, &device).and_then(|mut prepared| {
+        let result = benchmark.prepare_with(&case.params, &device, &backends()).and_then(|mut prepared| {
             let time = prepared.sample(3)?;
             prepared.fields(time / 3.0).map(drop)
         });
@@ -113,7 +113,7 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
         let benchmark = find(name).unwrap();
         let case = one_of_each(&device).into_iter().find(|(found, _)| found.name() == name).unwrap().1;
         assert!(case.id.as_str().contains(params));
-        let mut prepared = benchmark.prepare(&case.params, &device).unwrap();
+        let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         // The scripted device does 10 GFLOP/s; twice of it is allowed for, no more.
         let flops = if name == "gemm" { 24_576.0 } else { 18_432.0 };
         assert!(prepared.fields(flops / 19.0).is_ok());
@@ -132,7 +132,7 @@ fn a_device_without_counters_skips_the_cache_hit_rate() {
     assert!(device.counters().is_err());
     let (benchmark, case) =
         one_of_each(&device).into_iter().find(|(found, _)| found.name() == "cache-hit-rate").unwrap();
-    match benchmark.prepare(&case.params, &device).err() {
+    match benchmark.prepare_with(&case.params, &device, &backends()).err() {
         Some(Failure::Skipped(reason)) => assert!(!reason.cure.is_empty()),
         other => panic!("{other:?}"),
     }

@@ -6,7 +6,7 @@ use rsb_model::environment::Cache;
 use rsb_model::{Field, Fields, Params};
 use rsb_workloads::{Breadth, Failure, all, find};
 
-use super::common::{on_devices, one_of_each, small_cases, staged};
+use super::common::{backends, on_devices, one_of_each, small_cases, staged};
 
 fn check_fields(id: &str, fields: &Fields) {
     for (name, value) in fields.iter() {
@@ -36,7 +36,7 @@ fn every_benchmark_runs_on_the_scripted_device() {
         let cases = small_cases(benchmark, Breadth::Standard, &staged(benchmark, device.info()));
         assert!(!cases.is_empty(), "{}", benchmark.name());
         for case in cases {
-            let prepared = benchmark.prepare(&case.params, &device);
+            let prepared = benchmark.prepare_with(&case.params, &device, &backends());
             if ["rccl", "rocprofv3"].iter().any(|own| case.id.as_str().ends_with(own)) {
                 assert!(matches!(prepared.err(), Some(Failure::Skipped(_))), "{}: it is AMD's own", case.id);
                 continue;
@@ -57,11 +57,11 @@ fn every_benchmark_runs_on_the_scripted_device() {
 
 #[test]
 fn every_benchmark_runs_on_the_processor_or_says_why_not() {
-    let device = rsb_device::open("cpu:0").unwrap();
+    let device = rsb_cpu::CpuDevice::new();
     let mut measured = 0;
     for benchmark in on_devices() {
         for case in small_cases(benchmark, Breadth::Standard, device.info()) {
-            let mut prepared = match benchmark.prepare(&case.params, device.as_ref()) {
+            let mut prepared = match benchmark.prepare_with(&case.params, &device, &backends()) {
                 Ok(prepared) => prepared,
                 Err(Failure::Skipped(reason)) => {
                     assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{}", case.id);
@@ -86,7 +86,7 @@ fn exactly_as_many_launches_as_asked_for() {
     // An iteration of these is made of several launches.
     let composed = ["all-reduce", "inference"];
     for (benchmark, case) in one_of_each(&device).into_iter().filter(|(found, _)| !composed.contains(&found.name())) {
-        let mut prepared = benchmark.prepare(&case.params, &device).unwrap();
+        let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         let before = device.counts();
         let time = prepared.sample(7).unwrap();
         assert_eq!(device.counts().launches - before.launches, 7, "{}", case.id);
@@ -102,7 +102,7 @@ fn cold_cases_flush_before_every_iteration_and_time_only_the_launch() {
         let benchmark = find(name).unwrap();
         let case = small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0);
         let cold = case.params.with("cache", "cold");
-        let mut prepared = benchmark.prepare(&cold, &device).unwrap();
+        let mut prepared = benchmark.prepare_with(&cold, &device, &backends()).unwrap();
         let before = device.counts();
         let time = prepared.sample(5).unwrap();
         assert_eq!(device.counts().flushes - before.flushes, 5);
@@ -121,7 +121,7 @@ fn figures_follow_from_the_time() {
         for (axis, value) in overrides {
             params.set(axis, *value);
         }
-        benchmark.prepare(&params, &device).unwrap().fields(time_ns).unwrap()
+        benchmark.prepare_with(&params, &device, &backends()).unwrap().fields(time_ns).unwrap()
     };
     let near = |fields: &Fields, name: &str, expected: f64| {
         let found = fields.number(name).unwrap();
@@ -171,7 +171,7 @@ fn bandwidth_above_the_memorys_peak_is_refused_and_below_it_shown_against_it() {
     for name in ["memory-bandwidth", "tensor-ops"] {
         let benchmark = find(name).unwrap();
         let case = small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0);
-        let mut prepared = benchmark.prepare(&case.params, &device).unwrap();
+        let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         match prepared.fields(1000.0) {
             Err(Failure::Failed(reason)) => assert!(reason.why.contains("the memory's peak, 1.0 GB/s"), "{reason}"),
             other => panic!("{name}: {other:?}"),

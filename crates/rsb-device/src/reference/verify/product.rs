@@ -1,10 +1,11 @@
 //! The check of matrix products and convolutions: fixed samples of elements, and Freivalds' check of the whole.
 
+use rsb_model::random::Generator;
+
 use super::{Check, ErrorMeter, tolerance};
 use crate::convert::rounded_values;
 use crate::device::DeviceError;
 use crate::operation::{Convolution, Gemm};
-use crate::random::Generator;
 use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_element};
 
 /// Terms that are worth computing in f64 for a sample: some milliseconds.

@@ -5,13 +5,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, KernelNeeds, Level};
-use rsb_device::{Operation, Options, child};
+use rsb_device::{Operation, Options, Registry, child};
 use rsb_model::architecture::{Needs, Residency, residency};
 use rsb_model::{DeviceType, Fields, Reason};
 
 use super::super::{axis, grid};
 use crate::benchmark::{Breadth, Failure, Grid, Prepared};
-use crate::limits::check_time;
+use crate::timed::check_time;
 
 /// How long the question may take whether the compiler knows an architecture.
 const ASKING: Duration = Duration::from_mins(1);
@@ -34,9 +34,10 @@ pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
 pub(super) fn prepare<'d>(
     (operation, options): (&Operation, &Options),
     arch: &str,
+    backends: &Registry,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
     let backend = compiler::backend_of(arch);
-    let compiler = compiler::open(backend).map_err(Failure::Skipped)?;
+    let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
     let choice = compiler.choose(operation, options, arch)?;
     let program = std::env::current_exe().map_err(|error| {
         let why = format!("the system does not tell which program this is: {error}");

@@ -1,0 +1,119 @@
+//! Hardware counters of the first-level data cache, through the kernel's perf events.
+
+use rsb_model::Reason;
+
+use rsb_device::device::Counters;
+
+/// Opens both counters for this thread.
+pub(super) fn open() -> Result<Box<dyn Counters>, Reason> {
+    #[cfg(target_os = "linux")]
+    return linux::open();
+    #[cfg(not(target_os = "linux"))]
+    Err(Reason::new("cache counters", "only Linux offers them to programs", "run cache-hit-rate on Linux"))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+
+    use perf_event::events::{Cache, CacheId, CacheOp, CacheResult};
+    use perf_event::{Builder, Counter, Group};
+    use rsb_model::Reason;
+
+    use rsb_device::device::{CacheCounts, Counters, DeviceError};
+
+    struct Pair {
+        group: Group,
+        reads: Counter,
+        misses: Counter,
+    }
+
+    pub(super) fn open() -> Result<Box<dyn Counters>, Reason> {
+        let event = |result| Cache { which: CacheId::L1D, operation: CacheOp::READ, result };
+        let build = || -> io::Result<Pair> {
+            let mut group = Group::new()?;
+            let reads = group.add(&Builder::new(event(CacheResult::ACCESS)))?;
+            let misses = group.add(&Builder::new(event(CacheResult::MISS)))?;
+            Ok(Pair { group, reads, misses })
+        };
+        match build() {
+            Ok(pair) => Ok(Box::new(pair)),
+            Err(error) => Err(explain(&error)),
+        }
+    }
+
+    /// What each refusal of the kernel means and what lifts it.
+    fn explain(error: &io::Error) -> Reason {
+        let (why, cure) = match error.kind() {
+            io::ErrorKind::PermissionDenied => (
+                "the kernel does not let this user read them (perf_event_paranoid)",
+                "run `sysctl kernel.perf_event_paranoid=2` as root, or give the program CAP_PERFMON",
+            ),
+            io::ErrorKind::NotFound => (
+                "the processor, or the hypervisor around it, does not show these counters",
+                "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
+            ),
+            io::ErrorKind::Unsupported => {
+                ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
+            }
+            _ => ("the kernel refused them", "try `perf stat -e L1-dcache-loads true` to see what it says"),
+        };
+        Reason::new("cache counters", format!("{why}: {error}"), cure)
+    }
+
+    impl Counters for Pair {
+        fn start(&mut self) -> Result<(), DeviceError> {
+            self.group.reset().and_then(|()| self.group.enable()).map_err(|error| failed(&error))
+        }
+
+        fn stop(&mut self) -> Result<CacheCounts, DeviceError> {
+            self.group.disable().map_err(|error| failed(&error))?;
+            let counts = self.group.read().map_err(|error| failed(&error))?;
+            let value = |counter: &Counter| counts.get(counter).map(|entry| entry.value());
+            match (value(&self.reads), value(&self.misses)) {
+                (Some(reads), Some(misses)) if reads > 0 => Ok(CacheCounts { reads, misses }),
+                _ => Err(DeviceError::Unsupported(Reason::new(
+                    "cache counters",
+                    "they stayed at zero: something else uses the counters, or they are not real",
+                    "stop other profilers (and the NMI watchdog), or run on bare metal",
+                ))),
+            }
+        }
+    }
+
+    fn failed(error: &io::Error) -> DeviceError {
+        DeviceError::Failed(explain(error))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn counters_count_or_say_why_not() {
+            match open() {
+                Ok(mut counters) => {
+                    counters.start().unwrap();
+                    let sum: u64 = std::hint::black_box(vec![1_u64; 10_000]).iter().sum();
+                    assert_eq!(sum, 10_000);
+                    if let Ok(counts) = counters.stop() {
+                        assert!(counts.misses <= counts.reads);
+                    }
+                }
+                Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty()),
+            }
+        }
+
+        #[test]
+        fn refusals_name_their_cure() {
+            for (kind, word) in [
+                (io::ErrorKind::PermissionDenied, "perf_event_paranoid"),
+                (io::ErrorKind::NotFound, "bare metal"),
+                (io::ErrorKind::Unsupported, "CONFIG_PERF_EVENTS"),
+                (io::ErrorKind::Other, "perf stat"),
+            ] {
+                assert!(explain(&io::Error::from(kind)).to_string().contains(word), "{kind}");
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Convolution as a matrix product: the patches under the kernel become the columns of a matrix, image by image and
+//! group by group. Kernels of one point need no patches.
+
+use rsb_model::Dtype;
+
+use super::{Bound, CpuKernel, Span, Team, no_kernel, unsupported};
+use crate::gemm::{Product, plain_product};
+use crate::memory::Memory;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{Convolution, Gemm};
+
+pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    if op.dtype != Dtype::F32 {
+        return Err(no_kernel("convolution", op.dtype, "f32"));
+    }
+    let Some((rows, columns)) = op.output_size() else {
+        return Err(unsupported(
+            "convolution of this shape",
+            "the kernel does not fit the input, or the groups do not divide the channels",
+            "choose a smaller kernel, more padding, or other groups",
+        ));
+    };
+    let shape = Shape::new(op, rows as usize, columns as usize);
+    let patches = Memory::zeroed(shape.patch_bytes()).ok_or_else(|| {
+        unsupported("convolution of this shape", "there is no memory for its patches", "choose a smaller one")
+    })?;
+    let (input, weights, output) = (bound.span(0), bound.span(1), bound.span(2));
+    Ok(CpuKernel::new("gemm", move || {
+        for image in 0..shape.batch {
+            for group in 0..shape.groups {
+                // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all are distinct, as
+                // large as the shape says, and nobody else uses them during a launch.
+                unsafe { one(&shape, &bound, [input, weights, output, Span::of(&patches)], (image, group)) };
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// The sizes of a convolution, of one group where that matters.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    batch: usize,
+    groups: usize,
+    in_channels: usize,
+    out_channels: usize,
+    height: usize,
+    width: usize,
+    kernel: (usize, usize),
+    stride: usize,
+    padding: usize,
+    dilation: usize,
+    out: (usize, usize),
+}
+
+impl Shape {
+    fn new(op: &Convolution, rows: usize, columns: usize) -> Self {
+        Self {
+            batch: op.batch as usize,
+            groups: op.groups as usize,
+            in_channels: (op.in_channels / op.groups) as usize,
+            out_channels: (op.out_channels / op.groups) as usize,
+            height: op.height as usize,
+            width: op.width as usize,
+            kernel: (op.kernel_height as usize, op.kernel_width as usize),
+            stride: op.stride as usize,
+            padding: op.padding as usize,
+            dilation: op.dilation as usize,
+            out: (rows, columns),
+        }
+    }
+
+    /// Rows of the matrix of patches.
+    fn taps(&self) -> usize {
+        self.in_channels * self.kernel.0 * self.kernel.1
+    }
+
+    /// Columns of the matrix of patches.
+    fn points(&self) -> usize {
+        self.out.0 * self.out.1
+    }
+
+    /// Whether the input itself is the matrix of patches.
+    fn is_pointwise(&self) -> bool {
+        self.kernel == (1, 1) && self.stride == 1 && self.padding == 0
+    }
+
+    fn patch_bytes(&self) -> usize {
+        if self.is_pointwise() { 0 } else { self.taps().saturating_mul(self.points()).saturating_mul(size_of::<f32>()) }
+    }
+}
+
+/// # Safety
+/// The spans (input, weights, output, patches) must be distinct, as large as the shape says, outlive the call and be
+/// nobody else's.
+unsafe fn one(
+    shape: &Shape,
+    bound: &Bound,
+    [input, weights, output, patches]: [Span; 4],
+    (image, group): (usize, usize),
+) {
+    let index = image * shape.groups + group;
+    let plane = shape.in_channels * shape.height * shape.width;
+    let part = index * plane..(index + 1) * plane;
+    let columns = if shape.is_pointwise() {
+        input.from::<f32>(part.start)
+    } else {
+        let team: &Team = &bound.team;
+        let all_taps = shape.taps();
+        team.each(|thread| {
+            let taps = team.share(thread, all_taps, 1);
+            let share = taps.start * shape.points()..taps.end * shape.points();
+            // SAFETY: by the promise of the caller; shares are disjoint.
+            let (source, target) = unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
+            for (tap, row) in taps.zip(target.chunks_exact_mut(shape.points())) {
+                gather(shape, source, tap, row);
+            }
+        });
+        patches
+    };
+    let (m, n, k) = (shape.out_channels, shape.points(), shape.taps());
+    let product = Product {
+        op: Gemm::new(Dtype::F32, m as u64, n as u64, k as u64),
+        a: weights.from::<f32>(group * m * k),
+        b: columns,
+        c: output.from::<f32>(index * m * n),
+    };
+    // SAFETY: by the promise of the caller; each span has a whole matrix from its start on.
+    unsafe { plain_product(&product, &bound.team) };
+}
+
+/// One row of the matrix of patches: what tap `tap` of the kernel sees at each point of the output.
+fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
+    let (tap, tap_column) = (tap / shape.kernel.1, tap % shape.kernel.1);
+    let (channel, tap_row) = (tap / shape.kernel.0, tap % shape.kernel.0);
+    let plane = shape.height * shape.width;
+    let plane = input.get(channel * plane..(channel + 1) * plane).unwrap_or_default();
+    for (y, points) in row.chunks_exact_mut(shape.out.1).enumerate() {
+        let line = (y * shape.stride + tap_row * shape.dilation)
+            .checked_sub(shape.padding)
+            .filter(|&line| line < shape.height)
+            .and_then(|line| plane.get(line * shape.width..(line + 1) * shape.width));
+        match line {
+            None => points.fill(0.0),
+            Some(line) => gather_line(shape, line, tap_column * shape.dilation, points),
+        }
+    }
+}
+
+/// The part of one input line that a tap sees, `offset` to the right of each point, with zeros beyond its ends.
+fn gather_line(shape: &Shape, line: &[f32], offset: usize, points: &mut [f32]) {
+    if shape.stride == 1 {
+        // Three stretches, the middle one a plain copy.
+        let before = shape.padding.saturating_sub(offset).min(points.len());
+        let first = (offset + before).saturating_sub(shape.padding);
+        let inside = line.len().saturating_sub(first).min(points.len() - before);
+        let (zeros, rest) = points.split_at_mut(before);
+        let (middle, after) = rest.split_at_mut(inside);
+        zeros.fill(0.0);
+        middle.copy_from_slice(line.get(first..first + inside).unwrap_or_default());
+        after.fill(0.0);
+        return;
+    }
+    for (x, point) in points.iter_mut().enumerate() {
+        let column = (x * shape.stride + offset).checked_sub(shape.padding);
+        *point = column.and_then(|column| line.get(column)).copied().unwrap_or(0.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! Element by element: one pass over the inputs, one over the output.
+
+use std::ops::Range;
+
+use multiversion::target::target_cfg_f;
+use rsb_model::Dtype;
+
+use super::maths;
+use super::sixteen::{self, BLOCK};
+use super::span::Span;
+use super::{Bound, CpuKernel, Team, no_kernel};
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{Elementwise, ElementwiseOp};
+
+/// f(x, z) over equally long slices; functions of one argument are given x twice.
+type Function = fn(&[f32], &[f32], &mut [f32]);
+
+/// Threads take whole lines of the narrowest type, so that no two of them write to the same one.
+const GRAIN: usize = 64;
+
+pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let function = function(op.op);
+    let elements = op.elements as usize;
+    let second = op.op.inputs() - 1;
+    let spans = [bound.span(0), bound.span(second), bound.span(second + 1)];
+    let format = match op.dtype {
+        Dtype::F32 => None,
+        Dtype::F16 => Some(Sixteen::F16),
+        Dtype::Bf16 => Some(Sixteen::Bf16),
+        other => return Err(no_kernel("element-wise operations", other, "f32, f16 and bf16")),
+    };
+    Ok(CpuKernel::native(move || {
+        let team: &Team = &bound.team;
+        team.each(|index| {
+            let share = team.share(index, elements, GRAIN);
+            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
+            unsafe { run(function, format, spans, &share) };
+        });
+    }))
+}
+
+/// # Safety
+/// The spans must outlive the call, the third must overlap neither of the others, and nobody else may touch this share.
+unsafe fn run(function: Function, format: Option<Sixteen>, [x, z, y]: [Span; 3], share: &Range<usize>) {
+    match format {
+        // SAFETY: by the promise of the caller.
+        None => unsafe { function(x.slice(share), z.slice(share), y.slice_mut(share)) },
+        Some(format) => {
+            // SAFETY: by the promise of the caller.
+            unsafe { run_sixteen(function, format, x.slice(share), z.slice(share), y.slice_mut(share)) };
+        }
+    }
+}
+
+fn run_sixteen(function: Function, format: Sixteen, x: &[u16], z: &[u16], y: &mut [u16]) {
+    let (mut wide_x, mut wide_z, mut wide_y) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+    let same = std::ptr::eq(x, z);
+    for ((x, z), y) in x.chunks(BLOCK).zip(z.chunks(BLOCK)).zip(y.chunks_mut(BLOCK)) {
+        let length = y.len();
+        let (Some(wide_x), Some(wide_z), Some(wide_y)) =
+            (wide_x.get_mut(..length), wide_z.get_mut(..length), wide_y.get_mut(..length))
+        else {
+            return;
+        };
+        sixteen::widen(format, x, wide_x);
+        if !same {
+            sixteen::widen(format, z, wide_z);
+        }
+        function(wide_x, wide_z, wide_y);
+        sixteen::narrow(format, wide_y, y);
+    }
+}
+
+fn function(op: ElementwiseOp) -> Function {
+    match op {
+        ElementwiseOp::Add => add,
+        ElementwiseOp::Multiply => multiply,
+        ElementwiseOp::Relu => relu,
+        ElementwiseOp::Gelu => gelu,
+        ElementwiseOp::Sigmoid => sigmoid,
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident = |$x:ident, $z:ident| $value:expr;)*) => {$(
+        #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+        fn $name(x: &[f32], z: &[f32], y: &mut [f32]) {
+            for ((y, &$x), &$z) in y.iter_mut().zip(x).zip(z) {
+                *y = $value;
+            }
+        }
+    )*};
+}
+
+macro_rules! functions_of_one {
+    ($($name:ident = |$x:ident, $fused:ident| $value:expr;)*) => {$(
+        #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+        fn $name(x: &[f32], _: &[f32], y: &mut [f32]) {
+            const $fused: bool = target_cfg_f!(target_feature = "fma");
+            for (y, &$x) in y.iter_mut().zip(x) {
+                *y = $value;
+            }
+        }
+    )*};
+}
+
+functions! {
+    add = |x, z| x + z;
+    multiply = |x, z| x * z;
+}
+
+functions_of_one! {
+    relu = |x, _FUSED| if x > 0.0 { x } else { 0.0 };
+    gelu = |x, FUSED| maths::gelu::<FUSED>(x);
+    sigmoid = |x, FUSED| maths::sigmoid::<FUSED>(x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ElementwiseOp::{Add, Gelu, Multiply, Relu, Sigmoid};
+    use super::*;
+
+    /// `.cargo/config.toml` says so: else what one edit moves, another pays for.
+    #[test]
+    fn functions_begin_at_cache_lines() {
+        if option_env!("RUSTFLAGS").or(option_env!("CARGO_ENCODED_RUSTFLAGS")).is_some() {
+            eprintln!("skipped: built with RUSTFLAGS, which cargo reads in place of .cargo/config.toml; unset it");
+            return;
+        }
+        for op in [Add, Multiply, Relu, Gelu, Sigmoid] {
+            let begin = function(op) as usize;
+            assert!(
+                begin.is_multiple_of(64),
+                "{op:?} at {begin:#x}: do `target.*.rustflags` of your own cargo hide ours?"
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Softmax and layer norm, a row at a time: a row is read from memory once and stays in the first caches.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use multiversion::target::target_cfg_f;
+use rsb_model::Dtype;
+
+use super::maths::exp;
+use super::sixteen;
+use super::span::Span;
+use super::{Bound, CpuKernel, Team, no_kernel};
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{LAYER_NORM_EPSILON, Normalize, NormalizeOp};
+
+/// Independent sums of a row.
+const LANES: usize = 32;
+
+/// Where one thread widens what it works on. Not used for f32.
+struct Scratch {
+    x: Vec<f32>,
+    y: Vec<f32>,
+    gain: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+/// Everything a share of the rows needs.
+#[derive(Clone, Copy)]
+struct Work {
+    op: NormalizeOp,
+    columns: usize,
+    x: Span,
+    gain: Span,
+    bias: Span,
+    y: Span,
+}
+
+pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let format = match op.dtype {
+        Dtype::F32 => None,
+        Dtype::F16 => Some(Sixteen::F16),
+        Dtype::Bf16 => Some(Sixteen::Bf16),
+        other => return Err(no_kernel("softmax and layer norm", other, "f32, f16 and bf16")),
+    };
+    let (rows, columns) = (op.rows as usize, op.columns as usize);
+    let output = bound.span(if op.op == NormalizeOp::LayerNorm { 3 } else { 1 });
+    let work = Work { op: op.op, columns, x: bound.span(0), gain: bound.span(1), bias: bound.span(2), y: output };
+    let row = || vec![0.0; columns];
+    let scratch: Vec<Mutex<Scratch>> = (0..bound.team.threads())
+        .map(|_| Mutex::new(Scratch { x: row(), y: row(), gain: row(), bias: row() }))
+        .collect();
+    Ok(CpuKernel::native(move || {
+        let team: &Team = &bound.team;
+        team.each(|index| {
+            let share = team.share(index, rows, 1);
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
+            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
+            unsafe {
+                match format {
+                    None => run(&work, &share),
+                    Some(format) => run_sixteen(&work, format, &share, &mut scratch),
+                }
+            }
+        });
+    }))
+}
+
+/// # Safety
+/// The spans must outlive the call, the output overlap no input, and nobody else touch these rows of it.
+unsafe fn run(work: &Work, rows: &Range<usize>) {
+    let elements = rows.start * work.columns..rows.end * work.columns;
+    // SAFETY: by the promise of the caller.
+    let (x, y) = unsafe { (work.x.slice::<f32>(&elements), work.y.slice_mut::<f32>(&elements)) };
+    let affine: (&[f32], &[f32]) = match work.op {
+        NormalizeOp::Softmax => (&[], &[]),
+        // SAFETY: by the promise of the caller.
+        NormalizeOp::LayerNorm => unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) },
+    };
+    for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
+        row(work.op, x, affine, y);
+    }
+}
+
+/// # Safety
+/// As [`run`].
+unsafe fn run_sixteen(work: &Work, format: Sixteen, rows: &Range<usize>, scratch: &mut Scratch) {
+    let elements = rows.start * work.columns..rows.end * work.columns;
+    // SAFETY: by the promise of the caller.
+    let (x, y) = unsafe { (work.x.slice::<u16>(&elements), work.y.slice_mut::<u16>(&elements)) };
+    if work.op == NormalizeOp::LayerNorm {
+        // SAFETY: by the promise of the caller.
+        let (gain, bias) = unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
+        sixteen::widen(format, gain, &mut scratch.gain);
+        sixteen::widen(format, bias, &mut scratch.bias);
+    }
+    for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
+        sixteen::widen(format, x, &mut scratch.x);
+        row(work.op, &scratch.x, (&scratch.gain, &scratch.bias), &mut scratch.y);
+        sixteen::narrow(format, &scratch.y, y);
+    }
+}
+
+fn row(op: NormalizeOp, x: &[f32], (gain, bias): (&[f32], &[f32]), y: &mut [f32]) {
+    match op {
+        NormalizeOp::Softmax => softmax(x, y),
+        NormalizeOp::LayerNorm => layer_norm(x, gain, bias, y),
+    }
+}
+
+/// Folds x in independent lanes.
+// Inlined, or it would not be compiled with the vector instructions of its caller.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32; LANES] {
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let mut lanes = [start; LANES];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = f(*lane, value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = f(*lane, value);
+    }
+    lanes
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn softmax(x: &[f32], y: &mut [f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let largest = lanes(x, larger, f32::NEG_INFINITY).into_iter().fold(f32::NEG_INFINITY, larger);
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = exp::<FUSED>(x - largest);
+    }
+    let total: f32 = lanes(y, |sum, power| sum + power, 0.0).iter().sum();
+    let scale = 1.0 / total;
+    for y in y {
+        *y *= scale;
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
+    let count = x.len() as f32;
+    let mean = lanes(x, |sum, value| sum + value, 0.0).iter().sum::<f32>() / count;
+    let square = |sum: f32, value: f32| sum + (value - mean) * (value - mean);
+    let variance = lanes(x, square, 0.0).iter().sum::<f32>() / count;
+    let scale = 1.0 / (variance + LAYER_NORM_EPSILON as f32).sqrt();
+    for (((y, &x), &gain), &bias) in y.iter_mut().zip(x).zip(gain).zip(bias) {
+        *y = (x - mean) * scale * gain + bias;
+    }
+}

@@ -1,0 +1,148 @@
+//! All elements to one: blocks are reduced in f32 lanes, and blocks are put together in f64.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use rsb_model::Dtype;
+
+use super::sixteen::{self, BLOCK};
+use super::span::Span;
+use super::{Bound, CpuKernel, Team, no_kernel};
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{Reduce, ReduceOp};
+
+/// Independent sums or maxima: enough vectors to hide the latency of an addition.
+const LANES: usize = 64;
+
+/// What is known of a stretch of the input.
+#[derive(Debug, Clone, Copy)]
+struct Partial {
+    sum: f64,
+    largest: f32,
+    at: usize,
+}
+
+impl Partial {
+    const NONE: Self = Self { sum: 0.0, largest: f32::NEG_INFINITY, at: 0 };
+
+    /// Of equal ones the first counts: `other` comes later in memory.
+    fn and(self, other: Self) -> Self {
+        let sum = self.sum + other.sum;
+        if other.largest > self.largest { Self { sum, ..other } } else { Self { sum, ..self } }
+    }
+}
+
+pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let format = match op.dtype {
+        Dtype::F32 => None,
+        Dtype::F16 => Some(Sixteen::F16),
+        Dtype::Bf16 => Some(Sixteen::Bf16),
+        other => return Err(no_kernel("reductions", other, "f32, f16 and bf16")),
+    };
+    let (kind, elements) = (op.op, op.elements as usize);
+    let (input, output) = (bound.span(0), bound.span(1));
+    let partials: Vec<Mutex<Partial>> = (0..bound.team.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
+    Ok(CpuKernel::native(move || {
+        let team: &Team = &bound.team;
+        team.each(|index| {
+            let share = team.share(index, elements, BLOCK);
+            // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
+            let partial = unsafe { run(kind, format, input, &share) };
+            if let Some(mut slot) = partials.get(index).and_then(|slot| slot.lock().ok()) {
+                *slot = partial;
+            }
+        });
+        let known = partials.iter().filter_map(|slot| slot.lock().ok().map(|slot| *slot));
+        let total = known.fold(Partial::NONE, Partial::and);
+        // SAFETY: the output is a buffer of its own, kept by `bound`, and only this thread is at work now.
+        unsafe { write(kind, total, elements, output) };
+    }))
+}
+
+/// # Safety
+/// `output` must be at least one element long and nobody else's.
+unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
+    let value = match kind {
+        ReduceOp::Argmax => {
+            // SAFETY: by the promise of the caller; a position is a word.
+            unsafe { output.slice_mut::<u8>(&(0..8)) }.copy_from_slice(&(total.at as u64).to_le_bytes());
+            return;
+        }
+        ReduceOp::Sum => total.sum as f32,
+        ReduceOp::Mean => (total.sum / elements as f64) as f32,
+        ReduceOp::Max => total.largest,
+    };
+    // SAFETY: by the promise of the caller.
+    unsafe { output.slice_mut::<f32>(&(0..1)) }.fill(value);
+}
+
+/// # Safety
+/// The input must outlive the call, and nobody may write to it.
+unsafe fn run(kind: ReduceOp, format: Option<Sixteen>, input: Span, share: &Range<usize>) -> Partial {
+    match format {
+        None => {
+            // SAFETY: by the promise of the caller.
+            let x = unsafe { input.slice::<f32>(share) };
+            fold(kind, share.start, x.chunks(BLOCK))
+        }
+        Some(format) => {
+            // SAFETY: by the promise of the caller.
+            let x = unsafe { input.slice::<u16>(share) };
+            let mut wide = [0.0; BLOCK];
+            let mut total = Partial::NONE;
+            for (block, x) in x.chunks(BLOCK).enumerate() {
+                let Some(wide) = wide.get_mut(..x.len()) else { return total };
+                sixteen::widen(format, x, wide);
+                total = total.and(fold(kind, share.start + block * BLOCK, std::iter::once(&*wide)));
+            }
+            total
+        }
+    }
+}
+
+/// The blocks that follow one another from position `first` on.
+fn fold<'a>(kind: ReduceOp, first: usize, blocks: impl Iterator<Item = &'a [f32]>) -> Partial {
+    let mut total = Partial::NONE;
+    let mut best: &[f32] = &[];
+    for (index, block) in blocks.enumerate() {
+        match kind {
+            ReduceOp::Sum | ReduceOp::Mean => total.sum += f64::from(sum(block)),
+            ReduceOp::Max | ReduceOp::Argmax => {
+                let largest = largest(block);
+                if largest > total.largest {
+                    total.largest = largest;
+                    total.at = first + index * BLOCK;
+                    best = block;
+                }
+            }
+        }
+    }
+    // Only the winning block is searched for the position.
+    total.at += best.iter().position(|&value| value >= total.largest).unwrap_or(0);
+    total
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn sum(block: &[f32]) -> f32 {
+    let (chunks, rest) = block.as_chunks::<LANES>();
+    let mut lanes = [0.0_f32; LANES];
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value;
+        }
+    }
+    lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn largest(block: &[f32]) -> f32 {
+    let (chunks, rest) = block.as_chunks::<LANES>();
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = if value > *lane { value } else { *lane };
+        }
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |best, &value| if value > best { value } else { best })
+}

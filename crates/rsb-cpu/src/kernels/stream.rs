@@ -1,0 +1,171 @@
+//! Memory traffic: read, write, copy and triad, through the caches or around them.
+//!
+//! The loops carry a compiler fence: without one the compiler turns them into `memcpy` and `memset`, which choose
+//! between temporal and non-temporal stores on their own.
+
+use std::sync::Mutex;
+
+use rsb_model::Dtype;
+
+use super::sixteen::{self, BLOCK};
+use super::span::Span;
+use super::vector::{self, Line};
+use super::{Bound, CpuKernel, Team, no_kernel, unsupported};
+use crate::memory::Memory;
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{STREAM_SCALAR, Stores, Stream, StreamPattern};
+
+/// Threads take whole lines, so that no two of them write to the same one.
+const LINE: usize = 64;
+
+pub(super) fn kernel(op: &Stream, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    if op.stores == Stores::NonTemporal && !vector::HAS_NON_TEMPORAL {
+        return Err(unsupported(
+            "non-temporal stores",
+            format!("there is no kernel with them for {}", std::env::consts::ARCH),
+            "measure with stores=temporal",
+        ));
+    }
+    let bytes = op.dtype.bytes(op.elements) as usize;
+    let Some(pattern) = word_of_scalar(op.dtype) else {
+        return Err(no_kernel("memory traffic", op.dtype, "f64, f32, f16 and bf16"));
+    };
+    let (first, second, third) = (bound.span(0), bound.span(1), bound.span(2));
+    let stores = op.stores;
+    Ok(match op.pattern {
+        StreamPattern::Read => read(bound, bytes),
+        StreamPattern::Write => CpuKernel::native(move || {
+            each_share(&bound.team, bytes, |share| {
+                // SAFETY: `bound` keeps the buffer, and shares are disjoint.
+                vector::write(pattern, unsafe { first.slice_mut(&share) }, stores);
+            });
+        }),
+        StreamPattern::Copy => CpuKernel::native(move || {
+            each_share(&bound.team, bytes, |share| {
+                // SAFETY: `bound` keeps both buffers, which are distinct, and shares are disjoint.
+                unsafe { vector::copy(first.slice(&share), second.slice_mut(&share), stores) };
+            });
+        }),
+        StreamPattern::Triad => {
+            let dtype = op.dtype;
+            CpuKernel::native(move || {
+                each_share(&bound.team, bytes, |share| {
+                    // SAFETY: `bound` keeps the three buffers, which are distinct, and shares are disjoint.
+                    unsafe { triad(dtype, stores, [first, second, third], &share) };
+                });
+            })
+        }
+    })
+}
+
+fn each_share(team: &Team, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
+    team.each(|index| work(team.share(index, bytes, LINE)));
+}
+
+fn read(bound: Bound, bytes: usize) -> CpuKernel {
+    let (source, result) = (bound.span(0), bound.span(1));
+    let total = Mutex::new(0_u64);
+    CpuKernel::native(move || {
+        if let Ok(mut total) = total.lock() {
+            *total = 0;
+        }
+        each_share(&bound.team, bytes, |share| {
+            // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
+            let sum = vector::checksum(unsafe { source.slice(&share) });
+            if let Ok(mut total) = total.lock() {
+                *total ^= sum;
+            }
+        });
+        let total = total.lock().map_or(0, |total| *total);
+        // SAFETY: the second buffer is one word, kept by `bound`, and only this thread is at work now.
+        unsafe { result.slice_mut::<u8>(&(0..8)) }.copy_from_slice(&total.to_le_bytes());
+    })
+}
+
+/// The scalar as often as it fits in a word, whichever type it has.
+fn word_of_scalar(dtype: Dtype) -> Option<u64> {
+    Some(match dtype {
+        Dtype::F64 => STREAM_SCALAR.to_bits(),
+        Dtype::F32 => u64::from((STREAM_SCALAR as f32).to_bits()) * 0x0000_0001_0000_0001,
+        Dtype::F16 => u64::from(half::f16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001,
+        Dtype::Bf16 => u64::from(half::bf16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001,
+        _ => return None,
+    })
+}
+
+/// c ← a + s·b over the bytes `share`.
+///
+/// # Safety
+/// The three spans are distinct buffers that outlive the call, and nobody else touches this share of the third.
+unsafe fn triad(dtype: Dtype, stores: Stores, [a, b, c]: [Span; 3], share: &std::ops::Range<usize>) {
+    let size = dtype.bytes(1) as usize;
+    let elements = share.start / size..share.end / size;
+    match dtype {
+        // SAFETY: by the promise of the caller.
+        Dtype::F64 => unsafe {
+            blocks(stores, a.slice(&elements), b.slice(&elements), c.slice_mut(&elements), triad_f64);
+        },
+        // SAFETY: by the promise of the caller.
+        Dtype::F32 => unsafe {
+            blocks(stores, a.slice(&elements), b.slice(&elements), c.slice_mut(&elements), triad_f32);
+        },
+        _ => {
+            let format = if dtype == Dtype::F16 { Sixteen::F16 } else { Sixteen::Bf16 };
+            // SAFETY: by the promise of the caller.
+            let (a, b, c) = unsafe { (a.slice(&elements), b.slice(&elements), c.slice_mut(&elements)) };
+            blocks(stores, a, b, c, |a: &[u16], b: &[u16], c: &mut [u16]| triad_sixteen(format, a, b, c));
+        }
+    }
+}
+
+/// Straight into c through the caches; around them, over a block that stays in the first cache.
+fn blocks<T: Copy + Line>(stores: Stores, a: &[T], b: &[T], c: &mut [T], work: impl Fn(&[T], &[T], &mut [T])) {
+    let mut block = vector::Aligned([T::ZERO; BLOCK]);
+    for ((a, b), c) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(c.chunks_mut(BLOCK)) {
+        match (stores, block.0.get_mut(..c.len())) {
+            (Stores::NonTemporal, Some(block)) => {
+                work(a, b, block);
+                vector::copy(T::bytes(block), T::bytes_mut(c), stores);
+            }
+            _ => work(a, b, c),
+        }
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn triad_f32(a: &[f32], b: &[f32], c: &mut [f32]) {
+    let scalar = STREAM_SCALAR as f32;
+    for ((c, &a), &b) in c.iter_mut().zip(a).zip(b) {
+        *c = a + scalar * b;
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn triad_f64(a: &[f64], b: &[f64], c: &mut [f64]) {
+    for ((c, &a), &b) in c.iter_mut().zip(a).zip(b) {
+        *c = a + STREAM_SCALAR * b;
+    }
+}
+
+fn triad_sixteen(format: Sixteen, a: &[u16], b: &[u16], c: &mut [u16]) {
+    let (mut wide_a, mut wide_b, mut wide_c) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+    let length = c.len();
+    let (Some(wide_a), Some(wide_b), Some(wide_c)) =
+        (wide_a.get_mut(..length), wide_b.get_mut(..length), wide_c.get_mut(..length))
+    else {
+        return;
+    };
+    sixteen::widen(format, a, wide_a);
+    sixteen::widen(format, b, wide_b);
+    triad_f32(wide_a, wide_b, wide_c);
+    sixteen::narrow(format, wide_c, c);
+}
+
+/// Reads and rewrites all of `memory`, so that what was in the caches before no longer is.
+pub(crate) fn evict(memory: &Memory) {
+    // SAFETY: the memory is borrowed for the call, and only this thread uses it.
+    let bytes = unsafe { Span::of(memory).slice_mut::<u8>(&(0..memory.bytes())) };
+    let word = vector::checksum(bytes).rotate_left(1) | 1;
+    vector::write(word, bytes, Stores::Temporal);
+}

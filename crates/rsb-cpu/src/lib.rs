@@ -1,0 +1,210 @@
+//! The processor as a device: kernels of our own, BLAS libraries found at run time, and the host's clock.
+//!
+//! Launches are synchronous, so the clock of the host is the clock of the device.
+
+mod blas;
+mod counters;
+mod gemm;
+mod heap;
+mod kernels;
+mod memory;
+mod team;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use rsb_model::{BackendId, Reason};
+
+use memory::Memory;
+use rsb_device::device::{
+    Backend, Buffer, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream, too_much_memory,
+};
+use rsb_device::host_cpu;
+use rsb_device::operation::Operation;
+use team::Team;
+
+/// The one backend that is always there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CpuBackend;
+
+impl Backend for CpuBackend {
+    fn id(&self) -> BackendId {
+        BackendId::Cpu
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
+        Ok(vec![host_cpu::read()])
+    }
+
+    fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
+        match index {
+            0 => Ok(Box::new(CpuDevice::new())),
+            _ => Err(Reason::new(format!("device cpu:{index}"), "all processors together are cpu:0", "name cpu:0")),
+        }
+    }
+}
+
+/// Every usable thread of the processor.
+pub struct CpuDevice {
+    info: DeviceInfo,
+    /// Made once for each number of threads: pinned threads are dear to start.
+    teams: RefCell<BTreeMap<usize, Rc<Team>>>,
+    /// What is streamed through to empty the caches, kept between calls.
+    flush: RefCell<Option<Memory>>,
+}
+
+impl CpuDevice {
+    /// As this process sees the machine now.
+    pub fn new() -> Self {
+        Self { info: host_cpu::read(), teams: RefCell::default(), flush: RefCell::default() }
+    }
+
+    /// A team of as many threads as the options ask for.
+    fn team(&self, options: &Options) -> Result<Rc<Team>, DeviceError> {
+        let threads = options.threads.unwrap_or(1).max(1);
+        if threads > self.info.units {
+            return Err(DeviceError::Unsupported(Reason::new(
+                format!("{threads} threads"),
+                format!("this process may use {}", self.info.units),
+                "ask for fewer, or allow it more (taskset, control group)",
+            )));
+        }
+        let mut teams = self.teams.borrow_mut();
+        if let Some(team) = teams.get(&(threads as usize)) {
+            return Ok(Rc::clone(team));
+        }
+        let team = Rc::new(Team::new(threads as usize)?);
+        teams.insert(threads as usize, Rc::clone(&team));
+        Ok(team)
+    }
+}
+
+impl Default for CpuDevice {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Device for CpuDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        if bytes > self.info.usable_memory_bytes {
+            return Err(too_much_memory(bytes, &self.info));
+        }
+        let memory = Memory::zeroed(bytes as usize).ok_or_else(|| refused_memory(bytes))?;
+        Ok(Buffer::new(bytes, Rc::new(memory)))
+    }
+
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        memory_of(buffer)?.write(offset, bytes).ok_or_else(|| out_of_range(buffer, offset, bytes.len()))
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let count = bytes.len();
+        memory_of(buffer)?.read(offset, bytes).ok_or_else(|| out_of_range(buffer, offset, count))
+    }
+
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let specs = operation.buffers();
+        let fits = specs.len() == buffers.len()
+            && specs.iter().zip(buffers).all(|(spec, buffer)| buffer.bytes() >= spec.bytes());
+        if !fits {
+            return Err(DeviceError::Failed(Reason::new(
+                format!("buffers of {}", operation.name()),
+                "they are not as many or not as large as the operation needs",
+                "this is a defect of this program: please report it with the case's id",
+            )));
+        }
+        let memories = buffers.iter().map(memory_of).collect::<Result<Vec<_>, _>>()?;
+        kernels::prepare(operation, options, memories, self.team(options)?)
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
+        Ok(Box::new(HostClock { start: Instant::now() }))
+    }
+
+    fn flush_caches(&self) -> Result<(), DeviceError> {
+        /// Flushing more than this takes longer than it is worth; no cache in one socket is far above it.
+        const MOST: u64 = 256 << 20;
+        const LEAST: u64 = 16 << 20;
+        let bytes = self.info.last_level_cache_bytes().map_or(64 << 20, |size| 2 * size).clamp(LEAST, MOST);
+        let mut kept = self.flush.borrow_mut();
+        if kept.is_none() {
+            *kept = Memory::zeroed(bytes as usize);
+        }
+        let memory = kept.as_ref().ok_or_else(|| refused_memory(bytes))?;
+        kernels::evict(memory);
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+        counters::open()
+    }
+}
+
+/// The processor's own memory in a buffer.
+fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
+    buffer.storage::<Rc<Memory>>().cloned().ok_or_else(|| {
+        DeviceError::Failed(Reason::new(
+            "buffer",
+            "it belongs to another device",
+            "this is a defect of this program: please report it with the case's id",
+        ))
+    })
+}
+
+/// For what the machine should have, and its allocator does not give.
+fn refused_memory(bytes: u64) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        format!("{} of memory", rsb_model::shape::rounded_bytes(bytes)),
+        "the system refused to give it to this process",
+        "raise the limit of the process (`ulimit -v`), choose a smaller size, or free memory",
+    ))
+}
+
+fn out_of_range(buffer: &Buffer, offset: u64, count: usize) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        "copy",
+        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
+        "this is a defect of this program: please report it with the case's id",
+    ))
+}
+
+/// The host's clock. A mark is its own time in nanoseconds since the stream was made.
+struct HostClock {
+    start: Instant,
+}
+
+impl Stream for HostClock {
+    fn record(&mut self) -> Result<Event, DeviceError> {
+        Ok(Event(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+        match to.0.checked_sub(from.0) {
+            Some(elapsed) => Ok(elapsed as f64),
+            None => Err(DeviceError::Failed(Reason::new(
+                "time between two marks",
+                "the second lies before the first",
+                "this is a defect of this program: please report it with the case's id",
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Threads that work together: as many as a case asks for, each pinned to a processor of its own, with static shares.
+
+use std::ops::Range;
+
+use rsb_model::Reason;
+
+use rsb_device::device::DeviceError;
+
+/// One thread is the caller itself; more are a pool of their own, so that nothing else runs on them.
+pub(super) struct Team {
+    pool: Option<rayon::ThreadPool>,
+    threads: usize,
+}
+
+impl Team {
+    pub(super) fn new(threads: usize) -> Result<Self, DeviceError> {
+        if threads <= 1 {
+            return Ok(Self { pool: None, threads: 1 });
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("rsb-cpu-{index}"))
+            .start_handler(pin)
+            .build()
+            .map_err(|error| {
+                DeviceError::Failed(Reason::new(
+                    format!("{threads} threads"),
+                    error.to_string(),
+                    "ask for fewer, or raise the limit on processes (ulimit -u)",
+                ))
+            })?;
+        Ok(Self { pool: Some(pool), threads })
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs `work` once on every thread with its number, and waits for all.
+    pub(super) fn each(&self, work: impl Fn(usize) + Sync) {
+        match &self.pool {
+            None => work(0),
+            Some(pool) => {
+                pool.broadcast(|context| work(context.index()));
+            }
+        }
+    }
+
+    /// Runs `work` where libraries that use the current pool find this one.
+    pub(super) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.pool {
+            None => work(),
+            Some(pool) => pool.install(work),
+        }
+    }
+
+    /// The share of thread `index` in `total` items: contiguous, the same in every launch so that each thread finds
+    /// its data in its own caches, and cut at multiples of `grain` (a cache line, a row).
+    pub(super) fn share(&self, index: usize, total: usize, grain: usize) -> Range<usize> {
+        let grains = total.div_ceil(grain);
+        let at = |index: usize| (grains * index / self.threads * grain).min(total);
+        at(index)..at(index + 1)
+    }
+}
+
+/// Ties thread `index` to the processor at that position among those that the process may use. A refusal is no error:
+/// the thread then runs where the system puts it.
+#[cfg(target_os = "linux")]
+fn pin(index: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let Some(cpu) = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).nth(index) else { return };
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    let _ = sched_setaffinity(None, &only);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_index: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for threads in [1, 2, 3, 7] {
+            let team = Team { pool: None, threads };
+            for (total, grain) in [(0, 1), (1, 64), (1000, 64), (1000, 1), (4096, 4096)] {
+                let mut next = 0;
+                for index in 0..threads {
+                    let share = team.share(index, total, grain);
+                    assert_eq!(share.start, next);
+                    assert!(share.end == total || share.end.is_multiple_of(grain));
+                    next = share.end;
+                }
+                assert_eq!(next, total);
+            }
+        }
+    }
+
+    #[test]
+    fn every_thread_works_once() {
+        let team = Team::new(2).unwrap();
+        let seen = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        team.each(|index| {
+            seen[index].fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+    }
+}

@@ -1,0 +1,136 @@
+//! The CPU of this machine, as a device: what it is and how much of it this process may use, from the standard library and `/sys`, `/proc`.
+
+use std::fs;
+use std::path::Path;
+
+use rsb_model::environment::Cache;
+use rsb_model::shape::parse_bytes;
+use rsb_model::{DeviceRef, DeviceType};
+
+use crate::device::DeviceInfo;
+
+/// As it is now. A driver that runs on the CPU has the same caches and units, so that not only the CPU backend asks.
+pub fn read() -> DeviceInfo {
+    let units = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    DeviceInfo {
+        device: DeviceRef::CPU.into(),
+        name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        device_type: DeviceType::Cpu,
+        pci_address: None,
+        driver: None,
+        arch: None,
+        units: u32::try_from(units).unwrap_or(u32::MAX),
+        max_clock_mhz: None,
+        usable_memory_bytes: usable_memory(),
+        caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
+        peak_bandwidth_gb_s: None,
+    }
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn model_name(cpuinfo: &str) -> Option<String> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    let name = line.split_once(':')?.1.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Half of what is free or of what the control group leaves, whichever is less: the rest is for everything else.
+fn usable_memory() -> u64 {
+    /// Assumed where nothing tells: small enough for any machine that runs benchmarks.
+    const ASSUMED: u64 = 2 << 30;
+    let free = available(&text("/proc/meminfo")).unwrap_or(ASSUMED);
+    free.min(group_limit().unwrap_or(u64::MAX)) / 2
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What the control group of this process has left, in either version of them.
+fn group_limit() -> Option<u64> {
+    let group = text("/proc/self/cgroup");
+    let path = group.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
+    let root = Path::new("/sys/fs/cgroup");
+    let number = |file: &Path| text(file).trim().parse::<u64>().ok();
+    // Limits of every group above hold too.
+    let unified = root
+        .join(path)
+        .ancestors()
+        .take_while(|folder| folder.starts_with(root))
+        .filter_map(|folder| {
+            let limit = number(&folder.join("memory.max"))?;
+            Some(limit.saturating_sub(number(&folder.join("memory.current")).unwrap_or(0)))
+        })
+        .min();
+    let legacy = || {
+        let limit = number(&root.join("memory/memory.limit_in_bytes"))?;
+        Some(limit.saturating_sub(number(&root.join("memory/memory.usage_in_bytes")).unwrap_or(0)))
+    };
+    unified.or_else(legacy)
+}
+
+/// Data and unified caches in `folder`, nearest first.
+fn caches(folder: &Path) -> Vec<Cache> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<Cache> = entries.filter_map(|entry| cache(&entry.path())).collect();
+    found.sort_by_key(|cache| cache.level);
+    found
+}
+
+fn cache(folder: &Path) -> Option<Cache> {
+    let field = |name: &str| text(folder.join(name)).trim().to_owned();
+    if field("type") == "Instruction" {
+        return None;
+    }
+    // The kernel writes `32K` and means 1024.
+    let size = field("size");
+    let size_bytes = match size.strip_suffix('K') {
+        Some(kilobytes) => kilobytes.parse::<u64>().ok()?.checked_mul(1024)?,
+        None => parse_bytes(&size).ok()?,
+    };
+    Some(Cache { level: field("level").parse().ok()?, size_bytes, shared_by: count_list(&field("shared_cpu_list")) })
+}
+
+/// How many are in a list such as `0-3,8`.
+fn count_list(list: &str) -> Option<u32> {
+    list.split(',')
+        .map(|part| match part.split_once('-') {
+            Some((first, last)) => last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1),
+            None => part.parse::<u32>().ok().map(|_| 1),
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_threads_memory_and_a_name() {
+        let info = read();
+        assert!(info.units >= 1 && info.usable_memory_bytes > 0 && !info.name.is_empty());
+        assert!(info.caches.windows(2).all(|pair| pair[0].level <= pair[1].level));
+    }
+
+    #[test]
+    fn proc_files_are_read_as_they_are_and_survive_nonsense() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   24 kB\n"), Some(24 * 1024));
+        assert_eq!(model_name("processor : 0\nmodel name\t: A 9000\n"), Some("A 9000".to_owned()));
+        for nonsense in ["", "MemAvailable:", "MemAvailable: many kB", "model name"] {
+            assert_eq!(available(nonsense), None);
+            assert_eq!(model_name(nonsense), None);
+        }
+        assert_eq!(count_list("0-3,8"), Some(5));
+        assert_eq!(count_list("3-0"), None);
+        assert_eq!(count_list("x"), None);
+    }
+
+    #[test]
+    fn a_machine_that_hides_its_caches_has_none() {
+        assert_eq!(caches(Path::new("/nonexistent")), Vec::new());
+    }
+}

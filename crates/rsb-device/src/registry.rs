@@ -1,0 +1,127 @@
+//! The backends of a build, and what is asked of one by its name.
+//!
+//! Which they are is for the program to say: this crate knows none, and whoever measures is handed a [`Registry`].
+
+use rsb_model::{BackendId, DeviceRef, Reason};
+
+use crate::compiler::KernelCompiler;
+use crate::device::{Backend, Device};
+
+/// The backends of a build. Without any it opens nothing and says so.
+#[derive(Default)]
+pub struct Registry {
+    backends: Vec<Box<dyn Backend>>,
+}
+
+impl Registry {
+    /// Of these.
+    pub fn new(backends: Vec<Box<dyn Backend>>) -> Self {
+        Self { backends }
+    }
+
+    /// Every backend, in the order in which it was given.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Backend> {
+        self.backends.iter().map(|backend| &**backend)
+    }
+
+    /// The backend `id`, where this build has it.
+    pub fn find(&self, id: BackendId) -> Option<&dyn Backend> {
+        self.iter().find(|backend| backend.id() == id)
+    }
+
+    /// Opens a device by its name, such as `cpu:0`.
+    ///
+    /// # Errors
+    /// When the name is not of that form, this build lacks the backend, or the device cannot be opened.
+    pub fn open(&self, device: &str) -> Result<Box<dyn Device>, Reason> {
+        let wanted: DeviceRef = device.parse().map_err(|error: rsb_model::ids::ParseIdError| {
+            Reason::new(format!("device `{device}`"), error.to_string(), "name a backend and a position, such as cpu:0")
+        })?;
+        match self.find(wanted.backend) {
+            Some(backend) => backend.open(wanted.index),
+            None => Err(self.missing(wanted.backend)),
+        }
+    }
+
+    /// Loads the run-time compiler of a backend.
+    ///
+    /// # Errors
+    /// When this build or this machine has none.
+    pub fn compiler(&self, id: BackendId) -> Result<Box<dyn KernelCompiler>, Reason> {
+        self.find(id).map_or_else(|| Err(no_compiler(id)), Backend::compiler)
+    }
+
+    fn missing(&self, backend: BackendId) -> Reason {
+        let known: Vec<&str> = self.iter().map(|backend| backend.id().as_str()).collect();
+        Reason::new(
+            format!("backend {backend}"),
+            format!("this build has no such backend; it has {}", known.join(", ")),
+            "choose one that it has, or build a version that has it",
+        )
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter().map(Backend::id)).finish()
+    }
+}
+
+/// For a backend that compiles nothing at run time, or that this build lacks.
+pub(crate) fn no_compiler(backend: BackendId) -> Reason {
+    Reason::new(
+        format!("compiler of {backend}"),
+        "this build has none",
+        "build it with the feature of that backend, such as --features rocm",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceInfo;
+    use crate::scripted::{Script, ScriptedDevice};
+
+    /// A backend with one scripted device.
+    struct Scripted;
+
+    impl Backend for Scripted {
+        fn id(&self) -> BackendId {
+            BackendId::Cpu
+        }
+
+        fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
+            Ok(vec![Script::default().info])
+        }
+
+        fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
+            match index {
+                0 => Ok(Box::new(ScriptedDevice::new(Script::default()))),
+                _ => Err(Reason::new(format!("device cpu:{index}"), "there is one", "name cpu:0")),
+            }
+        }
+    }
+
+    #[test]
+    fn devices_are_opened_by_name() {
+        let registry = Registry::new(vec![Box::new(Scripted)]);
+        assert_eq!(registry.open("cpu:0").unwrap().info().name, Script::default().info.name);
+        for (name, word) in [
+            ("cpu", "name a backend and a position, such as cpu:0"),
+            ("cpu:1", "there is one"),
+            ("toaster:0", "cpu:0"),
+            ("cuda:0", "it has cpu"),
+        ] {
+            let reason = registry.open(name).err().unwrap();
+            assert!(reason.to_string().contains(word), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_backend_without_a_compiler_says_so() {
+        for registry in [Registry::default(), Registry::new(vec![Box::new(Scripted)])] {
+            let reason = registry.compiler(BackendId::Cpu).err().unwrap();
+            assert!(reason.what.contains("cpu") && reason.cure.contains("--features"));
+        }
+    }
+}

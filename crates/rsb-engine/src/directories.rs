@@ -1,0 +1,49 @@
+//! Where results, baselines and the policy are kept.
+
+use std::path::{Path, PathBuf};
+
+/// The directories of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directories {
+    /// Results: the index, `runs/`, reports.
+    pub results: PathBuf,
+    /// Committed baselines, a directory for each machine.
+    pub baselines: PathBuf,
+    /// The policy of the gate.
+    pub policy: PolicyPath,
+}
+
+/// The file of the policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolicyPath {
+    /// Somebody named it: it must be there.
+    Named(PathBuf),
+    /// It is looked for; without it the defaults count.
+    Default(PathBuf),
+}
+
+impl PolicyPath {
+    /// Where it is, or would be.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) | Self::Default(path) => path,
+        }
+    }
+
+    /// Whether it is to be read.
+    pub fn is_wanted(&self) -> bool {
+        match self {
+            Self::Named(_) => true,
+            Self::Default(path) => path.exists(),
+        }
+    }
+}
+
+impl Directories {
+    /// The usual ones; what is given replaces them.
+    pub fn new(results: Option<PathBuf>, baselines: Option<PathBuf>, policy: Option<PathBuf>) -> Self {
+        let baselines = baselines.unwrap_or_else(|| "baselines".into());
+        let policy = policy.map_or_else(|| PolicyPath::Default(baselines.join("policy.toml")), PolicyPath::Named);
+        Self { results: results.unwrap_or_else(|| "benchmark_results".into()), baselines, policy }
+    }
+}

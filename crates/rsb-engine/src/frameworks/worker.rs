@@ -1,0 +1,126 @@
+//! The worker that has Python in it: where it lies, whether it fits the environment, and how it is started.
+
+use std::path::{Path, PathBuf};
+
+use rsb_model::Reason;
+
+use super::environment::{self, Environment};
+use crate::worker_command::WorkerCommand;
+
+/// The program's name.
+pub const WORKER_PROGRAM: &str = "rsb-python-worker";
+
+/// How the worker of cases of the component called `component` is started that was built with `program`.
+///
+/// # Errors
+/// When there is no worker, no Python, or the two do not fit.
+pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
+    let worker = beside(program)?;
+    let python = super::find(component).map_or_else(environment::chosen, environment::of_component)?;
+    fits(program, &python)?;
+    let joined = |name: &str, first: &Path| {
+        let old = std::env::var_os(name).unwrap_or_default();
+        let parts = std::iter::once(first.to_owned()).chain(std::env::split_paths(&old).filter(|part| part != ""));
+        std::env::join_paths(parts).ok().and_then(|joined| joined.into_string().ok())
+    };
+    let mut variables = Vec::new();
+    // Two installations may have a library of one name: the environment's own is to be loaded.
+    if python.has_library() {
+        variables.push(("LD_LIBRARY_PATH", joined("LD_LIBRARY_PATH", &python.library_folder)));
+    }
+    // What a framework starts (ninja, a compiler) is looked for in its environment first.
+    if let Some(folder) = python.program.parent() {
+        variables.push(("PATH", joined("PATH", folder)));
+    }
+    let args = vec![python.program.to_string_lossy().into_owned()];
+    Ok(WorkerCommand { program: worker, args, environment: variables })
+}
+
+/// The worker beside `program`, or one folder up where `program` is a bench or a test of cargo.
+///
+/// # Errors
+/// When this build has none.
+pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
+    let folders = program.ancestors().skip(1).take(2);
+    let found = folders.map(|folder| folder.join(WORKER_PROGRAM)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        Reason::new(
+            "framework benchmarks",
+            format!("there is no `{WORKER_PROGRAM}` beside this program"),
+            "install python3-dev and build with `--features frameworks`",
+        )
+    })
+}
+
+/// Whether the worker beside `program` was built for the Python of `environment`.
+///
+/// # Errors
+/// When it was built for another version.
+pub(super) fn fits(program: &Path, environment: &Environment) -> Result<(), Reason> {
+    let worker = beside(program)?;
+    let Some(built_for) = std::fs::read(&worker).ok().and_then(|bytes| linked(&bytes)) else { return Ok(()) };
+    if environment.major_minor() == built_for {
+        return Ok(());
+    }
+    let program = environment.program.display();
+    Err(Reason::new(
+        format!("Python at {program}"),
+        format!("it is version {}, and `{WORKER_PROGRAM}` was built for {built_for}", environment.version),
+        format!("choose an environment of Python {built_for}, or build with `PYO3_PYTHON={program}`"),
+    ))
+}
+
+/// The version of Python that a program is linked with: the name of its library stands in the program's file.
+fn linked(bytes: &[u8]) -> Option<String> {
+    const NAME: &[u8] = b"libpython3.";
+    let after = |at: usize| {
+        let rest = bytes.get(at + NAME.len()..)?;
+        let digits: String =
+            rest.iter().take_while(|byte| byte.is_ascii_digit()).map(|&byte| char::from(byte)).collect();
+        let is_library =
+            rest.get(digits.len()..)?.starts_with(b".so") || rest.get(digits.len()..)?.starts_with(b".dylib");
+        (is_library && !digits.is_empty()).then(|| format!("3.{digits}"))
+    };
+    bytes.windows(NAME.len()).enumerate().filter(|(_, window)| *window == NAME).find_map(|(at, _)| after(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_tells_its_python() {
+        assert_eq!(linked(b"..libpython3.11.so.1.0\0libc.so").as_deref(), Some("3.11"));
+        assert_eq!(linked(b"libpython3. libpython3.x libpython3.12.so").as_deref(), Some("3.12"));
+        assert_eq!(linked(b"libpython3.so"), None);
+        assert_eq!(linked(b"nothing"), None);
+    }
+
+    #[test]
+    fn a_build_without_a_worker_says_how_to_get_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let reason = beside(&folder.path().join("deps/frameworks-1")).unwrap_err();
+        assert!(reason.cure.contains("--features frameworks"));
+        std::fs::write(folder.path().join(WORKER_PROGRAM), "").unwrap();
+        assert!(beside(&folder.path().join("deps/frameworks-1")).is_ok());
+        assert!(beside(&folder.path().join("rusty-stack-bench")).is_ok());
+    }
+
+    #[test]
+    fn another_version_of_python_is_refused_with_the_cure() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(WORKER_PROGRAM), "libpython3.11.so.1.0").unwrap();
+        let program = folder.path().join("rusty-stack-bench");
+        let python = |version: &str| Environment {
+            program: "/opt/python".into(),
+            version: version.to_owned(),
+            prefix: "/opt".into(),
+            library_folder: "/opt/lib".into(),
+            library: "libpython.so".to_owned(),
+            packages: Vec::new(),
+        };
+        assert_eq!(fits(&program, &python("3.11.9")), Ok(()));
+        let reason = fits(&program, &python("3.12.1")).unwrap_err();
+        assert!(reason.why.contains("3.12.1") && reason.cure.contains("PYO3_PYTHON"), "{reason}");
+    }
+}

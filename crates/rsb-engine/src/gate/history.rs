@@ -1,0 +1,149 @@
+//! `gate --against-history [N]`: judges the latest run, with its repeats, against the stored runs before it.
+
+use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp};
+use rsb_stats::history::LEVEL;
+use rsb_stats::{AcceptedLevel, Stored};
+use rsb_store::{Baseline, Baselines, RunSummary, read_run};
+
+use super::judge::Judge;
+use super::{Basis, Judgement};
+use crate::{EngineError, Listener};
+
+/// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
+/// of which each is a question of its own, and joins what somebody repeats on the same day.
+const REPEATED_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(12);
+
+/// More repeats than this say nothing new.
+const MOST_REPEATS: usize = 6;
+
+/// Judges the latest run, or those named, against the last `runs` stored ones.
+///
+/// # Errors
+/// When a run, the policy or the baseline cannot be read.
+pub fn against_history(
+    judge: &Judge,
+    named: &[String],
+    runs: usize,
+    listener: &mut Listener<'_>,
+) -> Result<Judgement, EngineError> {
+    let known = judge.store.runs()?;
+    let mut current = if named.is_empty() { looks(judge, &known)? } else { judge.sides(named)? };
+    current.sort_by_key(|run| run.started);
+    let Some(first) = current.first() else {
+        return Ok(nothing(
+            judge,
+            &[],
+            "there is no run to judge yet; measure one with `rusty-stack-bench run`".to_owned(),
+        ));
+    };
+    let before = before(&known, &current, (first, runs, judge.across()), listener);
+    if before.is_empty() {
+        let why = format!(
+            "no earlier run of this machine and the suite {} is stored in {}; each `rusty-stack-bench run` adds one, and a verdict needs {LEVEL}",
+            first.suite,
+            judge.store.results_dir().display()
+        );
+        return Ok(nothing(judge, &current, why));
+    }
+    let accepted = accepted(judge, first, &known)?;
+    let stored = Stored { runs: &before, accepted: &accepted };
+    let result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), Timestamp::now());
+    Ok(Judgement::of_figures(result))
+}
+
+/// Nothing to judge by: no verdict, and a document that says so.
+fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgement {
+    Judgement { result: judge.judge(&[], current), basis: Basis::Nothing { why } }
+}
+
+/// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
+fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
+    let Some(latest) = judge.store.latest(None).map_err(EngineError::usage)? else { return Ok(Vec::new()) };
+    let slug = Fingerprint::of(&latest.environment).slug();
+    let others = known.iter().filter(|other| other.run_id != latest.run_id && is_alike(other, &slug, &latest.suite));
+    let recent = others
+        .filter(|other| other.started <= latest.started)
+        .take_while(|other| latest.started.duration_since(other.started) <= REPEATED_WITHIN);
+    let mut looks = Vec::new();
+    for other in recent.take(MOST_REPEATS) {
+        let other = read_run(&other.path).map_err(EngineError::usage)?;
+        if !is_same_code(&other, &latest) {
+            break;
+        }
+        looks.push(other);
+    }
+    looks.push(latest);
+    Ok(looks)
+}
+
+fn is_alike(run: &RunSummary, slug: &str, suite: &str) -> bool {
+    run.slug == slug && run.suite == suite
+}
+
+/// Whether two runs measured the same code: one commit, and no sign of another program. A tree with changes of its
+/// own is like another only where the hash of the program says so.
+fn is_same_code(one: &Run, other: &Run) -> bool {
+    let (Some(git), Some(other_git)) = (&one.environment.git, &other.environment.git) else { return false };
+    let is_clean = !git.dirty && !other_git.dirty;
+    let same_program = match (&one.program, &other.program) {
+        (Some(one), Some(other)) => one == other,
+        _ => is_clean,
+    };
+    git.commit == other_git.commit && same_program
+}
+
+/// Those of the last `runs` runs of this machine and suite that began before `first` and may be compared with it,
+/// oldest first.
+fn before(
+    known: &[RunSummary],
+    current: &[Run],
+    (first, runs, across): (&Run, usize, &[String]),
+    listener: &mut Listener<'_>,
+) -> Vec<Run> {
+    let here = Fingerprint::of(&first.environment);
+    let slug = here.slug();
+    let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
+    let earlier = known
+        .iter()
+        .filter(|run| run.started <= first.started && !is_judged(&run.run_id) && is_alike(run, &slug, &first.suite));
+    let mut found = Vec::new();
+    let mut unlike = 0;
+    for summary in earlier.take(runs) {
+        let run = match read_run(&summary.path) {
+            Ok(run) => run,
+            Err(error) => {
+                listener(&Event::note(format!("the earlier run {} does not count: {error}", summary.run_id)));
+                continue;
+            }
+        };
+        if Fingerprint::of(&run.environment).differences(&here, across).is_empty() {
+            found.push(run);
+        } else {
+            unlike += 1;
+        }
+    }
+    if unlike > 0 {
+        let runs = if unlike == 1 { "earlier run" } else { "earlier runs" };
+        listener(&Event::note(format!(
+            "{unlike} {runs} with other versions of the software left out; --across names those that may differ"
+        )));
+    }
+    found.reverse();
+    found
+}
+
+/// The levels that the baseline of this machine and suite, where there is one, says were accepted.
+fn accepted(judge: &Judge, run: &Run, known: &[RunSummary]) -> Result<Vec<AcceptedLevel>, EngineError> {
+    let path = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let baseline = Baseline::read(&path).map_err(EngineError::usage)?;
+    let began = |id: &str| known.iter().find(|run| run.run_id.0 == id).map(|run| run.started);
+    let level = |accepted: rsb_store::Accepted| AcceptedLevel {
+        since: accepted.from.as_deref().and_then(began).unwrap_or(accepted.when),
+        id: accepted.id,
+        metric: accepted.metric,
+    };
+    Ok(baseline.accepted.into_iter().map(level).collect())
+}

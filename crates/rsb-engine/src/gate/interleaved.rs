@@ -1,0 +1,135 @@
+//! Two programs measured interleaved until their cases are decided: how `gate --against`, the paired re-run and `bisect`
+//! measure.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rsb_model::{BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp};
+use rsb_stats::Policy;
+use rsb_stats::doubt::PAIRS;
+
+use super::budget::Budget;
+use crate::measure::{self, Both, Count, Settings, assemble};
+use crate::{Listener, WorkerCommand, machine, machine_lock};
+
+/// Two programs and what was measured of them so far, in turn.
+pub struct Sides {
+    programs: [WorkerCommand; 2],
+    cases: Vec<Case>,
+    environment: Environment,
+    baseline: Run,
+    current: Run,
+}
+
+impl Sides {
+    /// Both `programs`, called `names`, before anything of `cases` is measured.
+    pub fn new(programs: [WorkerCommand; 2], names: [&str; 2], cases: Vec<Case>) -> Self {
+        let environment = machine::environment();
+        let begin =
+            |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
+        let [baseline, current] = names.map(begin);
+        Self { programs, cases, environment, baseline, current }
+    }
+
+    /// Every case some times, then the undecided ones again until the budget is over.
+    ///
+    /// # Errors
+    /// When there is no room for a scratch directory.
+    pub fn measure(&mut self, policy: &Policy, budget: Duration, listener: &mut Listener<'_>) -> Result<()> {
+        let mut budget = Budget::new(budget);
+        let mut settings = Settings { replicates: Count::asked(PAIRS.first), ..Settings::of(Profile::Quick) };
+        let mut cases = self.cases.clone();
+        let _claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
+        loop {
+            let replicates = cases.len() * settings.replicates.most() as usize;
+            let Some(left) = budget.begin(replicates) else { return Ok(()) };
+            listener(&Event::InterleavedStarted { cases: cases.len(), left });
+            settings.limits.suite = left;
+            let (both, _) = measure::in_turn(&cases, &settings, &self.programs, (&self.environment, listener))
+                .context(measure::NO_SCRATCH)?;
+            self.take_over(&both);
+            budget.end(replicates);
+            settings.replicates = Count::asked(PAIRS.step);
+            cases = self.doubtful(policy);
+        }
+    }
+
+    /// What the pairs so far say.
+    pub fn compare(&self, policy: &Policy) -> ComparisonResult {
+        rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now())
+    }
+
+    /// The first program's side.
+    pub fn baseline(&self) -> &Run {
+        &self.baseline
+    }
+
+    fn take_over(&mut self, both: &Both) {
+        let count = |results: &[BenchmarkResult], id: &CaseId| {
+            results.iter().find(|result| result.benchmark_id == *id).map_or(0, |result| result.samples.len())
+        };
+        for (run, results) in [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)] {
+            for result in results {
+                let id = &result.benchmark_id;
+                let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
+                let mut result = result.clone();
+                if let Some(known) = known {
+                    // What one side alone could repeat has no partner: it would shift all pairs after it.
+                    if count(&both.baseline, id) != count(&both.current, id) {
+                        result.samples.clear();
+                    }
+                    result = assemble::extend(known, &result);
+                }
+                run.keep(result);
+            }
+        }
+    }
+
+    fn doubtful(&self, policy: &Policy) -> Vec<Case> {
+        let ids = rsb_stats::doubtful(&self.compare(policy), &self.current, PAIRS);
+        self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
+        let samples = (0..replicates).map(|at| json!({"replicate": at, "iters": [1], "times_ns": [5.0]}));
+        let value = json!({
+            "benchmark_id": "cpu_performance/made-up/cpu:0/one",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "benchmark_type": "cpu_performance",
+            "outcome": outcome,
+            "what": "case", "why": "it broke", "cure": "mend it",
+            "results": [],
+            "samples": samples.collect::<Vec<_>>(),
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn pairs_stay_pairs_where_one_side_breaks_later() {
+        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        let mut replicates = |baseline, current| {
+            sides.take_over(&Both { baseline: vec![baseline], current: vec![current] });
+            [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len())
+        };
+        assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
+        assert_eq!(replicates(result("failed", 0), result("measured", 1)), [3, 3]);
+        assert_eq!(replicates(result("measured", 2), result("measured", 2)), [5, 5]);
+    }
+
+    #[test]
+    fn a_side_that_only_one_program_has_figures_of_keeps_them() {
+        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        sides.take_over(&Both { baseline: vec![result("skipped", 0)], current: vec![result("measured", 1)] });
+        assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
+        let compared = sides.compare(&Policy::default());
+        assert_eq!(compared.new.len(), 1, "{compared:?}");
+    }
+}

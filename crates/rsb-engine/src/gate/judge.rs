@@ -1,0 +1,217 @@
+//! Both sides of a comparison: found, read, judged.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp, Verdict};
+use rsb_stats::Policy;
+use rsb_store::criterion_folder::LATEST;
+use rsb_store::import::{self, ImportError};
+use rsb_store::{Baselines, Recorded, Store, read_criterion_folder, read_recorded};
+
+use crate::policy::{self, Thresholds};
+use crate::{Directories, EngineError, Listener};
+
+/// Everything that judging needs, loaded.
+pub struct Judge {
+    /// Where things are.
+    pub directories: Directories,
+    /// The results.
+    pub store: Store,
+    policy: Policy,
+    across: Vec<String>,
+}
+
+impl Judge {
+    /// With the policy of `directories` (see [`policy::load`]), and the factors whose change is the question.
+    ///
+    /// # Errors
+    /// When the policy or the results cannot be read.
+    pub fn load(
+        directories: Directories,
+        (thresholds, percent): (&Thresholds, Option<f64>),
+        across: Vec<String>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, EngineError> {
+        let policy = policy::load(&directories, thresholds, percent, listener)?;
+        let store = open(&directories, listener)?;
+        Ok(Self { directories, store, policy, across })
+    }
+
+    /// The runs that are named, or the latest.
+    ///
+    /// # Errors
+    /// When one cannot be read, or there is none.
+    pub fn current(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
+        if named.is_empty() {
+            return Ok(vec![latest(&self.store)?]);
+        }
+        self.sides(named)
+    }
+
+    /// The runs that each of `named` stands for.
+    ///
+    /// # Errors
+    /// When one cannot be read, or is named twice.
+    pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
+        let sides: Result<Vec<Vec<Run>>, EngineError> = named.iter().map(|text| self.side(text)).collect();
+        let runs: Vec<Run> = sides?.into_iter().flatten().collect();
+        let repeated =
+            runs.iter().enumerate().find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
+        match repeated {
+            // Once more the same samples would pass for further replicates.
+            Some((_, run)) => Err(EngineError::usage(anyhow!(
+                "the run {} is given twice on one side; each may count once",
+                run.run_id
+            ))),
+            None => Ok(runs),
+        }
+    }
+
+    /// An output folder of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a stored run.
+    fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
+        let baselines = Baselines::new(&self.directories.baselines);
+        let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
+        let is_name =
+            !text.contains(['/', '@']) && Path::new(text).extension().is_none_or(|extension| extension != "json");
+        let saved = is_name.then(|| baselines.load(text, here.as_ref()));
+        if let Some(Ok(baseline)) = saved {
+            return Ok(baseline.into_runs());
+        }
+        if let Some((folder, name)) = criterion_folder(text) {
+            return Ok(vec![read_criterion_folder(folder, name).map_err(EngineError::usage)?]);
+        }
+        if is_path(text) {
+            return read_file(Path::new(text));
+        }
+        self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
+            let no_baseline = saved
+                .and_then(Result::err)
+                .map(|error| format!(", nor a saved baseline ({error})"))
+                .unwrap_or_default();
+            EngineError::usage(anyhow!("`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"))
+        })
+    }
+
+    /// The verdicts.
+    pub fn judge(&self, baseline: &[Run], current: &[Run]) -> ComparisonResult {
+        rsb_stats::gate(baseline, current, &self.policy, &self.across, Timestamp::now())
+    }
+
+    /// Whether the question is what a change of the software did.
+    pub fn asks_across(&self) -> bool {
+        !self.across.is_empty()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The factors whose change is the question.
+    pub fn across(&self) -> &[String] {
+        &self.across
+    }
+}
+
+/// Why `current` cannot be judged against `baseline`, when a run is on both sides.
+pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
+    let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
+    Some(format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id))
+}
+
+/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of the `gate` that measured
+/// them last, else what the stored figures say.
+///
+/// # Errors
+/// Why there is none to be had from it.
+pub fn against_saved(
+    store: &Store,
+    directories: &Directories,
+    run: &Run,
+    policy: &Policy,
+) -> Result<Option<ComparisonResult>, String> {
+    let fingerprint = Fingerprint::of(&run.environment);
+    let baselines = Baselines::new(&directories.baselines);
+    let path = baselines.path_of(&fingerprint, &run.suite);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let baseline = baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
+    let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
+    if let Some(why) = is_itself(&before, current) {
+        return Err(why);
+    }
+    let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
+    Ok(Some(as_gated(store, result, [&path, directories.policy.path()])))
+}
+
+/// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
+/// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
+pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
+    let changed = |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
+    let stored = store.results_dir().join("runs").join(format!("{}.json", result.current_run_id));
+    // A verdict may have been asked for across what differs: that is another question.
+    let (Some(stored), true) = (changed(&stored), result.verdict != Verdict::NotComparable) else { return result };
+    let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);
+    let is_same = |kept: &rsb_store::ComparisonSummaryRow| {
+        kept.baseline_run_id == result.baseline_run_id
+            && kept.current_run_id == result.current_run_id
+            && kept.timestamp >= newest
+    };
+    let kept = store.comparisons().unwrap_or_default().into_iter().find(is_same);
+    let kept = kept.and_then(|row| store.comparison(&row.comparison_id).ok().flatten());
+    kept.filter(|kept| (kept.threshold_percent - result.threshold_percent).abs() < 1e-9).unwrap_or(result)
+}
+
+/// The results directory, for reading; what it wants to say is told.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<Store, EngineError> {
+    let store = Store::open_existing(&directories.results).map_err(EngineError::usage)?;
+    for notice in store.notices().iter() {
+        listener(&Event::note(notice.to_string()));
+    }
+    Ok(store)
+}
+
+/// The latest run of the store.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn latest(store: &Store) -> Result<Run, EngineError> {
+    let run = store.latest(None).map_err(EngineError::usage)?;
+    run.ok_or_else(|| {
+        let folder = store.results_dir().display();
+        EngineError::no_verdict(anyhow!("there is no run in {folder} yet; measure one with `rusty-stack-bench run`, or name the folder with --results-dir"))
+    })
+}
+
+/// A run, a baseline, or what another tool has measured.
+fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
+    match read_recorded(path) {
+        Ok(Recorded::Run(run)) => Ok(vec![*run]),
+        Ok(Recorded::Baseline(baseline)) => Ok(baseline.into_runs()),
+        Err(not_ours) => match import::import(path, None) {
+            Ok(run) => Ok(vec![run]),
+            Err(ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. }) => {
+                Err(EngineError::usage(not_ours))
+            }
+            Err(theirs) => Err(EngineError::usage(theirs)),
+        },
+    }
+}
+
+/// `DIR` or `DIR@NAME`: an output folder of Criterion, its latest result or a saved one.
+fn criterion_folder(text: &str) -> Option<(&Path, &str)> {
+    if Path::new(text).is_dir() {
+        return Some((Path::new(text), LATEST));
+    }
+    text.rsplit_once('@').map(|(folder, name)| (Path::new(folder), name)).filter(|(folder, _)| folder.is_dir())
+}
+
+/// Whether `text` names a file rather than an id.
+pub fn is_path(text: &str) -> bool {
+    Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
+}

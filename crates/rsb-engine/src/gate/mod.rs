@@ -1,0 +1,57 @@
+//! Judging: runs against a baseline, two programs interleaved, what is undecided measured again, a run against history.
+
+mod budget;
+mod history;
+mod interleaved;
+mod judge;
+mod paired;
+mod remeasure;
+mod stored;
+
+use std::time::Duration;
+
+use rsb_model::ComparisonResult;
+
+pub use history::against_history;
+pub use interleaved::Sides;
+pub use judge::{Judge, against_saved, as_gated, is_itself, is_path, latest, open};
+pub use remeasure::unlike_here;
+pub use stored::{StoredRequest, saved_for, stored};
+
+/// How long measuring may take where nobody says anything.
+pub const BUDGET: Duration = Duration::from_mins(3);
+
+/// A verdict, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The comparison; without rows where nothing was compared.
+    pub result: ComparisonResult,
+    /// What it rests on.
+    pub basis: Basis,
+}
+
+/// What a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// Figures of both sides.
+    Figures {
+        /// Whether undecided cases were measured again, or were meant to be.
+        remeasured: bool,
+    },
+    /// There is nothing to compare, and why.
+    Nothing {
+        /// What is missing, and the cure.
+        why: String,
+    },
+    /// Both sides are the same: nothing needs to be measured.
+    Same {
+        /// In which way.
+        why: String,
+    },
+}
+
+impl Judgement {
+    fn of_figures(result: ComparisonResult) -> Self {
+        Self { result, basis: Basis::Figures { remeasured: false } }
+    }
+}

@@ -1,0 +1,81 @@
+//! More replicates where the doubt is: undecided cases are measured again until they are decided or the budget is over.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::Context;
+use rsb_model::{BenchmarkResult, Case, CaseId, Event, Fingerprint, Profile, Run};
+use rsb_stats::doubt::AGAINST_BASELINE;
+
+use super::budget::Budget;
+use super::judge::Judge;
+use crate::measure::{self, Count, Settings, assemble, inject};
+use crate::plan::Plan;
+use crate::recorder::program_hash;
+use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
+
+/// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
+/// rewritten where it is stored.
+pub(super) fn resolve(
+    judge: &Judge,
+    baseline: &[Run],
+    current: Run,
+    (budget, settled): (Duration, &BTreeSet<CaseId>),
+    listener: &mut Listener<'_>,
+) -> Result<Run, EngineError> {
+    let mut run = current;
+    let mut budget = Budget::new(budget);
+    let mut claim = None;
+    loop {
+        let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
+        plan.cases.retain(|case| !settled.contains(&case.id));
+        let replicates = plan.cases.len() * AGAINST_BASELINE.step as usize;
+        let Some(left) = budget.begin(replicates) else { return Ok(run) };
+        claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
+        listener(&Event::RemeasureStarted { cases: plan.cases.len(), left });
+        measure_again(&plan, &mut run, left, listener)?;
+        budget.end(replicates);
+        judge.store.rewrite(&run)?;
+    }
+}
+
+/// Measuring on elsewhere than the run was taken would compare two machines, or two programs.
+pub fn unlike_here(run: &Run) -> Option<String> {
+    let here = machine::environment();
+    let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here), &[]);
+    if let Some(difference) = differences.first() {
+        return Some(format!(
+            "{} is {} in the run and {} here",
+            difference.field, difference.baseline, difference.current
+        ));
+    }
+    (run.program != program_hash()).then(|| "the run was measured by another build of this program".to_owned())
+}
+
+fn doubtful(judge: &Judge, baseline: &[Run], run: &Run) -> Vec<Case> {
+    let result = judge.judge(baseline, std::slice::from_ref(run));
+    let ids = rsb_stats::doubtful(&result, run, AGAINST_BASELINE);
+    run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)).filter_map(BenchmarkResult::case).collect()
+}
+
+fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut Listener<'_>) -> Result<(), EngineError> {
+    let profile = run.profile.parse().unwrap_or(Profile::Quick);
+    let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
+    settings.limits.suite = left;
+    let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let command = command.slowed(inject::of_notes(&run.notes));
+    let mut more = Run { benchmarks: Vec::new(), ..run.clone() };
+    measure::measure(plan, &settings, &command, &run.environment, &mut |event| {
+        if let Event::CaseUpdated(result) = event {
+            more.keep((**result).clone());
+        }
+        listener(event);
+    })
+    .context(measure::NO_SCRATCH)?;
+    for new in &more.benchmarks {
+        if let Some(known) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == new.benchmark_id) {
+            *known = assemble::extend(known, new);
+        }
+    }
+    Ok(())
+}

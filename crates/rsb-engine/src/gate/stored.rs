@@ -1,0 +1,131 @@
+//! A stored run against a baseline: judged, and measured on where it is fresh and in doubt.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use jiff::SignedDuration;
+use rsb_model::{CaseId, ComparisonResult, Event, Fingerprint, Run, Timestamp};
+use rsb_store::Baselines;
+
+use super::judge::{Judge, is_itself};
+use super::{BUDGET, Basis, Judgement, paired, remeasure};
+use crate::{EngineError, ErrorKind, Listener, machine_lock};
+
+/// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
+const FRESH_MINUTES: i64 = 15;
+
+/// What to judge.
+#[derive(Debug, Clone, Default)]
+pub struct StoredRequest {
+    /// Sides of the baseline; none means the one saved for the machine and suite of the run.
+    pub baseline: Vec<String>,
+    /// Sides to judge; none means the latest run.
+    pub current: Vec<String>,
+    /// How long undecided cases may be measured again; nothing for a fresh run alone.
+    pub budget: Option<Duration>,
+}
+
+/// Judges what `request` names.
+///
+/// # Errors
+/// When a side cannot be read.
+pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_>) -> Result<Judgement, EngineError> {
+    let named = judge.sides(&request.baseline)?;
+    let Some(current) = current(judge, &request.current)? else {
+        return Ok(nothing(judge, &[], "there is no run to judge yet; measure one with `rusty-stack-bench run`"));
+    };
+    let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
+    let baseline = match saved {
+        Ok(runs) => runs,
+        Err(error) if error.kind == ErrorKind::NoVerdict => {
+            return Ok(nothing(judge, &current, &format!("{:#}", error.error)));
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(why) = is_itself(&baseline, &current) {
+        return Ok(nothing(judge, &current, &why));
+    }
+    for sentence in machine_lock::disturbed(baseline.iter().chain(&current)) {
+        listener(&Event::note(sentence));
+    }
+    let budget = request.budget.or_else(|| is_fresh(&current, request).then_some(BUDGET));
+    let result = match budget {
+        Some(budget) if !budget.is_zero() => measure_again(judge, &baseline, (current, budget), listener)?,
+        _ => judge.judge(&baseline, &current),
+    };
+    Ok(Judgement { result, basis: Basis::Figures { remeasured: budget.is_some() } })
+}
+
+/// Whether `current` was measured just now, so that more replicates of it are like those that it has.
+fn is_fresh(current: &[Run], request: &StoredRequest) -> bool {
+    let limit = SignedDuration::from_mins(FRESH_MINUTES);
+    let just_now = |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
+    request.current.is_empty() && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
+}
+
+/// The verdicts, after suspects were compared with the program that made the baseline, where it is kept, and what is
+/// undecided then was measured more often.
+fn measure_again(
+    judge: &Judge,
+    baseline: &[Run],
+    (current, budget): (Vec<Run>, Duration),
+    listener: &mut Listener<'_>,
+) -> Result<ComparisonResult, EngineError> {
+    let began = Instant::now();
+    let result = judge.judge(baseline, &current);
+    let Ok([run]) = <[Run; 1]>::try_from(current) else { return Ok(result) };
+    if let Some(why) = remeasure::unlike_here(&run) {
+        listener(&Event::note(format!("nothing is measured again: {why}")));
+        return Ok(result);
+    }
+    let paired =
+        if judge.asks_across() { None } else { paired::compare(judge, (baseline, &run), (&result, budget), listener)? };
+    let settled: BTreeSet<CaseId> =
+        paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
+    let left = budget.saturating_sub(began.elapsed());
+    let run = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
+    let result = judge.judge(baseline, &[run]);
+    Ok(match paired {
+        Some(paired) => rsb_stats::with_paired(result, &paired, judge.policy()),
+        None => result,
+    })
+}
+
+/// The runs named, or the latest; `None` when there is none yet.
+fn current(judge: &Judge, named: &[String]) -> Result<Option<Vec<Run>>, EngineError> {
+    if !named.is_empty() {
+        return judge.sides(named).map(Some);
+    }
+    Ok(judge.store.latest(None).map_err(EngineError::usage)?.map(|run| vec![run]))
+}
+
+/// Nothing to compare with: no verdict, and a document that says so.
+fn nothing(judge: &Judge, current: &[Run], why: &str) -> Judgement {
+    Judgement { result: judge.judge(&[], current), basis: Basis::Nothing { why: why.to_owned() } }
+}
+
+/// The baseline saved for the machine and suite of `current`.
+///
+/// # Errors
+/// When there is none (no verdict), or it cannot be read.
+pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError> {
+    let first = current.first().ok_or_else(|| EngineError::no_verdict(anyhow!("there is no run to judge")))?;
+    let fingerprint = Fingerprint::of(&first.environment);
+    let baselines = Baselines::new(&judge.directories.baselines);
+    if !baselines.path_of(&fingerprint, &first.suite).exists() {
+        let others = baselines.list();
+        let others = if others.is_empty() {
+            String::new()
+        } else {
+            let names: Vec<String> = others.iter().map(|info| format!("{}/{}", info.slug, info.name)).collect();
+            format!("; there are baselines of {}", names.join(", "))
+        };
+        return Err(EngineError::no_verdict(anyhow!(
+            "no baseline `{}` was saved for this machine ({}){others}; save one with `rusty-stack-bench baseline save`",
+            first.suite,
+            fingerprint.slug(),
+        )));
+    }
+    Ok(baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs())
+}

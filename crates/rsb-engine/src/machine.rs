@@ -1,0 +1,56 @@
+//! What is here: the devices of every backend, the sensors, the environment.
+
+use std::path::Path;
+
+use rsb_device::{Absence, DeviceInfo};
+use rsb_model::{BackendId, Environment, Reason};
+use rsb_probe::ProbeOptions;
+
+use crate::measure;
+use crate::selection::Machine;
+
+/// The devices here, and why the other backends have none.
+pub fn here() -> Machine {
+    let readiness = crate::frameworks::readiness;
+    let sensors = rsb_probe::telemetry::cards(&ProbeOptions::here());
+    let sensors = sensors.into_iter().filter_map(|card| card.pci_address).collect();
+    let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors, readiness };
+    for (backend, answer) in every_backend() {
+        match answer {
+            Ok(devices) => machine.devices.extend(devices),
+            Err(Absence::Missing(reason)) => machine.missing.push((backend, reason)),
+            Err(Absence::Broken(reason)) => {
+                machine.missing.push((backend, reason));
+                machine.broken.push(backend);
+            }
+        }
+    }
+    let absent = crate::suites::absent_backends();
+    machine.missing.extend(absent.into_iter().filter(|(id, _)| !crate::backends::has_backend(*id)));
+    machine
+}
+
+/// What each backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
+fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
+    let known: Vec<BackendId> = crate::backends::backends().iter().map(|backend| backend.id()).collect();
+    let ask = |id: BackendId| {
+        let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
+        found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
+    };
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
+        let answer = |(id, thread): (BackendId, std::thread::ScopedJoinHandle<'_, _>)| {
+            let died = || Reason::new(format!("devices of {id}"), "asking for them failed", "report this as a bug");
+            (id, thread.join().unwrap_or_else(|_| Err(died().into())))
+        };
+        asked.into_iter().map(answer).collect()
+    })
+}
+
+/// The machine, its software, the commit of the current directory, and how busy it is.
+pub fn environment() -> Environment {
+    let mut environment = rsb_probe::environment(&ProbeOptions::default());
+    environment.git = rsb_probe::git(Path::new("."));
+    environment.state = Some(rsb_probe::state());
+    environment
+}

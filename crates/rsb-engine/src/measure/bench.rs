@@ -1,0 +1,143 @@
+//! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results kept as any run's.
+
+use criterion::Criterion;
+use rsb_model::{BackendId, Case, DeviceType, Outcome, Profile, Samples, Suite};
+
+use super::assemble::{self, Progress};
+use super::client::{Finished, Trouble, Worker};
+use super::session::{Ask, Cost, Replicate, drive};
+use super::settings::{self, LEAST_SAMPLES, Settings};
+use super::tape::{DeviceTime, Shown, Tape};
+use super::tell;
+use crate::Listener;
+use crate::plan::{Machine, Plan, PlanError, Selection};
+use crate::worker_command::WorkerCommand;
+
+/// Runs every planned case that Criterion's filter lets through. Each result, failures and skips included, is told.
+///
+/// # Errors
+/// When this program cannot be started as a worker.
+pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Listener<'_>) -> std::io::Result<()> {
+    let command = WorkerCommand::this_program()?;
+    let summary = rsb_model::record::EnvironmentSummary::of(environment);
+    let tape = Tape::default();
+    let mut criterion = Criterion::default()
+        .without_plots()
+        .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+        .configure_from_args();
+    if is_measuring() {
+        for (case, outcome, reason) in plan.without_figures() {
+            let progress = Progress { ended: Some((outcome, reason.clone())), ..Progress::default() };
+            tell(listener, assemble::result(case, &progress, &summary, rsb_model::Timestamp::now()));
+        }
+    }
+    for case in &plan.cases {
+        let Some(progress) = measure(&mut criterion, &tape, &command, case) else { continue };
+        tell(listener, assemble::result(case, &progress, &summary, rsb_model::Timestamp::now()));
+    }
+    criterion.final_summary();
+    Ok(())
+}
+
+/// Whether Criterion was asked to measure, rather than to list, test or profile.
+fn is_measuring() -> bool {
+    let mut arguments = std::env::args();
+    let others = ["--list", "--test", "--profile-time", "--load-baseline"];
+    let is_other =
+        |argument: &String| others.iter().any(|other| argument == other || argument.starts_with(&format!("{other}=")));
+    std::env::args().any(|argument| argument == "--bench") && !arguments.any(|argument| is_other(&argument))
+}
+
+/// `None` when Criterion did not measure it: filtered out, listed, or only tested.
+fn measure(
+    criterion: &mut Criterion<DeviceTime>,
+    tape: &Tape,
+    command: &WorkerCommand,
+    case: &Case,
+) -> Option<Progress> {
+    let limit = Settings::of(Profile::Standard).case_limit(case.benchmark_type);
+    let mut worker = None;
+    tape.clear();
+    // The worker starts when it is first asked for, so that a case that the filter leaves out costs nothing.
+    let driven = drive(criterion, (case, few_samples_of(case)), |ask| {
+        let worker = match &mut worker {
+            Some((worker, _)) => worker,
+            none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,
+        };
+        let Ask::Sample(iters) = ask else { return Ok(0.0) };
+        let time_ns = worker.sample(iters)?;
+        tape.push(iters, time_ns);
+        Ok(time_ns)
+    });
+    let mut progress = Progress::default();
+    let finished = driven.and_then(|()| finish(worker, tape));
+    match finished {
+        Ok(replicate) => progress.replicates.push(replicate?),
+        Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
+        Err(Trouble::Failed(reason) | Trouble::Gone(reason)) => progress.ended = Some((Outcome::Failed, reason)),
+        Err(Trouble::Interrupted) => return None,
+    }
+    Some(progress)
+}
+
+/// Long iterations are sampled as seldom as Criterion allows; for others its own flags decide.
+fn few_samples_of(case: &Case) -> Option<usize> {
+    settings::is_long(case).then_some(LEAST_SAMPLES)
+}
+
+fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, Trouble> {
+    let (calls, warm_up) = tape.samples();
+    let Some((worker, device_type)) = worker.filter(|_| !calls.is_empty()) else { return Ok(None) };
+    let mut samples = Samples::new(0);
+    for (iters, time_ns) in calls {
+        samples.push(iters, time_ns);
+    }
+    let Ok(time_ns) = rsb_stats::location(&samples) else { return Ok(None) };
+    let Finished { fields, telemetry } = worker.finish(time_ns)?;
+    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry }))
+}
+
+/// What a bench target of `suite` is to measure. On cards alone, each backend of this build that has none is asked for by
+/// its name too, so that every benchmark says what it lacks.
+pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
+    let is_of_cards = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
+    let missing = machine.missing.iter().map(|(backend, _)| *backend);
+    let asked = missing.filter(|backend| is_of_cards && crate::backends::has_backend(*backend)).map(Some);
+    let backends = std::iter::once(None).chain(asked);
+    backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
+}
+
+/// All of `selections` together. A backend that is asked for by its name is not named as a whole as well.
+///
+/// # Errors
+/// When one of them names what does not exist.
+pub fn planned(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    for selection in selections {
+        let part = crate::plan::plan(selection, machine)?;
+        plan.cases.extend(part.cases);
+        plan.devices.extend(part.devices);
+        plan.skipped.extend(part.skipped);
+        plan.failed.extend(part.failed);
+        plan.notes.extend(part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>());
+    }
+    let asked =
+        |device: &str| selections.iter().any(|one| one.backend.is_some_and(|backend| backend.as_str() == device));
+    for ended in [&mut plan.skipped, &mut plan.failed] {
+        ended.retain(|(case, _)| case.benchmark != crate::plan::ALL || !asked(&case.device));
+    }
+    Ok(plan)
+}
+
+/// The whole of `suite` on every backend.
+pub fn selection(suite: Suite, profile: Profile) -> Selection {
+    Selection {
+        names: Vec::new(),
+        suite,
+        custom: Vec::new(),
+        backend: None,
+        devices: Vec::new(),
+        axes: Vec::new(),
+        profile,
+    }
+}

@@ -1,0 +1,382 @@
+//! The near end of a worker: starts it, asks, waits with a limit, and turns its death into a reason.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rsb_model::protocol::{Request, Response, SLOWDOWN};
+use rsb_model::telemetry::GpuTelemetry;
+use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason, renamed};
+
+use super::{interrupt, telemetry};
+use crate::worker_command::WorkerCommand;
+
+/// Lines of a worker's error output that are kept for its failure.
+const KEPT_LINES: usize = 12;
+/// How often a wait looks for Ctrl-C.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Why a case has no figures.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trouble {
+    /// It cannot run here.
+    Skipped(Reason),
+    /// It broke.
+    Failed(Reason),
+    /// Its device was there when it was planned and cannot be opened now.
+    Gone(Reason),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+/// The worker of `case`: frameworks have one of their own, beside the program of `command`.
+fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, WorkerCommand>, Reason> {
+    match case.benchmark_type {
+        BenchmarkType::ComponentSpecific => {
+            let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
+            let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
+            worker.environment.extend(slowed.cloned());
+            Ok(Cow::Owned(worker))
+        }
+        _ => Ok(Cow::Borrowed(command)),
+    }
+}
+
+/// A worker with its case prepared.
+pub struct Worker {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<std::io::Result<String>>,
+    stderr: Stderr,
+    case: Case,
+    limit: Duration,
+    deadline: Instant,
+    watch: Option<telemetry::Watch>,
+}
+
+/// What a worker leaves behind.
+pub struct Finished {
+    /// The fields of its case, with what the card's sensors said.
+    pub fields: Fields,
+    /// How the card was, where there is one with sensors.
+    pub telemetry: Option<GpuTelemetry>,
+}
+
+impl Worker {
+    /// Starts a worker and has it prepare `case`; everything together may take `limit`.
+    ///
+    /// # Errors
+    /// When it cannot start, cannot run the case here, or breaks.
+    pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), Trouble> {
+        let command = &*worker_of(command, case).map_err(Trouble::Skipped)?;
+        let mut worker = Self::spawn(command, case, limit).map_err(|error| {
+            let program = command.program.display();
+            Trouble::Failed(Reason::new(
+                "worker process",
+                format!("cannot start {program}: {error}"),
+                "check that the program can be executed",
+            ))
+        })?;
+        match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
+            Response::Ready { device_type, pci_address } => {
+                worker.watch = pci_address.as_deref().and_then(telemetry::Watch::begin);
+                Ok((worker, device_type))
+            }
+            other => Err(worker.unexpected(&other)),
+        }
+    }
+
+    fn spawn(command: &WorkerCommand, case: &Case, limit: Duration) -> std::io::Result<Self> {
+        let mut starting = Command::new(&command.program);
+        for (name, value) in &command.environment {
+            match value {
+                Some(value) => starting.env(name, value),
+                None => starting.env_remove(name),
+            };
+        }
+        let mut child = starting
+            .args(&command.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0) // Ctrl-C is for the measuring process; whatever the worker starts dies with its group.
+            .spawn()?;
+        let broken = || std::io::Error::other("its streams cannot be opened");
+        let stdin = child.stdin.take().ok_or_else(broken)?;
+        let stdout = child.stdout.take().ok_or_else(broken)?;
+        let errors = child.stderr.take().ok_or_else(broken)?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| sender.send(line)));
+        let stderr = Stderr::read(errors);
+        Ok(Self {
+            child,
+            stdin,
+            lines,
+            stderr,
+            case: case.clone(),
+            limit,
+            deadline: Instant::now() + limit,
+            watch: None,
+        })
+    }
+
+    /// Runs exactly `iters` iterations; nanoseconds by the device's clock.
+    ///
+    /// # Errors
+    /// When the worker breaks or the time is up.
+    pub fn sample(&mut self, iters: u64) -> Result<f64, Trouble> {
+        match self.ask(&Request::Sample { iters })? {
+            Response::Sampled { time_ns } => Ok(time_ns),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// The case's fields, given the time of one iteration.
+    ///
+    /// # Errors
+    /// When the worker breaks or refuses the figure as impossible.
+    pub fn finish(mut self, time_ns: f64) -> Result<Finished, Trouble> {
+        // What is measured beside the case does not belong to it.
+        let telemetry = self.watch.take().map(telemetry::Watch::end);
+        match self.ask(&Request::Finish { time_ns })? {
+            Response::Finished { mut fields } => {
+                if let Some(telemetry) = &telemetry {
+                    telemetry::add_fields(&mut fields, telemetry);
+                }
+                Ok(Finished { fields, telemetry })
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Response, Trouble> {
+        let asked = serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
+            line.push('\n');
+            self.stdin.write_all(line.as_bytes())
+        });
+        if asked.is_err() {
+            return Err(self.died());
+        }
+        match self.wait()? {
+            Response::Skipped { reason } => Err(Trouble::Skipped(reason)),
+            Response::Failed { reason } => Err(Trouble::Failed(reason)),
+            Response::Gone { reason } => Err(Trouble::Gone(reason)),
+            response => Ok(response),
+        }
+    }
+
+    fn wait(&mut self) -> Result<Response, Trouble> {
+        loop {
+            if interrupt::asked() {
+                return Err(Trouble::Interrupted);
+            }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left.min(GLANCE)) {
+                Ok(Ok(line)) => {
+                    return serde_json::from_str(&line).map_err(|error| {
+                        Trouble::Failed(Reason::new(
+                            self.what(),
+                            format!("its worker said `{line}`: {error}"),
+                            "report this as a bug",
+                        ))
+                    });
+                }
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.too_slow()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn what(&self) -> String {
+        format!("case {}", self.case.id)
+    }
+
+    fn too_slow(&mut self) -> Trouble {
+        self.kill();
+        let why = format!("it did not end within {} s{}", self.limit.as_secs_f64(), self.last_words());
+        Trouble::Failed(Reason::new(self.what(), why, "choose a smaller size, or a longer limit with --timeout"))
+    }
+
+    fn died(&mut self) -> Trouble {
+        let ended = self.wait_briefly();
+        self.kill_group(); // Whatever it started has lost its master.
+        let why = match ended {
+            Some(status) => format!("its process {}{}", describe(status), self.last_words()),
+            None => format!("its process stopped answering{}", self.last_words()),
+        };
+        Trouble::Failed(Reason::new(self.what(), why, "run it alone with --replicates 1 and RSB_LOG=debug to see more"))
+    }
+
+    fn unexpected(&self, response: &Response) -> Trouble {
+        Trouble::Failed(Reason::new(
+            self.what(),
+            format!("its worker answered out of turn: {response:?}"),
+            "report this as a bug",
+        ))
+    }
+
+    /// The exit status, when the process ends within a second.
+    fn wait_briefly(&mut self) -> Option<ExitStatus> {
+        wait_until(Duration::from_secs(1), || self.child.try_wait().ok().flatten())
+    }
+
+    fn last_words(&self) -> String {
+        let lines = self.stderr.last_lines();
+        if lines.is_empty() { String::new() } else { format!("; its last lines: {}", lines.join(" | ")) }
+    }
+
+    fn kill(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        self.kill_group();
+        let _ = self.child.wait();
+    }
+
+    fn kill_group(&self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(group) = group {
+            // It may have ended in between: then there is nothing to kill.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The last lines of a worker's error output, read while it lives.
+struct Stderr {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Stderr {
+    fn read(errors: ChildStderr) -> Self {
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&lines);
+        let reader = std::thread::spawn(move || keep_last_lines(BufReader::new(errors), &kept));
+        Self { lines, reader }
+    }
+
+    /// Asked after the worker's death: what it wrote may still be on its way, unless a child of it holds the pipe open.
+    fn last_lines(&self) -> Vec<String> {
+        wait_until(Duration::from_secs(1), || self.reader.is_finished().then_some(()));
+        self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// What `ask` gives, asked again and again for `limit` at most.
+fn wait_until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let until = Instant::now() + limit;
+    loop {
+        match ask() {
+            None if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            answer => return answer,
+        }
+    }
+}
+
+fn keep_last_lines(errors: impl BufRead, kept: &Mutex<VecDeque<String>>) {
+    for line in errors.lines().map_while(Result::ok) {
+        tracing::debug!(target: "worker", "{line}");
+        if let Ok(mut kept) = kept.lock() {
+            if kept.len() == KEPT_LINES {
+                kept.pop_front();
+            }
+            kept.push_back(line);
+        }
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was killed by signal {signal}{}", signal_name(signal)),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+const fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL; the system may have run out of memory)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{CaseId, Params};
+
+    fn shell(script: &str) -> WorkerCommand {
+        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], environment: vec![] }
+    }
+
+    fn failure(script: &str, limit: Duration) -> Reason {
+        let case = Case {
+            id: CaseId::from_segments(&["cpu_performance", "gemm"]),
+            benchmark: "gemm".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".into(),
+            params: Params::new(),
+        };
+        match Worker::start(&shell(script), &case, limit) {
+            Err(Trouble::Failed(reason)) => reason,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it started"),
+        }
+    }
+
+    #[test]
+    fn every_way_to_die_names_the_case_and_what_happened() {
+        let long = Duration::from_mins(1);
+        for (script, expected) in [
+            ("kill -SEGV $$", "SIGSEGV"),
+            ("kill -KILL $$", "SIGKILL"),
+            ("echo last words >&2; exit 7", "exit code 7; its last lines: last words"),
+            ("read x; echo chatter; exec sleep 60", "chatter"),
+        ] {
+            let reason = failure(script, long);
+            assert!(reason.why.contains(expected), "{script}: {reason}");
+            assert!(reason.what.contains("cpu_performance/gemm"));
+            assert!(!reason.cure.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_worker_that_hangs_is_ended_with_its_children() {
+        let reason = failure("sleep 600 & sleep 600", Duration::from_millis(200));
+        assert!(reason.why.contains("did not end within 0.2 s"), "{reason}");
+        assert!(reason.cure.contains("--timeout"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_reason() {
+        let command = WorkerCommand::of("/nonexistent/worker".into());
+        let case = Case {
+            id: CaseId::from_segments(&["a"]),
+            benchmark: "a".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".into(),
+            params: Params::new(),
+        };
+        assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(Trouble::Failed(_))));
+    }
+}

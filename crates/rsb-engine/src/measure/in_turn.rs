@@ -1,0 +1,174 @@
+//! Two programs measured in turn, sample by sample, A B B A, so that whatever the machine does in the meantime does it
+//! to both.
+
+use std::time::{Duration, Instant};
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
+
+use super::assemble::{self, Progress};
+use super::client::Trouble;
+use super::session::Session;
+use super::settings::Settings;
+use super::{noise, shuffled};
+use crate::Listener;
+use crate::worker_command::WorkerCommand;
+
+/// The results of both sides. The n-th replicates of a case were measured side by side, and their n-th samples one
+/// after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Both {
+    /// Of the first program.
+    pub baseline: Vec<BenchmarkResult>,
+    /// Of the second.
+    pub current: Vec<BenchmarkResult>,
+}
+
+/// Measures `cases` with the workers of both `programs`, replicate by replicate.
+///
+/// # Errors
+/// When there is no room for Criterion's scratch folder.
+pub fn in_turn(
+    cases: &[Case],
+    settings: &Settings,
+    programs: &[WorkerCommand; 2],
+    (environment, listener): (&Environment, &mut Listener<'_>),
+) -> std::io::Result<(Both, RunStatus)> {
+    let mut session = Session::new(settings)?;
+    let mut progress: Vec<[Progress; 2]> = vec![<[Progress; 2]>::default(); cases.len()];
+    let steps = settings.replicates.most() as usize * cases.len();
+    let mut step = 0;
+    let began = Instant::now();
+    let mut ended = RunStatus::Complete;
+    'rounds: for replicate in 0..settings.replicates.most() {
+        for index in shuffled(cases.len(), replicate) {
+            let (case, both) = (&cases[index], &mut progress[index]);
+            if both.iter().any(|side| side.ended.is_some()) {
+                continue; // Without one side there is nothing to compare the other with.
+            }
+            if began.elapsed() > settings.limits.suite {
+                ended = RunStatus::OutOfTime;
+                break 'rounds;
+            }
+            step += 1;
+            listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
+            let left = settings.limits.suite.saturating_sub(began.elapsed());
+            if !pair(&mut session, programs, case, (both, replicate, left)) {
+                ended = RunStatus::Interrupted;
+                break 'rounds;
+            }
+        }
+    }
+    let summary = EnvironmentSummary::of(environment);
+    let side = |which: usize| {
+        let known =
+            cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
+        known.map(|(case, side)| assemble::result(case, side, &summary, Timestamp::now())).collect()
+    };
+    Ok((Both { baseline: side(0), current: side(1) }, ended))
+}
+
+/// Whether nothing is known of this side: it had no turn.
+fn is_new(side: &Progress) -> bool {
+    side.ended.is_none() && side.replicates.is_empty()
+}
+
+/// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
+fn pair(
+    session: &mut Session<'_>,
+    programs: &[WorkerCommand; 2],
+    case: &Case,
+    (both, replicate, left): (&mut [Progress; 2], u32, Duration),
+) -> bool {
+    let began = Instant::now();
+    let watch = noise::Watch::begin();
+    match session.pair(programs, case, (replicate, left)) {
+        Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
+        // The time of the whole was over, not the case's: this pair is dropped.
+        Err((_, Trouble::Failed(_))) if began.elapsed() >= left => return true,
+        Err((which, trouble)) => {
+            let Some(ended) = end_of(trouble) else { return false };
+            both[which].ended = Some(ended);
+            // What the other side alone can do decides whether the case is new, gone, or runs on neither.
+            let other = &mut both[1 - which];
+            if is_new(other) {
+                let rest = left.saturating_sub(began.elapsed());
+                match session.replicate(&programs[1 - which], case, (replicate, rest)) {
+                    Ok(replicate) => other.replicates.push(replicate),
+                    Err(Trouble::Failed(_)) if began.elapsed() >= left => {}
+                    Err(trouble) => {
+                        let Some(ended) = end_of(trouble) else { return false };
+                        other.ended = Some(ended);
+                    }
+                }
+            }
+        }
+    }
+    let noise = watch.end();
+    for side in both {
+        noise::merge(&mut side.noise, noise.clone());
+    }
+    true
+}
+
+/// How `trouble` ends a case; `None` when somebody asked to stop.
+fn end_of(trouble: Trouble) -> Option<(Outcome, Reason)> {
+    match trouble {
+        Trouble::Skipped(reason) => Some((Outcome::Skipped, reason)),
+        Trouble::Failed(reason) | Trouble::Gone(reason) => Some((Outcome::Failed, reason)),
+        Trouble::Interrupted => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{BenchmarkType, CaseId, Params, Profile};
+
+    /// Criterion sizes its samples by how long they really take.
+    const WORKS: &str = r#"while read line; do case $line in
+        *prepare*) echo '{"answer":"ready","device_type":"cpu"}';;
+        *sample*) sleep 0.003; iters=${line##*:}; echo "{\"answer\":\"sampled\",\"time_ns\":${iters%?}000000}";;
+        *) echo '{"answer":"finished","fields":{}}';;
+        esac; done"#;
+    const CANNOT: &str =
+        r#"read line; echo '{"answer":"skipped","reason":{"what":"counters","why":"none","cure":"a machine"}}'"#;
+    const BREAKS: &str = "read line; exit 7";
+
+    /// How the case ends on each side, and how many replicates it has there.
+    fn standing(scripts: [&str; 2]) -> [Vec<(Outcome, usize)>; 2] {
+        let case = Case {
+            id: CaseId::from_segments(&["cpu_performance", "cache-hit-rate"]),
+            benchmark: "cache-hit-rate".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".into(),
+            params: Params::new(),
+        };
+        let mut settings = Settings::of(Profile::Quick);
+        settings.replicates = crate::measure::Count::asked(2);
+        let programs = scripts.map(|script| WorkerCommand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            environment: vec![],
+        });
+        let (both, ended) = in_turn(&[case], &settings, &programs, (&Environment::default(), &mut |_| {})).unwrap();
+        assert_eq!(ended, RunStatus::Complete);
+        [both.baseline, both.current]
+            .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())
+    }
+
+    #[test]
+    fn each_side_says_how_it_stands_by_itself() {
+        use Outcome::{Failed, Measured, Skipped};
+        for (scripts, expected) in [
+            ([WORKS, WORKS], [(Measured, 2), (Measured, 2)]),
+            ([CANNOT, CANNOT], [(Skipped, 0), (Skipped, 0)]),
+            ([CANNOT, WORKS], [(Skipped, 0), (Measured, 1)]),
+            ([WORKS, CANNOT], [(Measured, 1), (Skipped, 0)]),
+            ([BREAKS, CANNOT], [(Failed, 0), (Skipped, 0)]),
+            ([WORKS, BREAKS], [(Measured, 1), (Failed, 0)]),
+        ] {
+            assert_eq!(standing(scripts), expected.map(|side| vec![side]), "{scripts:?}");
+        }
+    }
+}

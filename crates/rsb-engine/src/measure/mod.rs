@@ -1,0 +1,183 @@
+//! The measuring engine: replicates in fresh processes, interleaved, each driven by Criterion.
+//!
+//! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was measured has been
+//! handed to the listener before the next case begins.
+
+pub mod assemble;
+mod client;
+mod devices;
+mod in_turn;
+pub mod inject;
+pub mod interrupt;
+mod noise;
+mod quiet;
+mod serve;
+mod session;
+mod settings;
+mod tape;
+mod telemetry;
+
+pub mod bench;
+
+use std::time::Instant;
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{Environment, Event, Outcome, Reason, RunStatus, Timestamp};
+
+pub use devices::{devices_of, has_compiler};
+pub use in_turn::{Both, in_turn};
+pub use serve::{as_child, as_child_of};
+pub use settings::{Count, Limits, Settings, is_long};
+
+use crate::Listener;
+use crate::plan::Plan;
+use crate::worker_command::WorkerCommand;
+use assemble::Progress;
+use client::Trouble;
+use session::Session;
+
+/// What is said when Criterion has nowhere to work.
+pub const NO_SCRATCH: &str = "cannot make a scratch directory; set TMPDIR to one with room";
+
+/// Measures `plan`.
+///
+/// # Errors
+/// When there is no room for Criterion's scratch folder: nothing was measured then.
+pub fn measure(
+    plan: &Plan,
+    settings: &Settings,
+    command: &WorkerCommand,
+    environment: &Environment,
+    listener: &mut Listener<'_>,
+) -> std::io::Result<RunStatus> {
+    let summary = EnvironmentSummary::of(environment);
+    let mut session = Session::new(settings)?;
+    for (case, outcome, reason) in plan.without_figures() {
+        let ended = Some((outcome, reason.clone()));
+        tell(listener, assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
+    }
+    let mut progress: Vec<Progress> = vec![Progress::default(); plan.cases.len()];
+    let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
+    let began = Instant::now();
+    let mut step = 0;
+    for replicate in 0..settings.replicates.most() {
+        for index in shuffled(plan.cases.len(), replicate) {
+            if replicate >= settings.replicates_of(&plan.cases[index]) {
+                continue;
+            }
+            step += 1;
+            if began.elapsed() > settings.limits.suite {
+                return Ok(out_of_time(plan, &progress, settings, &summary, listener));
+            }
+            let case = &plan.cases[index];
+            if progress[index].ended.is_some() {
+                continue;
+            }
+            listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
+            let watch = noise::Watch::begin();
+            let left = settings.limits.suite.saturating_sub(began.elapsed());
+            match session.replicate(command, case, (replicate, left)) {
+                Ok(measured) => progress[index].replicates.push(measured),
+                Err(Trouble::Skipped(reason)) => cannot(&mut progress[index], replicate, (Outcome::Skipped, reason)),
+                Err(Trouble::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
+                // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
+                Err(Trouble::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
+                Err(Trouble::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
+                Err(Trouble::Interrupted) => {
+                    let why = "the run was interrupted before its turn".to_owned();
+                    skip_the_rest(plan, &progress, (&why, "measure the whole run again"), &summary, listener);
+                    return Ok(RunStatus::Interrupted);
+                }
+            }
+            let progress = &mut progress[index];
+            noise::merge(&mut progress.noise, watch.end());
+            if progress.ended.is_some() || !progress.replicates.is_empty() {
+                tell(listener, assemble::result(case, progress, &summary, Timestamp::now()));
+            }
+        }
+    }
+    if began.elapsed() > settings.limits.suite {
+        return Ok(out_of_time(plan, &progress, settings, &summary, listener));
+    }
+    Ok(RunStatus::Complete)
+}
+
+/// This is known of a case now.
+fn tell(listener: &mut Listener<'_>, result: rsb_model::BenchmarkResult) {
+    listener(&Event::CaseUpdated(Box::new(result)));
+}
+
+/// A case that cannot run here is skipped, and fails when its card was there as it was planned. One that could run a
+/// moment ago keeps what was measured, and says what has changed.
+fn cannot(progress: &mut Progress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
+    if progress.replicates.is_empty() {
+        progress.ended = Some((outcome, reason));
+    } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
+        progress.noise.push(format!("from replicate {} on it could not run any more: {reason}", replicate + 1));
+    }
+}
+
+fn out_of_time(
+    plan: &Plan,
+    progress: &[Progress],
+    settings: &Settings,
+    summary: &EnvironmentSummary,
+    listener: &mut Listener<'_>,
+) -> RunStatus {
+    let why =
+        format!("the time limit of the whole run, {} s, was over before its turn", settings.limits.suite.as_secs());
+    let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
+    skip_the_rest(plan, progress, (&why, cure), summary, listener);
+    RunStatus::OutOfTime
+}
+
+/// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
+fn skip_the_rest(
+    plan: &Plan,
+    progress: &[Progress],
+    (why, cure): (&str, &str),
+    summary: &EnvironmentSummary,
+    listener: &mut Listener<'_>,
+) {
+    for (case, progress) in plan.cases.iter().zip(progress) {
+        if progress.replicates.is_empty() && progress.ended.is_none() {
+            let reason = Reason::new("the rest of the run", why, cure);
+            let progress = Progress { ended: Some((Outcome::Skipped, reason)), ..Progress::default() };
+            tell(listener, assemble::result(case, &progress, summary, Timestamp::now()));
+        }
+    }
+}
+
+/// The order of round `replicate`: another one each time, so that no case always follows the same neighbour.
+fn shuffled(count: usize, replicate: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    if replicate == 0 {
+        return order; // The first round runs as planned, which is what a person watching expects.
+    }
+    let mut state = u64::from(replicate);
+    for last in (1..count).rev() {
+        // SplitMix64 (Steele, Lea, Flood 2014).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        order.swap(last, ((word ^ (word >> 31)) % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_holds_every_case_once_in_another_order() {
+        let orders: Vec<Vec<usize>> = (0..3).map(|replicate| shuffled(20, replicate)).collect();
+        assert_eq!(orders[0], (0..20).collect::<Vec<_>>());
+        assert_ne!(orders[1], orders[0]);
+        assert_ne!(orders[2], orders[1]);
+        for mut order in orders {
+            order.sort_unstable();
+            assert_eq!(order, (0..20).collect::<Vec<_>>());
+        }
+    }
+}

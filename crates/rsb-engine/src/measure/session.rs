@@ -1,0 +1,326 @@
+//! One case in one worker, driven by Criterion: warm-up, then rounds of samples until they agree or time is up.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkId, Criterion, SamplingMode};
+use rsb_model::telemetry::GpuTelemetry;
+use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
+
+use super::client::{Finished, Trouble, Worker};
+use super::quiet::Quiet;
+use super::settings::{LEAST_SAMPLES, Settings};
+use super::tape::{Call, DeviceTime, Shown, Tape};
+use crate::worker_command::WorkerCommand;
+
+/// From so many iterations on, a sample of one side is preceded by one that is not counted.
+const LONG_SAMPLE: u64 = 4;
+
+/// How many times more samples a pair takes of a short case.
+const FINER: usize = 3;
+
+/// What one fresh process measured of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replicate {
+    /// Every sample.
+    pub samples: Samples,
+    /// Fields as the workload derives them from this replicate alone.
+    pub fields: Fields,
+    /// What ran it.
+    pub device_type: DeviceType,
+    /// Iterations before sampling.
+    pub warm_up: u64,
+    /// Where the wall time went.
+    pub cost: Cost,
+    /// How the card was, where there is one with sensors.
+    pub telemetry: Option<GpuTelemetry>,
+}
+
+/// Wall time of a replicate, by purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Starting the worker, filling buffers, verifying the result.
+    pub prepare: Duration,
+    /// Warm-up and samples, as the closure saw them.
+    pub measure: Duration,
+    /// Everything together.
+    pub total: Duration,
+}
+
+impl Cost {
+    /// What is neither preparing nor measuring: the harness itself.
+    pub fn harness(&self) -> Duration {
+        self.total.saturating_sub(self.prepare + self.measure)
+    }
+}
+
+/// Criterion, set up once for a whole run and kept quiet.
+pub struct Session<'a> {
+    criterion: Criterion<DeviceTime>,
+    tape: Tape,
+    settings: &'a Settings,
+    _scratch: tempfile::TempDir,
+}
+
+impl<'a> Session<'a> {
+    /// Criterion with the profile's sizes, few resamples, and its files in a scratch folder.
+    ///
+    /// # Errors
+    /// When there is no room for the scratch folder.
+    pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
+        let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
+        let tape = Tape::default();
+        let _quiet = Quiet::begin(); // It has opinions on so few resamples.
+        let criterion = Criterion::default()
+            .without_plots()
+            .output_directory(scratch.path())
+            .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+            .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
+            .warm_up_time(settings.warm_up_time)
+            .measurement_time(settings.measurement_time);
+        Ok(Self { criterion, tape, settings, _scratch: scratch })
+    }
+
+    /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to the run.
+    ///
+    /// # Errors
+    /// When it cannot run here, breaks, or somebody asks to stop.
+    pub fn replicate(
+        &mut self,
+        command: &WorkerCommand,
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<Replicate, Trouble> {
+        let mut side = Side::start(command, case, self.limit(case, left))?;
+        self.warm_up(&mut side)?;
+        let mut samples = Samples::new(replicate);
+        while {
+            let (calls, warm_up) = self.round(case, self.settings.runs_of(case), |iters| side.sample(iters))?;
+            side.warm_up += warm_up;
+            keep(&mut samples, &calls);
+            !self.settings.is_enough(&samples, side.measure)
+        } {}
+        side.finish(case, samples, Duration::ZERO)
+    }
+
+    /// Measures `case` in two fresh workers that live side by side and sample in turn, A B B A. What disturbs the
+    /// machine for longer than a sample falls on both, so the n-th samples of the two belong together.
+    ///
+    /// # Errors
+    /// The trouble that a side met, and which side it was.
+    pub fn pair(
+        &mut self,
+        commands: &[WorkerCommand; 2],
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<[Replicate; 2], (usize, Trouble)> {
+        let limit = self.limit(case, left);
+        let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|trouble| (which, trouble));
+        // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
+        let mut sides = if replicate.is_multiple_of(2) {
+            [start(0)?, start(1)?]
+        } else {
+            let second = start(1)?;
+            [start(0)?, second]
+        };
+        for (which, side) in sides.iter_mut().enumerate() {
+            self.warm_up(side).map_err(|trouble| (which, trouble))?;
+        }
+        let runs = self.runs_of_pair(&sides);
+        let mut samples = [Samples::new(replicate), Samples::new(replicate)];
+        let mut turn = replicate as usize;
+        loop {
+            let mut blamed = 0;
+            let mut beside = Vec::new(); // What the second side took beside each call, its warm-up included.
+            let round = self.round(case, runs, |iters| {
+                let mut times = [0.0; 2];
+                for which in if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                    blamed = which;
+                    times[which] = sides[which].sample_warmed(iters)?;
+                }
+                turn += 1;
+                beside.push((iters, times[1]));
+                Ok(times[0])
+            });
+            let (calls, warm_up) = round.map_err(|trouble| (blamed, trouble))?;
+            keep(&mut samples[0], &calls);
+            keep(&mut samples[1], &beside[beside.len().saturating_sub(calls.len())..]);
+            for side in &mut sides {
+                side.warm_up += warm_up;
+            }
+            // Two sides share the time that one would have.
+            let spent = sides[0].measure + sides[1].measure;
+            if samples.iter().all(|side| self.settings.is_enough(side, spent)) {
+                break;
+            }
+        }
+        let [of_first, of_second] = sides.each_ref().map(|side| side.prepare + side.measure);
+        let ([first, second], [first_samples, second_samples]) = (sides, samples);
+        Ok([
+            first.finish(case, first_samples, of_second).map_err(|trouble| (0, trouble))?,
+            second.finish(case, second_samples, of_first).map_err(|trouble| (1, trouble))?,
+        ])
+    }
+
+    fn limit(&self, case: &Case, left: Duration) -> Duration {
+        self.settings.case_limit(case.benchmark_type).min(left)
+    }
+
+    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
+    fn warm_up(&self, side: &mut Side) -> Result<(), Trouble> {
+        let limit = self.settings.measurement_time / 4;
+        while side.warm_up < self.settings.warmup && (side.warm_up == 0 || side.measure < limit) {
+            let iters = side.warm_up.max(1).min(self.settings.warmup - side.warm_up);
+            side.sample(iters)?;
+            side.warm_up += iters;
+        }
+        Ok(())
+    }
+
+    /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,
+    /// the same time is cut into more samples, and into fewer where they are long.
+    fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
+        let both: Duration = sides.iter().map(|side| side.measure / (side.warm_up as u32).max(1)).sum();
+        let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.as_secs_f64().max(1e-9);
+        (fit as usize).clamp(LEAST_SAMPLES, FINER * self.settings.runs.usual)
+    }
+
+    /// One Criterion benchmark of `runs` samples: these, and the iterations of its own warm-up.
+    fn round(
+        &mut self,
+        case: &Case,
+        runs: usize,
+        mut sample: impl FnMut(u64) -> Result<f64, Trouble>,
+    ) -> Result<(Vec<Call>, u64), Trouble> {
+        let _quiet = Quiet::begin();
+        self.tape.clear();
+        let tape = self.tape.clone();
+        drive(&mut self.criterion, (case, Some(runs)), |ask| {
+            let Ask::Sample(iters) = ask else { return Ok(0.0) }; // Its worker has started long ago.
+            let time_ns = sample(iters)?;
+            tape.push(iters, time_ns);
+            Ok(time_ns)
+        })?;
+        Ok(self.tape.samples())
+    }
+}
+
+/// A worker with its case prepared, and where its time went.
+struct Side {
+    worker: Worker,
+    device_type: DeviceType,
+    began: Instant,
+    prepare: Duration,
+    measure: Duration,
+    warm_up: u64,
+}
+
+impl Side {
+    fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, Trouble> {
+        let began = Instant::now();
+        let (worker, device_type) = Worker::start(command, case, limit)?;
+        Ok(Self { worker, device_type, began, prepare: began.elapsed(), measure: Duration::ZERO, warm_up: 0 })
+    }
+
+    fn sample(&mut self, iters: u64) -> Result<f64, Trouble> {
+        let began = Instant::now();
+        let time_ns = self.worker.sample(iters)?;
+        self.measure += began.elapsed();
+        Ok(time_ns)
+    }
+
+    /// As [`Side::sample`], after an iteration that brings back what the other side took out of the caches. A sample
+    /// of few iterations is long enough not to need it.
+    fn sample_warmed(&mut self, iters: u64) -> Result<f64, Trouble> {
+        if iters >= LONG_SAMPLE {
+            self.worker.sample(1)?;
+        }
+        self.sample(iters)
+    }
+
+    /// The replicate, of whose life the time `elsewhere` went to another side.
+    fn finish(self, case: &Case, samples: Samples, elsewhere: Duration) -> Result<Replicate, Trouble> {
+        let time_ns = rsb_stats::location(&samples).map_err(|error| {
+            Trouble::Failed(Reason::new(
+                format!("case {}", case.id),
+                error.to_string(),
+                "the device's clock cannot be right; report it with `probe --json`",
+            ))
+        })?;
+        let Finished { fields, telemetry } = self.worker.finish(time_ns)?;
+        let cost = Cost {
+            prepare: self.prepare,
+            measure: self.measure,
+            total: self.began.elapsed().saturating_sub(elsewhere),
+        };
+        Ok(Replicate { samples, fields, device_type: self.device_type, warm_up: self.warm_up, cost, telemetry })
+    }
+}
+
+fn keep(samples: &mut Samples, calls: &[Call]) {
+    for &(iters, time_ns) in calls {
+        samples.push(iters, time_ns);
+    }
+}
+
+/// What Criterion's closure asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Whatever must happen once, such as starting a worker. Criterion does not see the time that it takes, and plans
+    /// by that of samples alone.
+    Begin,
+    /// So many iterations.
+    Sample(u64),
+}
+
+/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. Trouble in a
+/// sample leaves through Criterion as an unwind that no panic hook sees: its closure cannot return an error, and
+/// whatever time it gave instead would be analyzed, printed and kept as a figure.
+///
+/// # Errors
+/// The trouble that a sample met, or a panic of Criterion itself as a failure.
+pub(super) fn drive(
+    criterion: &mut Criterion<DeviceTime>,
+    (case, runs): (&Case, Option<usize>),
+    mut sample: impl FnMut(Ask) -> Result<f64, Trouble>,
+) -> Result<(), Trouble> {
+    let (group_name, parameter) = split(case.id.as_str());
+    let run = || {
+        let mut group = criterion.benchmark_group(group_name);
+        group.sampling_mode(SamplingMode::Flat);
+        if let Some(runs) = runs {
+            group.sample_size(runs);
+        }
+        group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
+            if let Err(trouble) = sample(Ask::Begin) {
+                resume_unwind(Box::new(trouble));
+            }
+            bencher.iter_custom(|iters| match sample(Ask::Sample(iters)) {
+                Ok(time_ns) => Duration::from_nanos((time_ns as u64).max(1)),
+                Err(trouble) => resume_unwind(Box::new(trouble)),
+            });
+        });
+        group.finish();
+    };
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Trouble>() {
+        Ok(trouble) => *trouble,
+        Err(payload) => {
+            let said = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied());
+            let why = format!("Criterion gave up: {}", said.unwrap_or("it did not say why"));
+            Trouble::Failed(Reason::new(
+                format!("case {}", case.id),
+                why,
+                "check the arguments and the free space of the disk",
+            ))
+        }
+    })
+}
+
+/// Criterion's two levels: `cpu_performance/gemm` and the rest of the id.
+fn split(id: &str) -> (&str, &str) {
+    let second = id.match_indices('/').nth(1).map(|(at, _)| at);
+    second.map_or((id, "case"), |at| (&id[..at], &id[at + 1..]))
+}

@@ -1,0 +1,189 @@
+//! How thoroughly to measure: the profiles, and what flags and files change in them.
+
+use std::time::Duration;
+
+use rsb_model::{BenchmarkType, Case, Profile, Samples};
+use rsb_workloads::Iterations;
+
+/// Criterion takes no fewer.
+pub(super) const LEAST_SAMPLES: usize = 10;
+
+/// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count<T> {
+    /// Of most cases.
+    pub usual: T,
+    /// Of a case whose iterations are long.
+    pub long: T,
+}
+
+impl<T: Copy + Ord> Count<T> {
+    /// The number that was asked for, of every case: also where it is what the profile takes anyway.
+    pub const fn asked(number: T) -> Self {
+        Self { usual: number, long: number }
+    }
+
+    /// The most that there is of any case.
+    pub fn most(self) -> T {
+        self.usual.max(self.long)
+    }
+
+    fn of(self, case: &Case) -> T {
+        if is_long(case) { self.long } else { self.usual }
+    }
+}
+
+/// Everything that the measuring loop needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Its name, for the record.
+    pub profile: Profile,
+    /// Samples in a round.
+    pub runs: Count<usize>,
+    /// Iterations before the first round.
+    pub warmup: u64,
+    /// Fresh processes for each case.
+    pub replicates: Count<u32>,
+    /// Criterion's own warm-up, from which it sizes the samples.
+    pub warm_up_time: Duration,
+    /// Planned time of a round.
+    pub measurement_time: Duration,
+    /// Rounds go on until the relative error of the median is below this …
+    pub relative_error: f64,
+    /// … or this much time was spent measuring.
+    pub time_cap: Duration,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// The longest that things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// One replicate of a case on the processor or of a component.
+    pub component: Duration,
+    /// One replicate of a case on a GPU.
+    pub gpu: Duration,
+    /// The whole run.
+    pub suite: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { component: Duration::from_mins(5), gpu: Duration::from_mins(10), suite: Duration::from_hours(1) }
+    }
+}
+
+impl Settings {
+    /// The sizes of `profile`.
+    pub fn of(profile: Profile) -> Self {
+        let (runs, warmup, [usual, long], measurement_ms, relative_error, cap_ms) = match profile {
+            Profile::Quick => (20, 3, [5, 1], 120, 0.02, 360),
+            Profile::Standard => (100, 10, [5, 2], 1_000, 0.01, 4_000),
+            Profile::Thorough => (200, 20, [10, 2], 3_000, 0.005, 12_000),
+        };
+        Self {
+            profile,
+            runs: Count { usual: runs, long: LEAST_SAMPLES },
+            warmup,
+            replicates: Count { usual, long },
+            warm_up_time: Duration::from_millis(measurement_ms / 10),
+            measurement_time: Duration::from_millis(measurement_ms),
+            relative_error,
+            time_cap: Duration::from_millis(cap_ms),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The longest that one replicate of a case may take.
+    pub fn case_limit(&self, benchmark_type: BenchmarkType) -> Duration {
+        match benchmark_type {
+            BenchmarkType::GpuPerformance => self.limits.gpu,
+            BenchmarkType::PreInstallation | BenchmarkType::ComponentSpecific | BenchmarkType::CpuPerformance => {
+                self.limits.component
+            }
+        }
+    }
+
+    /// Fresh processes for `case`.
+    pub fn replicates_of(&self, case: &Case) -> u32 {
+        self.replicates.of(case)
+    }
+
+    /// Samples in a round of `case`.
+    pub fn runs_of(&self, case: &Case) -> usize {
+        self.runs.of(case)
+    }
+
+    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
+    pub fn is_enough(&self, samples: &Samples, spent: Duration) -> bool {
+        spent + self.measurement_time > self.time_cap
+            || relative_error(samples).is_some_and(|error| error <= self.relative_error)
+    }
+}
+
+/// Whether one iteration of `case` takes up to seconds.
+pub fn is_long(case: &Case) -> bool {
+    crate::frameworks::is_long(case)
+        || rsb_workloads::find(&case.benchmark).is_some_and(|benchmark| benchmark.iterations() == Iterations::Long)
+}
+
+/// Standard error of the median over the median, from the median absolute deviation; `None` with fewer than five samples.
+fn relative_error(samples: &Samples) -> Option<f64> {
+    let times = samples.per_iteration().ok().filter(|times| times.len() >= 5)?;
+    let spread = rsb_stats::median_absolute_deviation(&times)?; // Scaled to a standard deviation.
+    let median_over_mean = 1.2533; // √(π/2): what the median's error is over the mean's, for a normal distribution.
+    Some(median_over_mean * spread / (times.len() as f64).sqrt() / rsb_stats::median(&times)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{CaseId, Params};
+
+    fn samples(times: &[f64]) -> Samples {
+        Samples { replicate: 0, iters: vec![1; times.len()], times_ns: times.to_vec() }
+    }
+
+    #[test]
+    fn rounds_end_when_samples_agree_or_time_is_up() {
+        let settings = Settings::of(Profile::Quick);
+        let steady = samples(&[100.0, 101.0, 100.0, 99.0, 100.0, 100.5, 99.5]);
+        let wild = samples(&[100.0, 160.0, 80.0, 140.0, 120.0, 90.0]);
+        let long = settings.time_cap;
+        for (samples, spent, enough) in
+            [(&steady, Duration::ZERO, true), (&wild, Duration::ZERO, false), (&wild, long, true)]
+        {
+            assert_eq!(settings.is_enough(samples, spent), enough);
+        }
+        assert!(!settings.is_enough(&self::samples(&[100.0]), Duration::ZERO), "one sample says nothing of its error");
+    }
+
+    #[test]
+    fn long_iterations_are_taken_less_often_unless_a_number_is_asked_for() {
+        let case = |benchmark: &str| Case {
+            id: CaseId::from_segments(&["cpu_performance", benchmark]),
+            benchmark: benchmark.to_owned(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".to_owned(),
+            params: Params::new(),
+        };
+        let (usual, long) = (case("gemm"), case("kernel-compilation"));
+        let standard = Settings::of(Profile::Standard);
+        assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));
+        assert_eq!((standard.replicates_of(&long), standard.runs_of(&long)), (2, 10));
+        assert_eq!(Settings::of(Profile::Quick).replicates_of(&long), 1, "a verb ends within half a minute");
+        let asked = Settings { replicates: Count::asked(7), runs: Count::asked(30), ..standard };
+        assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
+        let once = Settings { replicates: Count::asked(1), ..asked };
+        assert_eq!(once.replicates_of(&long), 1);
+    }
+
+    #[test]
+    fn the_documented_defaults_hold() {
+        let standard = Settings::of(Profile::Standard);
+        assert_eq!((standard.runs.usual, standard.warmup), (100, 10));
+        assert_eq!(standard.case_limit(BenchmarkType::ComponentSpecific), Duration::from_mins(5));
+        assert_eq!(standard.case_limit(BenchmarkType::GpuPerformance), Duration::from_mins(10));
+        assert_eq!(standard.limits.suite, Duration::from_hours(1));
+    }
+}

@@ -1,0 +1,364 @@
+//! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason. Pure.
+
+mod auto;
+mod components;
+
+use rsb_device::DeviceInfo;
+use rsb_model::{BackendId, BenchmarkType, Case, CaseId, DeviceType, Outcome, Params, Reason, RunDevice, Suite};
+use rsb_workloads::{Benchmark, Breadth, RunsOn};
+
+pub use crate::selection::{CustomEntry, Machine, Selection};
+use crate::suites::compared;
+use crate::{frameworks, suites};
+
+/// What to run.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// In order.
+    pub cases: Vec<Case>,
+    /// What cannot run here, and why.
+    pub skipped: Vec<(Case, Reason)>,
+    /// What should run here and cannot, and why: the library of its backend is broken.
+    pub failed: Vec<(Case, Reason)>,
+    /// The devices that were asked for.
+    pub devices: Vec<DeviceInfo>,
+    /// What is to be said of the devices, such as that cases are smaller for want of memory.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// What gets no turn, how it ends and why.
+    pub fn without_figures(&self) -> impl Iterator<Item = (&Case, Outcome, &Reason)> {
+        let skipped = self.skipped.iter().map(|(case, reason)| (case, Outcome::Skipped, reason));
+        skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
+    }
+
+    /// The devices, as a run records them.
+    pub fn run_devices(&self) -> Vec<RunDevice> {
+        self.devices.iter().map(DeviceInfo::record).collect()
+    }
+}
+
+/// A selection that cannot be planned: the user's words are off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No such benchmark.
+    #[error("there is no benchmark `{name}`{}; `rusty-stack-bench list` shows them all", nearest(.name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    UnknownBenchmark {
+        /// What was asked for.
+        name: String,
+    },
+    /// An axis or a value that the benchmark does not have.
+    #[error(transparent)]
+    Axis(#[from] rsb_workloads::UsageError),
+    /// An axis that none of the chosen benchmarks has.
+    #[error("no chosen benchmark has an axis `{axis}`; their axes are {known}")]
+    UnknownAxis {
+        /// What was asked for.
+        axis: String,
+        /// What there is.
+        known: String,
+    },
+    /// A device index that the backend does not have.
+    #[error("there is no device {index}; the devices here are {known}")]
+    UnknownDevice {
+        /// What was asked for.
+        index: u32,
+        /// What there is.
+        known: String,
+    },
+    /// An entry for a component names axes that it does not have.
+    #[error("{why}")]
+    Entry {
+        /// Which, and what there is.
+        why: String,
+    },
+    /// The suite `custom` has no entries.
+    #[error("the suite `custom` is empty; add [[custom]] entries with a `benchmark` to rusty-stack-bench.toml")]
+    EmptyCustom,
+}
+
+/// The benchmark with the most similar name, when one is similar enough.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
+    let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
+    native
+        .chain(frameworks::all().iter().map(|component| component.name))
+        .map(similar)
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// Stands for every benchmark, where a whole backend is missing.
+pub const ALL: &str = "all";
+
+/// The axis by which a benchmark of sensors names a GPU.
+const GPU_AXIS: &str = "gpu";
+
+/// One benchmark with the axes asked for.
+struct Wanted {
+    benchmark: &'static dyn Benchmark,
+    axes: Vec<(String, Vec<String>)>,
+}
+
+/// Plans `selection` on `machine`.
+///
+/// # Errors
+/// When it names what does not exist.
+pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
+    let selection = &selection.under_todays_names();
+    let wanted = wanted(selection)?;
+    let devices = devices(selection, machine)?;
+    let breadth = if selection.names.is_empty() {
+        suites::breadth(selection.suite, selection.profile)
+    } else {
+        suites::breadth_of(selection.profile)
+    };
+    let notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device)).collect();
+    let compares = selection.compares_backends();
+    let chosen = devices.iter().map(|device| (*device).clone()).collect();
+    let mut plan = Plan { notes, devices: chosen, ..Plan::default() };
+    for (index, wanted) in wanted.iter().enumerate() {
+        let before = plan.cases.len() + plan.skipped.len();
+        for device in places(wanted.benchmark, selection, machine, &devices) {
+            let axes = with_sensors(wanted, device, machine);
+            let entry = (index, wanted.benchmark);
+            let on_device = if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
+            let Some(axes) = on_device else { continue };
+            for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
+                match case {
+                    Ok(case) => plan.cases.push(case),
+                    Err(skipped) => plan.skipped.push(skipped),
+                }
+            }
+        }
+        let has_none = plan.cases.len() + plan.skipped.len() == before;
+        if has_none && !selection.names.is_empty() && selection.backend.is_none_or(|asked| asked == BackendId::Cpu) {
+            plan.skipped.push(nowhere(wanted.benchmark, machine));
+        }
+    }
+    plan.skipped.extend(missing_devices(selection, machine, &wanted));
+    let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == backend.as_str());
+    (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
+    for (component, axes) in components::wanted(selection)? {
+        components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
+    }
+    Ok(plan)
+}
+
+fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
+    let find =
+        |name: &str| rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() });
+    if selection.names.is_empty() && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration) {
+        let compared = selection.compares_backends().then(compared::entries);
+        let entries = compared.as_ref().unwrap_or(&selection.custom);
+        if entries.is_empty() {
+            return Err(PlanError::EmptyCustom);
+        }
+        if let Some(entries) = &compared {
+            let named: Vec<_> = entries.iter().map(|entry| find(&entry.benchmark)).collect::<Result<_, _>>()?;
+            check_axes(&named, selection)?;
+        }
+        let entry = |entry: &CustomEntry| {
+            let benchmark = find(&entry.benchmark)?;
+            // Of the suite's own entries an axis asked for replaces the values of those that have it.
+            let asked = if compared.is_some() { own_axes(benchmark, &selection.axes) } else { selection.axes.clone() };
+            let is_kept =
+                |axis: &&(String, Vec<String>)| compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0);
+            let axes = entry.axes.iter().filter(is_kept).chain(&asked).cloned().collect();
+            Ok(Wanted { benchmark, axes })
+        };
+        let is_native = |entry: &&CustomEntry| frameworks::find(&entry.benchmark).is_none();
+        return entries.iter().filter(is_native).map(entry).collect();
+    }
+    let names: Vec<&str> = match selection.names.as_slice() {
+        [] => suites::benchmarks(selection.suite),
+        names => names.iter().map(String::as_str).filter(|name| frameworks::find(name).is_none()).collect(),
+    };
+    let benchmarks: Vec<&dyn Benchmark> = names.into_iter().map(find).collect::<Result<_, _>>()?;
+    check_axes(&benchmarks, selection)?;
+    Ok(benchmarks
+        .into_iter()
+        .map(|benchmark| Wanted { benchmark, axes: own_axes(benchmark, &selection.axes) })
+        .collect())
+}
+
+/// With several benchmarks an axis concerns those that have it; one that none has is a mistake.
+fn own_axes(benchmark: &dyn Benchmark, axes: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
+    axes.iter().filter(|(name, _)| benchmark.axes().iter().any(|axis| axis.name == name)).cloned().collect()
+}
+
+fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> Result<(), PlanError> {
+    let components = components::wanted(selection)?;
+    let known = |name: &str| {
+        benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
+            || components.iter().any(|(component, _)| frameworks::has_axis(component, name))
+    };
+    match selection.axes.iter().find(|(name, _)| !known(name)) {
+        None => Ok(()),
+        Some((axis, _)) => {
+            let mut names: Vec<&str> =
+                benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
+            names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
+            names.sort_unstable();
+            names.dedup();
+            Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
+        }
+    }
+}
+
+pub(crate) fn backend_of(device: &DeviceInfo) -> Option<BackendId> {
+    device.device.0.split(':').next().and_then(|backend| backend.parse().ok())
+}
+
+fn index_of(device: &DeviceInfo) -> Option<u32> {
+    device.device.0.rsplit(':').next().and_then(|index| index.parse().ok())
+}
+
+fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m DeviceInfo>, PlanError> {
+    let asked = |device: &&DeviceInfo| {
+        let backend = backend_of(device);
+        let by_backend = match selection.backend {
+            Some(wanted) => backend == Some(wanted),
+            None => selection.compares_backends() || auto::takes(device, &machine.devices),
+        };
+        let by_suite = !selection.names.is_empty()
+            || backend.is_some_and(|backend| selection.suite.wants(backend, device.device_type));
+        by_backend && by_suite
+    };
+    let found: Vec<&DeviceInfo> = machine.devices.iter().filter(asked).collect();
+    if let Some(&wrong) = selection
+        .devices
+        .iter()
+        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| index_of(device) != Some(wanted)))
+    {
+        let known = found.iter().map(|device| device.device.0.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(PlanError::UnknownDevice { index: wrong, known });
+    }
+    let chosen = |device: &&DeviceInfo| {
+        selection.devices.is_empty() || index_of(device).is_some_and(|index| selection.devices.contains(&index))
+    };
+    Ok(found.into_iter().filter(chosen).collect())
+}
+
+/// The axes of `wanted` on `device`. What reads sensors watches on the host those cards that no run time reaches.
+fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
+    let mut axes = wanted.axes.clone();
+    let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
+    if wanted.benchmark.runs_on() == RunsOn::CardsAndSensors && is_host(device) && !is_asked {
+        axes.push((GPU_AXIS.to_owned(), unreached(machine)));
+    }
+    axes
+}
+
+/// Addresses of cards with sensors that no run time reaches.
+fn unreached(machine: &Machine) -> Vec<String> {
+    let reached = |address: &str| {
+        let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
+        known.any(|known| known.eq_ignore_ascii_case(address))
+    };
+    machine.sensors.iter().filter(|address| !reached(address)).cloned().collect()
+}
+
+fn is_host(device: &DeviceInfo) -> bool {
+    backend_of(device) == Some(BackendId::Cpu)
+}
+
+/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend asked for.
+fn places<'m>(
+    benchmark: &dyn Benchmark,
+    selection: &Selection,
+    machine: &'m Machine,
+    devices: &[&'m DeviceInfo],
+) -> Vec<&'m DeviceInfo> {
+    let wanted = !selection.names.is_empty() || selection.suite.uses_host_tools();
+    let host = |tools: &'static [BackendId]| {
+        let asked = selection.backend.is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
+        machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
+    };
+    let cards = devices.iter().copied().filter(|device| !is_host(device));
+    match benchmark.runs_on() {
+        RunsOn::Any | RunsOn::Cards => devices.to_vec(),
+        RunsOn::Host(tools) => host(tools).collect(),
+        RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
+        RunsOn::CardsAndSensors => {
+            let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
+            let shown = is_asked || !unreached(machine).is_empty();
+            cards.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
+        }
+    }
+}
+
+/// The entry for a benchmark asked for by name that no device here can run: what the first backend of cards lacks.
+fn nowhere(benchmark: &dyn Benchmark, machine: &Machine) -> (Case, Reason) {
+    match machine.missing.first() {
+        Some((backend, reason)) => absent(benchmark.name(), *backend, reason),
+        None => absent(benchmark.name(), BackendId::Cpu, &unfit(benchmark, BackendId::Cpu)),
+    }
+}
+
+/// Why `benchmark` has no cases on devices of `backend`.
+pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
+    let cure = match benchmark.runs_on() {
+        RunsOn::Host(_) => "leave --backend out, or choose cpu".to_owned(),
+        _ => "choose a backend of cards, such as --backend rocm".to_owned(),
+    };
+    Reason::new(
+        format!("{} on {backend}", benchmark.name()),
+        format!("it runs on {} alone", benchmark.runs_on().as_str()),
+        cure,
+    )
+}
+
+/// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.
+fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) -> Vec<(Case, Reason)> {
+    let concerned = |backend: BackendId| match selection.backend {
+        Some(asked) => asked == backend,
+        None => {
+            !wanted.is_empty()
+                && backend != BackendId::Cpu
+                && selection.names.is_empty()
+                && selection.suite.wants(backend, DeviceType::Gpu)
+        }
+    };
+    let left_out = if selection.backend.is_none() && !selection.compares_backends() {
+        auto::left_out(&machine.devices)
+    } else {
+        Vec::new()
+    };
+    let missing = machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
+    missing
+        .flat_map(|(backend, reason)| match selection.backend {
+            Some(_) => wanted
+                .iter()
+                .filter(|wanted| !matches!(wanted.benchmark.runs_on(), RunsOn::Host(tools) if tools.contains(backend)))
+                .map(|wanted| absent(wanted.benchmark.name(), *backend, reason))
+                .collect::<Vec<_>>(),
+            None => vec![absent(ALL, *backend, reason)],
+        })
+        .collect()
+}
+
+/// The entry of `list` and of a run for `benchmark` on a backend that is not here.
+pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Reason) {
+    let benchmark_type =
+        if backend == BackendId::Cpu { BenchmarkType::CpuPerformance } else { BenchmarkType::GpuPerformance };
+    let case = Case {
+        id: CaseId::from_segments(&[benchmark_type.as_str(), benchmark, backend.as_str()]),
+        benchmark: benchmark.to_owned(),
+        benchmark_type,
+        device: backend.as_str().to_owned(),
+        params: Params::new(),
+    };
+    (case, reason.clone())
+}
+
+/// How many points a benchmark has on a device, for `list`.
+pub fn count(benchmark: &dyn Benchmark, device: &DeviceInfo, breadth: Breadth) -> usize {
+    rsb_workloads::cases(benchmark, device, breadth, &[])
+        .map_or(0, |cases| cases.iter().filter(|case| case.is_ok()).count())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The cases of framework components: on the processor and on cards that frameworks know, or why there are none. Pure.
+
+use rsb_device::DeviceInfo;
+use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason, Suite};
+use rsb_workloads::Breadth;
+
+use super::{CustomEntry, Machine, Plan, PlanError, Selection, backend_of};
+use crate::frameworks::{self, Component, Wish};
+use crate::suites;
+
+/// Values that replace those of an axis.
+type Axes = Vec<(String, Vec<String>)>;
+
+/// The components that are asked for, each with its axes: by name, as part of the suite, or as an entry of `custom`.
+pub(super) fn wanted(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
+    if selection.names.is_empty() && selection.suite == Suite::Custom {
+        let known = selection.custom.iter().filter_map(|entry| Some((frameworks::find(&entry.benchmark)?, entry)));
+        return known.map(|(component, entry)| of_entry(component, entry, selection)).collect();
+    }
+    let names: Vec<&str> = match selection.names.as_slice() {
+        [] => suites::components(selection.suite),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    Ok(names.into_iter().filter_map(frameworks::find).map(|component| (component, selection.axes.clone())).collect())
+}
+
+/// An entry that names no workload means those that have all of its axes.
+fn of_entry(
+    component: &'static Component,
+    entry: &CustomEntry,
+    selection: &Selection,
+) -> Result<(&'static Component, Axes), PlanError> {
+    let mut axes: Axes = entry.axes.iter().chain(&selection.axes).cloned().collect();
+    let fitting = frameworks::workloads_with(component, &axes).map_err(|why| PlanError::Entry { why })?;
+    if axes.iter().all(|(name, _)| name != frameworks::WORKLOAD) {
+        axes.push((frameworks::WORKLOAD.to_owned(), fitting));
+    }
+    Ok((component, axes))
+}
+
+/// Plans `component` on the chosen devices, or on those of a backend that frameworks reach without our help.
+pub(super) fn add(
+    plan: &mut Plan,
+    (component, axes): (&'static Component, &Axes),
+    (selection, machine): (&Selection, &Machine),
+    (devices, breadth): (&[&DeviceInfo], Breadth),
+) -> Result<(), PlanError> {
+    if let Err(reason) = (machine.readiness)(component.name) {
+        let skipped = absent(component.name, &reason);
+        // Several entries may be of one component.
+        if plan.skipped.iter().all(|(case, _)| case.id != skipped.0.id) {
+            plan.skipped.push(skipped);
+        }
+        return Ok(());
+    }
+    let places = places(selection, devices);
+    if places.is_empty() {
+        let asked = selection.backend.map_or("auto", BackendId::as_str);
+        let why = format!("frameworks run on cpu, rocm and cuda, and --backend {asked} has no device of these here");
+        plan.skipped
+            .push(absent(component.name, &Reason::new(component.name, why, "choose --backend cpu, rocm or cuda")));
+    }
+    let wish = Wish { breadth, axes };
+    for device in places {
+        for case in frameworks::cases(component, &device, wish)? {
+            if plan.cases.iter().all(|known| known.id != case.id) {
+                plan.cases.push(case);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A framework brings a run time of its own: a card of a backend asked for is left to it to find.
+fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<String> {
+    let knows = |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
+    let fitting = devices.iter().filter(|device| backend_of(device).is_some_and(knows));
+    let found: Vec<String> = fitting.map(|device| device.device.0.clone()).collect();
+    match selection.backend {
+        Some(backend @ (BackendId::Rocm | BackendId::Cuda)) if found.is_empty() => {
+            let indices = if selection.devices.is_empty() { &[0][..] } else { &selection.devices };
+            indices.iter().map(|index| format!("{backend}:{index}")).collect()
+        }
+        _ => found,
+    }
+}
+
+/// The entry of `list` and of a run for a component that cannot be measured here.
+pub fn absent(component: &str, reason: &Reason) -> (Case, Reason) {
+    let case = Case {
+        id: CaseId::from_segments(&[BenchmarkType::ComponentSpecific.as_str(), component]),
+        benchmark: component.to_owned(),
+        benchmark_type: BenchmarkType::ComponentSpecific,
+        device: "none".to_owned(),
+        params: Params::new(),
+    };
+    (case, reason.clone())
+}

@@ -1,0 +1,198 @@
+//! Plans of small machines.
+
+use super::*;
+use rsb_device::device::DeviceRefText;
+use rsb_model::Profile;
+
+fn machine() -> Machine {
+    let device = DeviceInfo {
+        device: DeviceRefText("cpu:0".into()),
+        name: "test".into(),
+        device_type: DeviceType::Cpu,
+        pci_address: None,
+        driver: None,
+        arch: None,
+        units: 2,
+        max_clock_mhz: None,
+        usable_memory_bytes: 8 << 30,
+        caches: Vec::new(),
+        peak_bandwidth_gb_s: None,
+    };
+    let reason = Reason::new("backend rocm", "no driver", "install one");
+    let readiness = |name: &str| Err(Reason::new(name, "it is not installed", "install it"));
+    Machine {
+        devices: vec![device],
+        missing: vec![(BackendId::Rocm, reason)],
+        broken: Vec::new(),
+        sensors: Vec::new(),
+        readiness,
+    }
+}
+
+fn selection(names: &[&str], suite: Suite) -> Selection {
+    Selection {
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+        suite,
+        custom: Vec::new(),
+        backend: None,
+        devices: Vec::new(),
+        axes: Vec::new(),
+        profile: Profile::Quick,
+    }
+}
+
+#[test]
+fn a_suite_runs_what_is_here_and_says_what_is_not() {
+    let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
+    assert!(quick.cases.len() > 10);
+    assert!(quick.skipped.iter().any(|(case, _)| case.id.as_str() == "gpu_performance/all/rocm"));
+    let gpu = plan(&selection(&[], Suite::GpuPerformance), &machine()).unwrap();
+    assert!(gpu.cases.is_empty() && !gpu.skipped.is_empty());
+    let component = plan(&selection(&[], Suite::Component), &machine()).unwrap();
+    assert!(component.cases.is_empty() && component.skipped.len() == frameworks::all().len());
+}
+
+#[test]
+fn components_that_are_here_are_planned_where_frameworks_run() {
+    let ready = Machine { readiness: |_| Ok(()), ..machine() };
+    let ids = |backend: Option<BackendId>, axes: &[(&str, &str)]| {
+        let axes = axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
+        let asked = Selection { backend, axes, ..selection(&["pytorch"], Suite::Quick) };
+        let plan = plan(&asked, &ready).unwrap();
+        let of = |case: &Case| case.id.to_string();
+        (
+            plan.cases.iter().map(of).collect::<Vec<_>>(),
+            plan.skipped.iter().map(|(case, _)| of(case)).collect::<Vec<_>>(),
+        )
+    };
+    let (here, skipped) = ids(None, &[("workload", "matmul"), ("shape", "64x64x64")]);
+    assert_eq!((here, skipped.len()), (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0));
+    let (on_cards, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
+    assert!(!on_cards.is_empty() && on_cards.iter().all(|id| id.contains("/cuda:0/")), "{on_cards:?}");
+    assert_eq!(ids(Some(BackendId::Vulkan), &[]), (Vec::new(), vec!["component_specific/pytorch".to_owned()]));
+}
+
+#[test]
+fn a_backend_asked_for_by_name_skips_each_benchmark() {
+    let asked = Selection { backend: Some(BackendId::Rocm), ..selection(&["gemm", "tensor-ops"], Suite::Quick) };
+    let plan = plan(&asked, &machine()).unwrap();
+    assert!(plan.cases.is_empty());
+    let ids: Vec<&str> = plan.skipped.iter().map(|(case, _)| case.id.as_str()).collect();
+    assert_eq!(ids, ["gpu_performance/gemm/rocm", "gpu_performance/tensor-ops/rocm"]);
+}
+
+#[test]
+fn what_would_run_through_a_broken_library_fails() {
+    let broken = Machine { broken: vec![BackendId::Rocm], ..machine() };
+    let asked = Selection { backend: Some(BackendId::Rocm), ..selection(&["gemm"], Suite::Quick) };
+    let found = plan(&asked, &broken).unwrap();
+    assert_eq!((found.cases.len(), found.skipped.len(), found.failed.len()), (0, 0, 1));
+    let quick = plan(&selection(&[], Suite::Quick), &broken).unwrap();
+    assert!(quick.cases.len() > 10, "the processor is measured all the same");
+    let ended: Vec<_> = quick.without_figures().filter(|(_, outcome, _)| *outcome == Outcome::Failed).collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].0.id.as_str(), "gpu_performance/all/rocm");
+}
+
+#[test]
+fn mistakes_are_named_with_the_cure() {
+    let message = |selection: Selection| plan(&selection, &machine()).unwrap_err().to_string();
+    assert!(message(selection(&["gem"], Suite::Quick)).contains("did you mean `gemm`?"));
+    assert!(!message(selection(&["zzz"], Suite::Quick)).contains("did you mean"));
+    let axis = Selection { axes: vec![("colour".into(), vec!["red".into()])], ..selection(&["gemm"], Suite::Quick) };
+    assert!(message(axis).contains("shape"), "the axes that there are");
+    let value = Selection { axes: vec![("dtype".into(), vec!["f33".into()])], ..selection(&["gemm"], Suite::Quick) };
+    assert!(message(value).contains("f33"));
+    let device = Selection { devices: vec![7], ..selection(&["gemm"], Suite::Quick) };
+    assert!(message(device).contains("cpu:0"));
+    assert!(message(selection(&[], Suite::Custom)).contains("[[custom]]"));
+}
+
+#[test]
+fn what_runs_on_cards_alone_says_what_is_missing_when_it_is_named() {
+    let ids = |selection: &Selection| {
+        let plan = plan(selection, &machine()).unwrap();
+        assert!(plan.cases.is_empty());
+        plan.skipped.iter().map(|(case, reason)| (case.id.to_string(), reason.why.clone())).collect::<Vec<_>>()
+    };
+    let named = selection(&["launch-latency"], Suite::Quick);
+    let rocm = ("gpu_performance/launch-latency/rocm".to_owned(), "no driver".to_owned());
+    assert_eq!(ids(&named), std::slice::from_ref(&rocm));
+    assert_eq!(ids(&Selection { backend: Some(BackendId::Rocm), ..named.clone() }), [rocm]);
+    let quick = plan(&selection(&[], Suite::Quick), &machine()).unwrap();
+    assert!(
+        quick.skipped.iter().all(|(case, _)| case.benchmark != "launch-latency"),
+        "a suite names each backend once"
+    );
+}
+
+#[test]
+fn what_needs_no_card_is_planned_on_the_host() {
+    for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm), Some(BackendId::Cuda)] {
+        let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
+        let plan = plan(&named, &machine()).unwrap();
+        assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
+        assert!(plan.cases.iter().all(|case| case.device == "cpu:0"));
+    }
+    let vulkan = Selection { backend: Some(BackendId::Vulkan), ..selection(&["kernel-compilation"], Suite::Quick) };
+    assert!(plan(&vulkan, &machine()).unwrap().cases.is_empty());
+}
+
+#[test]
+fn axes_are_understood_under_the_name_that_they_had() {
+    let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    let ids = |axis: &str, entries: bool| {
+        let axes = vec![(axis.to_owned(), vec!["0000:83:00.0".to_owned()])];
+        let named = selection(&["smi-metrics"], Suite::Custom);
+        let asked = if entries {
+            let custom = vec![CustomEntry { benchmark: "smi-metrics".to_owned(), axes }];
+            Selection { names: Vec::new(), custom, ..named }
+        } else {
+            Selection { axes, ..named }
+        };
+        let plan = plan(&asked, &shown).unwrap();
+        plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
+    };
+    for entries in [false, true] {
+        let old = ids("card", entries);
+        assert_eq!(old, ids("gpu", entries));
+        assert_eq!(old, ["gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0"]);
+    }
+}
+
+#[test]
+fn sensors_are_watched_before_any_run_time_is_installed() {
+    let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    let ids = |machine: &Machine, selection: &Selection| {
+        let plan = plan(selection, machine).unwrap();
+        plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
+    };
+    let named = selection(&["smi-metrics"], Suite::Quick);
+    let both = ids(&shown, &named);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both[1].ends_with("smi-metrics/cpu:0/idle/gpu=0000:83:00.0"), "{both:?}");
+    assert_eq!(ids(&shown, &Selection { backend: Some(BackendId::Rocm), ..named.clone() }), both);
+    assert!(ids(&machine(), &named).is_empty());
+    let before = ids(&shown, &selection(&[], Suite::PreInstallation));
+    assert!(both.iter().all(|id| before.contains(id)), "{before:?}");
+    let mut card = machine().devices.swap_remove(0);
+    card.device = DeviceRefText("rocm:0".into());
+    card.pci_address = Some("0000:03:00.0".into());
+    let reached = Machine { devices: [shown.devices.clone(), vec![card]].concat(), ..shown };
+    let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });
+    assert!(found[0].contains("smi-metrics/rocm:0/idle") && found[1].ends_with("0000:83:00.0"), "{found:?}");
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn an_axis_concerns_the_benchmarks_that_have_it() {
+    let shaped = Selection {
+        axes: vec![("shape".into(), vec!["64x64x64".into()])],
+        ..selection(&["gemm", "memory-bandwidth"], Suite::Quick)
+    };
+    let plan = plan(&shaped, &machine()).unwrap();
+    let gemm: Vec<&str> =
+        plan.cases.iter().filter(|case| case.benchmark == "gemm").map(|case| case.id.as_str()).collect();
+    assert!(gemm.iter().all(|id| id.contains("64x64x64")), "{gemm:?}");
+    assert!(plan.cases.iter().any(|case| case.benchmark == "memory-bandwidth"));
+}

@@ -1,0 +1,127 @@
+//! Which case `--case` means: one that the program itself would measure.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_model::{Case, renamed};
+use rsb_stats::glob;
+
+use crate::EngineError;
+use crate::revisions::against::cases_of;
+
+/// The suites that are searched for the case: one of them holds every point of every benchmark, one those of the
+/// configuration.
+const SUITES: [&str; 3] = ["quick", "full", "custom"];
+
+/// How many ids an error names.
+const SHOWN: usize = 10;
+
+/// The case, and the suite that holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChosenCase {
+    pub(super) case: Case,
+    suite: &'static str,
+}
+
+/// The case of `program` that `wanted` means.
+///
+/// # Errors
+/// When there is none, there are several, or the program cannot say what it would measure.
+pub(super) fn find(program: &Path, wanted: &str) -> Result<ChosenCase, EngineError> {
+    let mut cases: Vec<ChosenCase> = Vec::new();
+    let mut first_error = None;
+    for suite in SUITES {
+        match cases_of(program, &["--suite", suite]) {
+            Ok(found) => {
+                let new = |case: &Case| cases.iter().all(|known| known.case.id != case.id);
+                let new: Vec<Case> = found.into_iter().filter(new).collect();
+                cases.extend(new.into_iter().map(|case| ChosenCase { case, suite }));
+            }
+            // The suite `custom` is there only when somebody has configured it.
+            Err(_) if suite == "custom" => {}
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    match first_error {
+        Some(error) if cases.is_empty() => Err(EngineError::usage(error)),
+        _ => choose(wanted, cases).map_err(|message| EngineError::usage(anyhow!(message))),
+    }
+}
+
+/// Why `program` does not have the case, if it does not.
+pub(super) fn has(program: &Path, found: &ChosenCase) -> Result<(), String> {
+    match cases_of(program, &["--suite", found.suite]) {
+        Ok(cases) if cases.iter().any(|case| case.id == found.case.id) => Ok(()),
+        Ok(_) => Err(format!("it has no case {}", found.case.id)),
+        Err(error) => Err(format!("it cannot be asked for its cases: {error:#}")),
+    }
+}
+
+/// The case with this id, or the only one whose id fits the pattern.
+fn choose(wanted: &str, mut cases: Vec<ChosenCase>) -> Result<ChosenCase, String> {
+    let wanted = &*renamed::case_id(wanted);
+    let id = |found: &ChosenCase| found.case.id.to_string();
+    if let Some(exact) = cases.iter().position(|found| found.case.id.as_str() == wanted) {
+        return Ok(cases.swap_remove(exact));
+    }
+    let pattern = format!("*{wanted}*");
+    let fits = |found: &&ChosenCase| glob::matches(&pattern, found.case.id.as_str());
+    let fitting: Vec<&ChosenCase> = cases.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let likeness = |found: &ChosenCase| strsim::jaro_winkler(wanted, found.case.id.as_str());
+            let nearest = cases.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let near = nearest.map(|found| format!(", did you mean `{}`?", found.case.id)).unwrap_or_default();
+            Err(format!(
+                "the good commit has no case `{wanted}`{near}; `run --suite full --dry-run` lists those of this tree"
+            ))
+        }
+        several => {
+            let mut message = format!("`{wanted}` fits {} cases; name one of them:", several.len());
+            for found in several.iter().take(SHOWN) {
+                // Writing to a String cannot fail.
+                let _ = write!(message, "\n  {}", id(found));
+            }
+            if several.len() > SHOWN {
+                message.push_str("\n  …");
+            }
+            Err(message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{BenchmarkType, CaseId, Params};
+
+    fn cases() -> Vec<ChosenCase> {
+        let case = |name: &str| Case {
+            id: CaseId::from_segments(&["cpu_performance", name, "cpu:0"]),
+            benchmark: name.to_owned(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: "cpu:0".to_owned(),
+            params: Params::new(),
+        };
+        ["gemm", "gemm-batched", "sum"].map(|name| ChosenCase { case: case(name), suite: "quick" }).to_vec()
+    }
+
+    #[test]
+    fn an_id_or_what_fits_one_alone_is_the_case() {
+        for (wanted, expected) in [
+            ("cpu_performance/gemm/cpu:0", Ok("gemm")),
+            ("sum", Ok("sum")),
+            ("*/gemm/*", Ok("gemm")),
+            ("gemm", Err("fits 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  cpu_performance/gemm-b")),
+            ("cpu_performance/smu/cpu:0", Err("did you mean `cpu_performance/sum/cpu:0`?")),
+        ] {
+            match (choose(wanted, cases()), expected) {
+                (Ok(found), Ok(name)) => assert_eq!(found.case.benchmark, name),
+                (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
+                (found, expected) => panic!("{wanted}: {found:?} for {expected:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Revisions of this program: built in a worktree, compared with this tree, searched for the one that made it slower.
+
+mod against;
+pub mod bisect;
+mod builds;
+mod worktree;
+
+pub use against::{AgainstRequest, against};
+pub use builds::{Repository, git};

@@ -1,0 +1,323 @@
+//! Where revisions are built: a worktree in the build's folder, switched from one revision to the next.
+//!
+//! It has a target folder of its own: cargo names what it builds independently of where the sources lie, so that in a
+//! shared one the worktree and the user's own tree would pass for each other. Dependencies are compiled there once.
+//! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
+//! is used again or made anew.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use rsb_model::Event;
+
+use super::builds::git;
+use crate::Listener;
+
+/// The program that is built, and its package.
+pub(super) const PROGRAM: &str = "rusty-stack-bench";
+
+/// The worktree of one repository and what is built in it.
+pub(super) struct Worktree {
+    top: PathBuf,
+    folder: PathBuf,
+}
+
+/// A folder for programs that goes with this value. What a process that was killed left of one goes with the next.
+pub(super) struct Programs {
+    folder: tempfile::TempDir,
+    /// Says that somebody still works with it.
+    _alive: File,
+}
+
+impl Programs {
+    /// Where the program `name` belongs.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// How the names of such folders begin.
+const PROGRAMS: &str = "programs-";
+/// The file in them that is locked for as long as they are needed.
+const ALIVE: &str = "alive";
+
+/// How a build ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BuildOutcome {
+    /// The program is where it was asked for.
+    Program,
+    /// The revision does not build; the compiler has said why on standard error.
+    Broken,
+}
+
+impl Worktree {
+    /// That of the repository at `top`.
+    pub(super) fn of(top: &Path) -> Result<Self> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
+        let target = std::path::absolute(target).context("cannot find the folder of the build")?;
+        Ok(Self { top: top.to_owned(), folder: target.join("against") })
+    }
+
+    /// Builds `commit` and puts its program at `program`.
+    ///
+    /// # Errors
+    /// When it could not be tried: no room, no cargo, a build that was killed.
+    pub(super) fn build(&self, commit: &str, program: &Path, listener: &mut Listener<'_>) -> Result<BuildOutcome> {
+        let _lock = self.lock(listener)?;
+        self.switch(commit)?;
+        listener(&Event::BuildStarted { revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])? });
+        let target = self.folder.join("build");
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .current_dir(self.tree())
+            .args(["build", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
+            .arg(&target);
+        align_functions(&mut command, |name| std::env::var(name).ok());
+        let status =
+            command.status().context("cannot start cargo; revisions are built here, which needs a Rust toolchain")?;
+        if let Some(signal) = status.signal() {
+            bail!("cargo was killed by signal {signal}; run it again");
+        }
+        if !status.success() {
+            return Ok(BuildOutcome::Broken);
+        }
+        let built = target.join("release").join(PROGRAM);
+        std::fs::copy(&built, program).with_context(|| format!("cannot copy {}", built.display()))?;
+        Ok(BuildOutcome::Program)
+    }
+
+    /// A folder for programs, beside what they are built from: there they may be executed, which in the system's
+    /// temporary folder they may not be everywhere.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub(super) fn programs(&self, listener: &mut Listener<'_>) -> Result<Programs> {
+        let _lock = self.lock(listener)?;
+        self.remove_orphans();
+        let why = || format!("cannot make a folder in {}", self.folder.display());
+        let folder = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.folder).with_context(why)?;
+        let alive = File::create(folder.path().join(ALIVE)).with_context(why)?;
+        alive.lock().with_context(why)?;
+        Ok(Programs { folder, _alive: alive })
+    }
+
+    /// Removes the folders of programs that nobody works with any more. One that cannot be removed is only room lost.
+    fn remove_orphans(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let is_orphan = || File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok());
+            if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Removes the worktree, for git too. One that cannot be removed is used again or made anew.
+    pub(super) fn remove_tree(&self, listener: &mut Listener<'_>) {
+        if let (Ok(_lock), tree) = (self.lock(listener), self.tree().display().to_string()) {
+            let _ = git(&self.top, &["worktree", "remove", "--force", &tree]);
+        }
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Two builds at once would switch each other's worktree.
+    fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
+        let folder = self.folder.display();
+        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {folder}"))?;
+        let path = self.folder.join("lock");
+        let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            listener(&Event::BuildWaiting { directory: self.folder.clone() });
+        }
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        Ok(file)
+    }
+
+    /// Switches the worktree. Only files that differ are touched, so that only what they concern is compiled again.
+    fn switch(&self, commit: &str) -> Result<()> {
+        if self.is_ours() && self.check_out(commit).is_ok() {
+            return Ok(());
+        }
+        let tree = self.tree();
+        if tree.exists() {
+            std::fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
+        }
+        // Forced twice: git may still have a worktree registered at this path, even one locked by a git that was killed.
+        let shown = tree.display().to_string();
+        git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
+        self.check_out(commit)
+    }
+
+    fn check_out(&self, commit: &str) -> Result<()> {
+        let tree = self.tree();
+        git(&tree, &["checkout", "--force", "--detach", "--quiet", commit])?;
+        git(&tree, &["clean", "-fdq"]).map(drop)
+    }
+
+    /// Whether the worktree is there and belongs to this repository: a target folder that several clones share may
+    /// hold that of another.
+    fn is_ours(&self) -> bool {
+        let common = |folder: &Path| {
+            let path = git(folder, &["rev-parse", "--git-common-dir"]).ok()?;
+            folder.join(path).canonicalize().ok()
+        };
+        let tree = self.tree();
+        tree.join(".git").is_file() && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
+    }
+}
+
+/// Has `cargo` begin every function at a cache line, on top of the flags that the user's environment names. Otherwise a
+/// change anywhere moves the functions behind it within their lines, and one that is the same in both programs, byte for
+/// byte, is up to 10 % slower in one of them. Revisions before `.cargo/config.toml` said so are built alike.
+fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Option<String>) {
+    const FLAG: &str = "-Cllvm-args=-align-all-functions=6";
+    // The first of them that is set is the one that cargo reads, and no flags of its configuration then.
+    for (name, separator) in [("CARGO_ENCODED_RUSTFLAGS", '\x1f'), ("RUSTFLAGS", ' ')] {
+        if let Some(flags) = variable(name) {
+            let flags = if flags.is_empty() { FLAG.to_owned() } else { format!("{flags}{separator}{FLAG}") };
+            cargo.env(name, flags);
+            return;
+        }
+    }
+    cargo.arg("--config").arg(format!("build.rustflags=[\"{FLAG}\"]"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_aligned_beside_the_flags_that_the_user_wants() {
+        let of = |known: &'static [(&str, &str)]| {
+            let mut cargo = Command::new("cargo");
+            let find =
+                |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, flags)| (*flags).to_owned());
+            align_functions(&mut cargo, find);
+            format!("{cargo:?}")
+        };
+        let flag = "-Cllvm-args=-align-all-functions=6";
+        assert!(of(&[]).contains("--config") && of(&[]).contains(flag));
+        assert!(of(&[("RUSTFLAGS", "-Dwarnings")]).contains(&format!("RUSTFLAGS=\"-Dwarnings {flag}\"")));
+        assert!(of(&[("RUSTFLAGS", "")]).contains(&format!("RUSTFLAGS=\"{flag}\"")));
+        let both = of(&[("RUSTFLAGS", "-Dwarnings"), ("CARGO_ENCODED_RUSTFLAGS", "-Ca\x1f-Cb")]);
+        assert!(both.contains("CARGO_ENCODED_RUSTFLAGS") && !both.contains("-Dwarnings") && !both.contains("--config"));
+    }
+
+    /// A repository with two commits that differ in `file`, its worktree, and both commits.
+    fn repository() -> (tempfile::TempDir, Worktree, [String; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().to_owned();
+        git(&top, &["init", "--quiet"]).unwrap();
+        let commits = ["one", "two"].map(|text| {
+            std::fs::write(top.join("file"), text).unwrap();
+            git(&top, &["add", "file"]).unwrap();
+            let author = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+            git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
+            git(&top, &["rev-parse", "HEAD"]).unwrap()
+        });
+        let worktree = Worktree { folder: top.join("target/against"), top };
+        std::fs::create_dir_all(&worktree.folder).unwrap();
+        (folder, worktree, commits)
+    }
+
+    fn holds(worktree: &Worktree, text: &str) -> bool {
+        std::fs::read_to_string(worktree.tree().join("file")).is_ok_and(|found| found == text)
+    }
+
+    /// The folder in which git keeps what it knows of the worktree.
+    fn registered(worktree: &Worktree) -> PathBuf {
+        git(&worktree.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
+    }
+
+    #[test]
+    fn a_worktree_is_used_again_and_only_what_differs_is_touched() {
+        let (_folder, worktree, [one, two]) = repository();
+        worktree.switch(&one).unwrap();
+        std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
+        let made = std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap();
+        worktree.switch(&two).unwrap();
+        assert!(holds(&worktree, "two") && !worktree.tree().join("stray").exists());
+        assert_eq!(std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap(), made);
+        let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert_eq!(list.matches("worktree ").count(), 2, "{list}");
+    }
+
+    #[test]
+    fn however_it_was_left_it_is_usable_again() {
+        type Damage = fn(&Worktree);
+        let damages: [(&str, Damage); 6] = [
+            ("removed by `cargo clean`", |worktree| std::fs::remove_dir_all(worktree.tree()).unwrap()),
+            ("killed while git added it", |worktree| {
+                std::fs::write(registered(worktree).join("locked"), "initializing").unwrap();
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+            }),
+            ("killed while git checked out", |worktree| {
+                std::fs::write(registered(worktree).join("index.lock"), "").unwrap();
+            }),
+            ("without a head", |worktree| std::fs::write(registered(worktree).join("HEAD"), "").unwrap()),
+            ("no longer registered", |worktree| std::fs::remove_dir_all(registered(worktree)).unwrap()),
+            ("no worktree at all", |worktree| {
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+                std::fs::create_dir(worktree.tree()).unwrap();
+                std::fs::write(worktree.tree().join("file"), "of somebody").unwrap();
+            }),
+        ];
+        for (how, damage) in damages {
+            let (_folder, worktree, [one, two]) = repository();
+            worktree.switch(&one).unwrap();
+            damage(&worktree);
+            worktree.switch(&two).unwrap_or_else(|error| panic!("{how}: {error:#}"));
+            assert!(holds(&worktree, "two"), "{how}");
+            assert!(std::fs::read_to_string(worktree.top.join("file")).unwrap() == "two", "{how}: the user's own tree");
+        }
+    }
+
+    #[test]
+    fn programs_of_a_process_that_was_killed_are_removed_and_those_in_use_are_not() {
+        let (_folder, worktree, _) = repository();
+        let in_use = worktree.programs(&mut |_| {}).unwrap();
+        std::fs::write(in_use.path("good"), "").unwrap();
+        let killed = worktree.folder.join("programs-killed");
+        std::fs::create_dir(&killed).unwrap();
+        std::fs::write(killed.join(ALIVE), "").unwrap();
+        let torn = worktree.folder.join("programs-torn");
+        std::fs::create_dir(&torn).unwrap();
+        let next = worktree.programs(&mut |_| {}).unwrap();
+        assert!(in_use.path("good").exists() && next.path("").is_dir());
+        assert!(!killed.exists() && !torn.exists());
+        let (first, second) = (in_use.path(""), next.path(""));
+        drop((in_use, next));
+        assert!(!first.exists() && !second.exists());
+    }
+
+    #[test]
+    fn a_worktree_that_is_removed_is_forgotten_by_git_too() {
+        let (_folder, worktree, [one, two]) = repository();
+        worktree.remove_tree(&mut |_| {});
+        worktree.switch(&one).unwrap();
+        std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
+        worktree.remove_tree(&mut |_| {});
+        let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert!(list.matches("worktree ").count() == 1 && !worktree.tree().exists(), "{list}");
+        worktree.switch(&two).unwrap();
+        assert!(holds(&worktree, "two"));
+    }
+
+    #[test]
+    fn the_worktree_of_another_clone_gives_way() {
+        let (_first, first, [one, _]) = repository();
+        first.switch(&one).unwrap();
+        let (_second, second, [_, two]) = repository();
+        let shared = Worktree { top: second.top.clone(), folder: first.folder.clone() };
+        shared.switch(&two).unwrap();
+        assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
+        first.switch(&one).unwrap();
+        assert!(holds(&first, "one") && first.is_ours());
+    }
+}

@@ -1,0 +1,71 @@
+//! Which benchmarks make up each suite, and on which kind of device.
+
+pub mod compared;
+
+use rsb_model::{BackendId, Profile, Reason, Suite};
+use rsb_workloads::{Breadth, RunsOn};
+
+/// The native benchmarks in `suite`.
+pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
+    let holds = |runs_on: RunsOn| match suite {
+        Suite::Component | Suite::Custom | Suite::HardwareAcceleration => false,
+        Suite::CpuPerformance => runs_on == RunsOn::Any,
+        // What uses the host's tools is not of a card, and takes too long for a glance.
+        Suite::GpuPerformance | Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
+        Suite::PreInstallation | Suite::Full => true,
+    };
+    if suite == Suite::HardwareAcceleration {
+        return compared::benchmarks();
+    }
+    let all = rsb_workloads::all().iter();
+    all.filter(|benchmark| holds(benchmark.runs_on())).map(|benchmark| benchmark.name()).collect()
+}
+
+/// The framework components in `suite`.
+pub fn components(suite: Suite) -> Vec<&'static str> {
+    match suite {
+        Suite::Component | Suite::Full => crate::frameworks::all().iter().map(|component| component.name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// How many points of each benchmark `suite` takes under `profile`.
+pub const fn breadth(suite: Suite, profile: Profile) -> Breadth {
+    match suite {
+        Suite::Quick => Breadth::Quick,
+        Suite::Full => Breadth::Full,
+        _ => breadth_of(profile),
+    }
+}
+
+/// How many points of a benchmark that is asked for by its name.
+pub const fn breadth_of(profile: Profile) -> Breadth {
+    match profile {
+        Profile::Quick => Breadth::Quick,
+        Profile::Standard => Breadth::Standard,
+        Profile::Thorough => Breadth::Full,
+    }
+}
+
+/// The backends that this build may lack, each with the reason that stands wherever it is asked for.
+pub fn absent_backends() -> Vec<(BackendId, Reason)> {
+    let absent = [BackendId::Rocm, BackendId::Cuda, BackendId::Vulkan, BackendId::Opencl, BackendId::Oneapi];
+    absent.into_iter().map(|backend| (backend, absent_backend(backend))).collect()
+}
+
+fn absent_backend(backend: BackendId) -> Reason {
+    let cure = format!("build it with `--features {backend}`");
+    Reason::new(format!("backend {backend}"), "this build was made without it", cure)
+}
+
+/// Run times of machine learning that no version measures on yet: their name, and how to measure that hardware today.
+pub const RUN_TIMES_TO_COME: &[(&str, &str)] = &[
+    ("mps", "measure a Mac's processor with --backend cpu; Metal comes with a later version"),
+    ("openvino", "measure Intel's hardware with --backend oneapi, vulkan or cpu; OpenVINO comes with a later version"),
+    ("qnn", "measure a Snapdragon's GPU with --backend vulkan or opencl; its NPU comes with a later version"),
+];
+
+/// Why nothing runs on one of [`RUN_TIMES_TO_COME`].
+pub fn to_come(name: &str, cure: &str) -> Reason {
+    Reason::new(format!("backend {name}"), "it is not yet available", cure)
+}

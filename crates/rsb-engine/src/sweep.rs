@@ -1,0 +1,295 @@
+//! Scenarios from a file: every combination of batch sizes, sequence lengths, precisions and any other axis. Strict, as
+//! every file that a person writes: a mistake is named with its line.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rsb_model::renamed;
+use rsb_workloads::AxisInfo;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::frameworks::{self, Component};
+use crate::plan;
+use crate::selection::CustomEntry;
+
+/// A file of scenarios that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}; name a TOML file with [[scenario]] entries", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Its text or a value is wrong; the message says where and what is valid.
+    #[error("{}: {message}", path.display())]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// Where and what.
+        message: String,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    scenario: Vec<Scenario>,
+}
+
+/// The first three are the same for every benchmark, whatever its axes are called.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    benchmark: Spanned<String>,
+    #[serde(default)]
+    workload: Option<Spanned<Values>>,
+    #[serde(default)]
+    batch_size: Option<Spanned<Values>>,
+    #[serde(default)]
+    sequence_length: Option<Spanned<Values>>,
+    #[serde(default)]
+    precision: Option<Spanned<Values>>,
+    #[serde(default)]
+    axes: BTreeMap<String, Spanned<Values>>,
+}
+
+/// One value or several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Values {
+    One(Value),
+    Several(Vec<Value>),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl Values {
+    fn texts(&self) -> Vec<String> {
+        let text = |value: &Value| match value {
+            Value::Whole(number) => number.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Text(text) => text.clone(),
+        };
+        match self {
+            Self::One(value) => vec![text(value)],
+            Self::Several(values) => values.iter().map(text).collect(),
+        }
+    }
+}
+
+/// What is wrong, and where it stands.
+struct Mistake {
+    at: Range<usize>,
+    what: String,
+}
+
+/// The name of an axis, its values, and where they stand.
+type Wished = (String, Vec<String>, Range<usize>);
+
+/// Reads the scenarios of `path`, as entries of a suite of one's own.
+///
+/// # Errors
+/// When the file cannot be read, is not TOML, or names what does not exist.
+pub fn read(path: &Path) -> Result<Vec<CustomEntry>, SweepError> {
+    let text = std::fs::read_to_string(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
+    parse(&text).map_err(|message| SweepError::Invalid { path: path.to_owned(), message })
+}
+
+fn parse(text: &str) -> Result<Vec<CustomEntry>, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    if file.scenario.is_empty() {
+        return Err(
+            "it has no scenario; write [[scenario]] with a `benchmark` and values such as `batch_size = [1, 8]`"
+                .to_owned(),
+        );
+    }
+    let entries = file.scenario.iter().map(entries_of).collect::<Result<Vec<_>, Mistake>>();
+    entries.map(|entries| entries.into_iter().flatten().collect()).map_err(|mistake| {
+        let before = text.get(..mistake.at.start).unwrap_or_default();
+        format!("line {}: {}", before.matches('\n').count() + 1, mistake.what)
+    })
+}
+
+fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, Mistake> {
+    let name = scenario.benchmark.get_ref();
+    if let Some(component) = frameworks::find(name) {
+        return of_component(scenario, component);
+    }
+    let benchmark = rsb_workloads::find(name).ok_or_else(|| {
+        let near = plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let what = format!("there is no benchmark `{name}`{near}; `rusty-stack-bench list` shows them all");
+        Mistake { at: scenario.benchmark.span(), what }
+    })?;
+    if let Some(workload) = &scenario.workload {
+        return Err(Mistake { at: workload.span(), what: format!("`{name}` has no workloads; leave `workload` out") });
+    }
+    Ok(vec![CustomEntry { benchmark: name.clone(), axes: axes_of(scenario, name, benchmark.axes())? }])
+}
+
+/// An entry for each workload that has every axis of the scenario.
+fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<CustomEntry>, Mistake> {
+    let chosen = scenario.workload.as_ref().map(|values| (values.get_ref().texts(), values.span()));
+    let known = || component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+    if let Some((names, at)) = &chosen
+        && let Some(wrong) = names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
+    {
+        let what = format!("`{}` has no workload `{wrong}`; it has {}", component.name, known());
+        return Err(Mistake { at: at.clone(), what });
+    }
+    let is_chosen = |name: &str| chosen.as_ref().is_none_or(|(names, _)| names.iter().any(|chosen| chosen == name));
+    let (mut found, mut mistake) = (Vec::new(), None);
+    for workload in component.workloads.iter().filter(|workload| is_chosen(workload.name)) {
+        let whose = format!("{} {}", component.name, workload.name);
+        match axes_of(scenario, &whose, workload.axes) {
+            Ok(mut axes) => {
+                axes.insert(0, ("workload".to_owned(), vec![workload.name.to_owned()]));
+                found.push(CustomEntry { benchmark: component.name.to_owned(), axes });
+            }
+            // A workload that was named must have them; of those that were not, one must.
+            Err(wrong) if chosen.is_some() => return Err(wrong),
+            Err(wrong) => mistake = Some(wrong),
+        }
+    }
+    match mistake {
+        Some(mut wrong) if found.is_empty() => {
+            wrong.what = format!("no workload of `{}` has all of this; such as {}", component.name, wrong.what);
+            Err(wrong)
+        }
+        _ => Ok(found),
+    }
+}
+
+/// The axes of the scenario under the names that they have in `known`, which are those of `whose`.
+fn axes_of(scenario: &Scenario, whose: &str, known: &[AxisInfo]) -> Result<Vec<(String, Vec<String>)>, Mistake> {
+    wished(scenario).into_iter().map(|axis| named(axis, whose, known)).collect()
+}
+
+/// Every axis that the scenario sets, by its general name.
+fn wished(scenario: &Scenario) -> Vec<Wished> {
+    let general = [
+        ("batch_size", &scenario.batch_size),
+        ("sequence_length", &scenario.sequence_length),
+        ("precision", &scenario.precision),
+    ];
+    let general = general.into_iter().filter_map(|(name, values)| Some((name, values.as_ref()?)));
+    let own = scenario.axes.iter().map(|(name, values)| (name.as_str(), values));
+    general.chain(own).map(|(name, values)| (name.to_owned(), values.get_ref().texts(), values.span())).collect()
+}
+
+/// What a benchmark may call the same.
+fn other_names(name: &str) -> &'static [&'static str] {
+    match name {
+        "batch_size" => &["num_prompts", "num_requests"],
+        "sequence_length" => &["prompt_length"],
+        "precision" => &["dtype"],
+        _ => &[],
+    }
+}
+
+fn named((name, values, at): Wished, whose: &str, known: &[AxisInfo]) -> Result<(String, Vec<String>), Mistake> {
+    let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied()).chain(renamed::axis(&name));
+    let axis = names.into_iter().find_map(|name| known.iter().find(|axis| axis.name == name)).ok_or_else(|| {
+        let there = known.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
+        Mistake { at: at.clone(), what: format!("`{whose}` has no axis `{name}`; it has {there}") }
+    })?;
+    let wrong = values.iter().find(|value| axis.canonical(value).is_none());
+    match wrong {
+        Some(value) => {
+            let what = format!("`{value}` is no value of `{name}`; write {}", axis.form_of_values());
+            Err(Mistake { at, what })
+        }
+        None if values.is_empty() => {
+            Err(Mistake { at, what: format!("`{name}` has no values; write one or more, or leave it out") })
+        }
+        None => Ok((axis.name.to_owned(), values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_take_the_names_that_each_benchmark_has() {
+        let text = "
+[[scenario]]
+benchmark = \"pytorch\"
+workload = \"transformer\"
+batch_size = [1, 4]
+sequence_length = [64, 128]
+precision = [\"f32\", \"bf16\"]
+axes = { operation = \"prefill\" }
+
+[[scenario]]
+benchmark = \"gemm\"
+precision = \"f32\"
+axes = { shape = [\"64x64x64\"] }
+";
+        let entries = parse(text).unwrap();
+        let axis = |entry: &CustomEntry, name: &str| {
+            entry.axes.iter().find(|(known, _)| known == name).map(|(_, values)| values.join(","))
+        };
+        assert_eq!(entries.len(), 2);
+        assert_eq!(axis(&entries[0], "workload").as_deref(), Some("transformer"));
+        assert_eq!(axis(&entries[0], "prompt_length").as_deref(), Some("64,128"));
+        assert_eq!(axis(&entries[0], "dtype").as_deref(), Some("f32,bf16"));
+        assert_eq!(axis(&entries[1], "dtype").as_deref(), Some("f32"));
+    }
+
+    #[test]
+    fn the_name_that_an_axis_had_is_understood() {
+        let axes = |name: &str| {
+            let text = format!("[[scenario]]\nbenchmark = \"launch-latency\"\naxes = {{ {name} = \"graph\" }}\n");
+            parse(&text).unwrap().swap_remove(0).axes
+        };
+        assert_eq!(axes("way"), axes("launch_mode"));
+        assert_eq!(axes("way"), [("launch_mode".to_owned(), vec!["graph".to_owned()])]);
+    }
+
+    #[test]
+    fn the_example_in_the_documentation_is_valid() {
+        let entries = parse(include_str!("../../../docs/sweep.example.toml")).unwrap();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.benchmark.as_str()).collect();
+        assert_eq!(names, ["pytorch", "flash-attention", "gemm"]);
+    }
+
+    #[test]
+    fn without_a_workload_every_one_that_has_the_axes_is_meant() {
+        let entries =
+            parse("[[scenario]]\nbenchmark = \"pytorch\"\nsequence_length = 128\nprecision = \"f32\"\n").unwrap();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.axes[0].1[0].as_str()).collect();
+        assert_eq!(names, ["transformer", "attention"]);
+    }
+
+    #[test]
+    fn each_mistake_says_where_and_what_is_valid() {
+        for (text, line, expected) in [
+            ("", "no scenario", "[[scenario]]"),
+            ("[[scenario]]\nbenchmark = \"gem\"\n", "line 2", "did you mean `gemm`?"),
+            ("[[scenario]]\nbatch_size = 1\n", "line 1", "benchmark"),
+            ("[[scenario]]\nbenchmark = \"gemm\"\nbatch = 1\n", "line 3", "unknown field"),
+            ("[[scenario]\n", "line 1", "expected"),
+            ("[[scenario]]\nbenchmark = \"pytorch\"\n\nworkload = \"matmull\"\n", "line 4", "attention"),
+            ("[[scenario]]\nbenchmark = \"pytorch\"\nworkload = \"matmul\"\nbatch_size = 4\n", "line 4", "shape"),
+            ("[[scenario]]\nbenchmark = \"pytorch\"\nprecision = [\"f32\", \"f33\"]\n", "line 3", "f33"),
+            ("[[scenario]]\nbenchmark = \"gemm\"\nworkload = \"x\"\n", "line 3", "no workloads"),
+            ("[[scenario]]\nbenchmark = \"gemm\"\nprecision = []\n", "line 3", "no values"),
+            ("[[scenario]]\nbenchmark = \"gemm\"\naxes = { colour = \"red\" }\n", "line 3", "shape"),
+        ] {
+            let message = parse(text).unwrap_err();
+            assert!(message.contains(line) && message.contains(expected), "{text}\n{message}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! How a worker process is started: a program, its arguments, what its environment has beside ours.
+
+use std::path::PathBuf;
+
+use rsb_model::protocol::{SLOWDOWN, WORKER_ARGUMENT};
+
+/// How workers are started.
+#[derive(Debug, Clone)]
+pub struct WorkerCommand {
+    /// The program: this one, or another build of it.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What its environment has beside ours, or lacks.
+    pub environment: Vec<(&'static str, Option<String>)>,
+}
+
+impl WorkerCommand {
+    /// A build of this program, as a worker.
+    pub fn of(program: PathBuf) -> Self {
+        // ROCm's compiler has a cache of its own since version 6, which would answer in its place when it is measured.
+        let environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
+        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment }
+    }
+
+    /// This very program, as a worker.
+    ///
+    /// # Errors
+    /// When the system does not tell which program this is.
+    pub fn this_program() -> std::io::Result<Self> {
+        Ok(Self::of(std::env::current_exe()?))
+    }
+
+    /// Slowed on purpose as `slowdown` says, whatever our own environment says.
+    #[must_use]
+    pub fn slowed(mut self, slowdown: Option<String>) -> Self {
+        self.environment.push((SLOWDOWN, slowdown));
+        self
+    }
+}

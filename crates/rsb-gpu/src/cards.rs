@@ -1,0 +1,103 @@
+//! What the cards of AMD and NVIDIA have in common: one set of kernels, compiled at run time, planned, launched and
+//! timed in one way. A backend of theirs is a [`driver::Driver`]: the calls of its run time, its compiler and its
+//! library of matrix products.
+//!
+//! Kernels are chosen by `plan`, which touches no device, from the table in [`catalogue`].
+#![allow(unsafe_code)]
+
+mod blas;
+mod cache;
+mod calls;
+pub mod catalogue;
+mod compile;
+mod core;
+mod device;
+mod driver;
+mod image;
+mod launch;
+mod launches;
+mod link;
+mod matrix;
+mod memory;
+mod module;
+mod plan;
+mod stream;
+mod transfer;
+
+pub(crate) use blas::{BlasLibrary, Product, Side};
+pub(crate) use calls::{call, done, made, number};
+pub use compile::{Compiled, Source};
+pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
+pub(crate) use core::Core;
+pub use device::CardDevice;
+pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
+pub(crate) use image::Image;
+#[cfg(feature = "rocm")]
+pub(crate) use launch::allocation;
+pub use matrix::matrix_dtypes;
+
+use rsb_model::{BackendId, Reason};
+use runtime_loading::{Lack, Unavailable};
+
+use rsb_device::device::{Device, DeviceError, DeviceInfo};
+
+/// The symbol by which a software look-alike of a run time says what it is.
+pub(crate) const LOOKALIKE: &str = "rsb_lookalike";
+
+/// The devices of a backend of cards, from its run time as it started. A card that does not answer, since it is lost or
+/// another program has it for itself, does not hide the others; where none answers, the first one's reason stands.
+pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
+    let (mut found, mut mute) = (Vec::new(), Vec::new());
+    for index in 0..driver.device_count()? {
+        match driver.facts(ordinal(driver.backend(), index)?) {
+            Ok(facts) => found.push(facts.info),
+            Err(reason) => {
+                eprintln!("device {}:{index} is left out: {reason}", driver.backend());
+                mute.push(reason);
+            }
+        }
+    }
+    match mute.into_iter().next() {
+        Some(reason) if found.is_empty() => Err(reason),
+        _ => Ok(found),
+    }
+}
+
+/// Opens the card at `index`.
+pub(crate) fn open(driver: std::rc::Rc<dyn Driver>, index: u32) -> Result<Box<dyn Device>, Reason> {
+    let (backend, count) = (driver.backend(), driver.device_count()?);
+    if index >= count {
+        return Err(Reason::new(
+            format!("device {backend}:{index}"),
+            format!("the devices here are {backend}:0 to {backend}:{}", count - 1),
+            "name one of them",
+        ));
+    }
+    Ok(Box::new(CardDevice::open(driver, ordinal(backend, index)?)?))
+}
+
+fn ordinal(backend: BackendId, index: u32) -> Result<i32, Reason> {
+    i32::try_from(index).map_err(|_| {
+        Reason::new(format!("device {backend}:{index}"), "there is no such device", "name a smaller position")
+    })
+}
+
+/// A missing library or function as the rest of the program says it.
+pub(crate) fn unavailable(missing: Unavailable) -> Reason {
+    Reason::new(missing.what, missing.why, missing.cure)
+}
+
+/// What is not here cannot be measured; what is here and lacks a function is broken.
+pub(crate) fn lacking(missing: Unavailable) -> DeviceError {
+    match missing.lack {
+        Lack::Library => DeviceError::Unsupported(unavailable(missing)),
+        Lack::Function => DeviceError::Failed(unavailable(missing)),
+    }
+}
+
+/// What a failed call says, whichever way it failed.
+pub(crate) fn reason(failed: DeviceError) -> Reason {
+    match failed {
+        DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => reason,
+    }
+}

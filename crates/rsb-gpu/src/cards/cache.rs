@@ -1,0 +1,121 @@
+//! Code on disk, under a name made of all that it depends on: source, architecture, compiler.
+//!
+//! A file has a mark, the length of the code and its checksum, then the code: what a full disk, a crash or a bad sector has
+//! left of it is not found. Nor are files of versions before, which held the code alone.
+
+use std::path::{Path, PathBuf};
+
+/// What a code object depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    arch: String,
+    hash: u128,
+}
+
+impl Key {
+    /// For this source, architecture and compiler.
+    pub(super) fn new(source: &str, arch: &str, compiler: &str) -> Self {
+        // A zero between the parts: no part holds one.
+        let whole = [source.as_bytes(), &[0], arch.as_bytes(), &[0], compiler.as_bytes()].concat();
+        Self { arch: arch.replace(|c: char| !c.is_ascii_alphanumeric(), "-"), hash: fnv(&whole) }
+    }
+
+    fn file(&self) -> String {
+        format!("{}-{:032x}.co", self.arch, self.hash)
+    }
+}
+
+/// The hash FNV-1a of 128 bits: stable between versions of this program, unlike the standard library's.
+fn fnv(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+/// `rusty-stack-bench/kernels` in the user's folder for caches; none where there is no home.
+pub(super) fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches =
+        set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(caches.join("rusty-stack-bench").join("kernels"))
+}
+
+/// What a file begins with; another layout gets another number.
+const MARK: &[u8; 16] = b"rsb-kernel-co-01";
+
+/// The code of `key`, when it is there and whole.
+pub(super) fn read(folder: &Path, key: &Key) -> Option<Vec<u8>> {
+    unpacked(&std::fs::read(folder.join(key.file())).ok()?).map(<[u8]>::to_vec)
+}
+
+/// A file with `code`.
+fn packed(code: &[u8]) -> Vec<u8> {
+    [MARK.as_slice(), &(code.len() as u64).to_le_bytes(), &fnv(code).to_le_bytes(), code].concat()
+}
+
+/// The code in `file`, where not a bit of it has changed.
+fn unpacked(file: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = file.strip_prefix(MARK)?.split_first_chunk()?;
+    let (sum, code) = rest.split_first_chunk()?;
+    let is_whole = code.len() as u64 == u64::from_le_bytes(*length) && fnv(code) == u128::from_le_bytes(*sum);
+    is_whole.then_some(code)
+}
+
+/// Keeps the code of `key`. Other processes see all of it or nothing.
+pub(super) fn write(folder: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let temporary = folder.join(format!("{}.{}", key.file(), std::process::id()));
+    let written =
+        std::fs::write(&temporary, packed(code)).and_then(|()| std::fs::rename(&temporary, folder.join(key.file())));
+    if written.is_err() {
+        // What is left of a failed write would lie there for ever; it may not even exist.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changes_the_code_changes_its_name() {
+        let key = Key::new("source", "gfx90a", "rocm 6");
+        assert_eq!(key, Key::new("source", "gfx90a", "rocm 6"));
+        for other in [
+            Key::new("source2", "gfx90a", "rocm 6"),
+            Key::new("source", "gfx942", "rocm 6"),
+            Key::new("source", "gfx90a", "rocm 7"),
+        ] {
+            assert_ne!(key.file(), other.file());
+        }
+        assert!(key.file().starts_with("gfx90a-"));
+        // The published value for one letter.
+        assert_eq!(fnv(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn what_is_kept_is_found_and_what_is_damaged_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, key) = (folder.path(), Key::new("x", "gfx906", "y"));
+        assert_eq!(read(folder, &key), None);
+        let code = b"\x7fELF and more".as_slice();
+        write(folder, &key, code).unwrap();
+        assert_eq!(read(folder, &key).as_deref(), Some(code));
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "no temporary file is left");
+        let file = folder.join(key.file());
+        let whole = std::fs::read(&file).unwrap();
+        for length in 0..whole.len() {
+            std::fs::write(&file, &whole[..length]).unwrap();
+            assert_eq!(read(folder, &key), None, "cut to {length}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert_eq!(unpacked(&damaged), None, "a bit of byte {at}");
+        }
+        assert_eq!(unpacked(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
+        std::fs::write(&file, code).unwrap();
+        assert_eq!(read(folder, &key), None, "a file of a version before");
+    }
+}

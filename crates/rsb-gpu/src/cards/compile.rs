@@ -1,0 +1,341 @@
+//! Run-time compilation: sources to code for a card, which is kept in a cache. hiprtc and NVRTC have the same
+//! interface under two names; neither needs a device.
+//!
+//! Compilers of ROCm 5 and 6 end the process when they do not know an architecture: whatever compiles does so in a
+//! worker, and says beforehand on standard error what it is about to do.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rsb_model::Reason;
+use runtime_loading::Loaded;
+
+use super::cache::{self, Key};
+use super::catalogue::Module;
+use super::plan::{self, Card};
+use rsb_device::compiler::{CodeObject, Job, KernelChoice};
+use rsb_device::device::{DeviceError, Options};
+use rsb_device::operation::Operation;
+
+/// What a compilation gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// The code: ELF.
+    pub code: Vec<u8>,
+    /// What the compiler said, warnings for instance.
+    pub log: String,
+    /// From handing the source over to the code.
+    pub time: Duration,
+}
+
+/// A source to be compiled.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The text. It cannot include headers.
+    pub text: &'a str,
+    /// What it is called in messages.
+    pub name: &'a str,
+}
+
+/// Whether code came from the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cached {
+    Yes,
+    No,
+}
+
+/// Code and where it came from.
+pub(super) struct Code {
+    pub(super) bytes: Vec<u8>,
+    pub(super) cached: Cached,
+}
+
+/// A compiler of one vendor, loaded.
+pub(crate) trait Toolchain {
+    /// Which compiler this is, version and all: what it makes is kept under this name.
+    fn identity(&self) -> String;
+
+    /// Compiles for `arch` with more options such as `-O1`.
+    ///
+    /// # Errors
+    /// When the source is not accepted.
+    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason>;
+
+    /// What it is to compile for, so that the code runs on a card of `arch`: `arch` itself, unless it does not know it.
+    fn closest(&self, arch: &str) -> String {
+        arch.to_owned()
+    }
+}
+
+/// The code of one of our own sources, from the cache where it is there.
+pub(super) fn cached(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+    cached_in(cache::folder().as_deref(), toolchain, module, arch)
+}
+
+fn cached_in(
+    folder: Option<&Path>,
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
+    let key = Key::new(module.source(), &toolchain.closest(arch), &toolchain.identity());
+    match folder.and_then(|folder| cache::read(folder, &key)) {
+        Some(bytes) => Ok(Code { bytes, cached: Cached::Yes }),
+        None => fresh_in(folder, toolchain, module, arch),
+    }
+}
+
+/// As [`cached`], but compiled now.
+pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+    fresh_in(cache::folder().as_deref(), toolchain, module, arch)
+}
+
+fn fresh_in(folder: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+    let source = Source { text: module.source(), name: module.file() };
+    let arch = &toolchain.closest(arch);
+    eprintln!(
+        "compiling {} for {arch}; should the process end here, this compiler does not know {arch}: install one that does",
+        source.name
+    );
+    let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
+    if let Some(folder) = folder {
+        // A cache that cannot be written costs time, nothing else.
+        let _ = cache::write(folder, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
+    }
+    Ok(Code { bytes, cached: Cached::No })
+}
+
+/// A file with its size and time.
+pub(crate) fn file_identity(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let about = std::fs::metadata(&path).ok();
+    let size = about.as_ref().map_or(0, std::fs::Metadata::len);
+    let time = about.and_then(|about| about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
+    format!("{} {size} {}", path.display(), time.map_or(0, |time| time.as_secs()))
+}
+
+/// Compiles one of our own sources as `job` says.
+pub(crate) fn job(toolchain: &dyn Toolchain, job: &Job, options: &[&str]) -> Result<CodeObject, Reason> {
+    let module = Module::ALL.into_iter().find(|module| module.stem() == job.source);
+    let module = module.ok_or_else(|| {
+        Reason::new(format!("source {}", job.source), "there is none of this name", "name one of the list")
+    })?;
+    let source = Source { text: module.source(), name: module.file() };
+    let Compiled { code, time, .. } = toolchain.compile(source, &job.arch, options)?;
+    Ok(CodeObject { bytes: code, target: None, time })
+}
+
+/// Which kernel would do `operation` on a card of `arch`.
+pub(crate) fn choose(operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+    let plan = plan::plan(operation, options, Card { arch, units: 1 })?;
+    let source = plan.kernel.module.stem().to_owned();
+    Ok(KernelChoice { source, symbol: plan.symbol, block_size: plan.block })
+}
+
+/// The functions of a run-time compiler, whose programs are of type `P`.
+pub(crate) struct Rtc<P> {
+    pub(crate) loaded: Loaded,
+    /// What its calls begin with: `hiprtc`.
+    pub(crate) prefix: &'static str,
+    /// What the call for the code is called: `GetCode`. That for its length ends in `Size`.
+    pub(crate) code_call: &'static str,
+    /// What to do when a source of our own is not accepted.
+    pub(crate) cure: &'static str,
+    pub(crate) create: Option<
+        unsafe extern "C" fn(
+            *mut P,
+            *const c_char,
+            *const c_char,
+            c_int,
+            *const *const c_char,
+            *const *const c_char,
+        ) -> c_int,
+    >,
+    pub(crate) compile: Option<unsafe extern "C" fn(P, c_int, *const *const c_char) -> c_int>,
+    pub(crate) log_size: Option<unsafe extern "C" fn(P, *mut usize) -> c_int>,
+    pub(crate) log: Option<unsafe extern "C" fn(P, *mut c_char) -> c_int>,
+    pub(crate) code_size: Option<unsafe extern "C" fn(P, *mut usize) -> c_int>,
+    pub(crate) code: Option<unsafe extern "C" fn(P, *mut c_char) -> c_int>,
+    pub(crate) destroy: Option<unsafe extern "C" fn(*mut P) -> c_int>,
+    pub(crate) error_text: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
+    pub(crate) version: Option<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>,
+}
+
+/// The status of success, of both.
+const SUCCESS: c_int = 0;
+
+impl<P: Copy> Rtc<P> {
+    /// The compiler's version as it says it.
+    pub(crate) fn version(&self) -> Option<(i32, i32)> {
+        let (mut major, mut minor): (c_int, c_int) = (0, 0);
+        // SAFETY: both pointers are to live variables of this type.
+        let status = self.version.map(|function| unsafe { function(&raw mut major, &raw mut minor) });
+        (status == Some(SUCCESS)).then_some((major, minor))
+    }
+
+    /// Compiles `source` with `options`; `arch` only for messages.
+    pub(crate) fn compile(&self, source: Source<'_>, arch: &str, options: &[String]) -> Result<Compiled, Reason> {
+        // hiprtc of ROCm 5.2 crashes when two threads compile at once.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
+        let program = Program::new(self, source)?;
+        let options = options.iter().map(|option| text_of(option, source.name)).collect::<Result<Vec<_>, _>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let compile = self.function(self.compile, "CompileProgram")?;
+        let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the program is live, and so are the options, each of which ends with a zero.
+        let status = unsafe { compile(program.handle, count, pointers.as_ptr()) };
+        let log = program.log();
+        if status != SUCCESS {
+            return Err(Reason::new(
+                format!("compilation of {} for {arch}", source.name),
+                format!("{}: {}", self.text(status), first_lines(&log)),
+                self.cure,
+            ));
+        }
+        let code = program.code()?;
+        Ok(Compiled { code, log, time: started.elapsed() })
+    }
+
+    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, Reason> {
+        let missing = || {
+            let name = format!("{}{name}", self.prefix);
+            super::unavailable(runtime_loading::Unavailable::symbol(&name, self.loaded.path()))
+        };
+        function.ok_or_else(missing)
+    }
+
+    fn text(&self, status: c_int) -> String {
+        // SAFETY: it takes any number and gives a static text or null.
+        let text = self.error_text.map(|function| unsafe { function(status) });
+        match text.filter(|text| !text.is_null()) {
+            // SAFETY: the text is static and ends with a zero.
+            Some(text) => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+            None => format!("{} status {status}", self.prefix),
+        }
+    }
+
+    fn check(&self, what: &str, status: c_int) -> Result<(), Reason> {
+        if status == SUCCESS {
+            return Ok(());
+        }
+        let cure = format!("run again; when it stays, reinstall {}", self.loaded.path().display());
+        Err(Reason::new(format!("{}{what}", self.prefix), self.text(status), cure))
+    }
+}
+
+fn text_of(text: &str, name: &str) -> Result<CString, Reason> {
+    CString::new(text)
+        .map_err(|_| Reason::new(format!("source {name}"), "it holds a zero byte", "take the byte out of it"))
+}
+
+/// Compilers say much; the first lines hold the cause.
+fn first_lines(log: &str) -> String {
+    log.lines().filter(|line| !line.trim().is_empty()).take(6).collect::<Vec<_>>().join(" | ")
+}
+
+/// A source under compilation, given back at the end.
+struct Program<'c, P: Copy> {
+    compiler: &'c Rtc<P>,
+    handle: P,
+}
+
+impl<'c, P: Copy> Program<'c, P> {
+    fn new(compiler: &'c Rtc<P>, source: Source<'_>) -> Result<Self, Reason> {
+        let create = compiler.function(compiler.create, "CreateProgram")?;
+        let (text, name) = (text_of(source.text, source.name)?, text_of(source.name, source.name)?);
+        let mut handle = std::mem::MaybeUninit::<P>::uninit();
+        // SAFETY: both texts end with a zero and are copied; no headers, hence no lists of them.
+        let status =
+            unsafe { create(handle.as_mut_ptr(), text.as_ptr(), name.as_ptr(), 0, std::ptr::null(), std::ptr::null()) };
+        compiler.check("CreateProgram", status)?;
+        // SAFETY: on success the compiler has written it.
+        Ok(Self { compiler, handle: unsafe { handle.assume_init() } })
+    }
+
+    fn log(&self) -> String {
+        let (Some(size), Some(get)) = (self.compiler.log_size, self.compiler.log) else { return String::new() };
+        let mut bytes = 0;
+        // SAFETY: the program is live, the pointer is to a live variable.
+        if unsafe { size(self.handle, &raw mut bytes) } != SUCCESS {
+            return String::new();
+        }
+        // One byte more than is said: not every version counts the final zero.
+        let mut log = vec![0_u8; bytes + 1];
+        // SAFETY: the buffer holds as many bytes as the compiler asked for.
+        if unsafe { get(self.handle, log.as_mut_ptr().cast()) } != SUCCESS {
+            return String::new();
+        }
+        let text = CStr::from_bytes_until_nul(&log).unwrap_or_default();
+        text.to_string_lossy().trim().to_owned()
+    }
+
+    fn code(&self) -> Result<Vec<u8>, Reason> {
+        let compiler = self.compiler;
+        let size_call = format!("{}Size", compiler.code_call);
+        let size = compiler.function(compiler.code_size, &size_call)?;
+        let get = compiler.function(compiler.code, compiler.code_call)?;
+        let mut bytes = 0;
+        // SAFETY: the program is live, the pointer is to a live variable.
+        compiler.check(&size_call, unsafe { size(self.handle, &raw mut bytes) })?;
+        let mut code = vec![0_u8; bytes];
+        // SAFETY: the buffer holds as many bytes as the compiler asked for.
+        compiler.check(compiler.code_call, unsafe { get(self.handle, code.as_mut_ptr().cast()) })?;
+        Ok(code)
+    }
+}
+
+impl<P: Copy> Drop for Program<'_, P> {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.compiler.destroy {
+            // SAFETY: the program is live, and nobody else gives it back.
+            unsafe { destroy(&raw mut self.handle) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Compiles everything to the same code and counts how often.
+    struct Counting {
+        compiled: Cell<u32>,
+    }
+
+    impl Toolchain for Counting {
+        fn identity(&self) -> String {
+            "counting 1".to_owned()
+        }
+
+        fn compile(&self, _: Source<'_>, _: &str, _: &[&str]) -> Result<Compiled, Reason> {
+            self.compiled.set(self.compiled.get() + 1);
+            Ok(Compiled { code: b"\x7fELF code".to_vec(), log: String::new(), time: Duration::ZERO })
+        }
+    }
+
+    #[test]
+    fn a_damaged_or_cut_file_of_the_cache_is_compiled_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let toolchain = Counting { compiled: Cell::new(0) };
+        let ask = || {
+            let code = cached_in(Some(folder.path()), &toolchain, Module::Memory, "gfx90a").unwrap();
+            assert_eq!(code.bytes, b"\x7fELF code");
+            (code.cached, toolchain.compiled.get())
+        };
+        assert_eq!((ask(), ask()), ((Cached::No, 1), (Cached::Yes, 1)));
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let whole = std::fs::read(&file).unwrap();
+        let mut damaged = whole.clone();
+        *damaged.last_mut().unwrap() ^= 1;
+        for (bytes, count) in [(&whole[..whole.len() - 1], 2), (&damaged, 3), (b"", 4)] {
+            std::fs::write(&file, bytes).unwrap();
+            assert_eq!((ask(), ask()), ((Cached::No, count), (Cached::Yes, count)));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What everything on one card shares: the run time, the card's number and its one stream.
+
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use super::driver::{Driver, Facts, Handle};
+use rsb_device::device::DeviceError;
+
+/// One card, opened.
+pub(crate) struct Core {
+    pub(crate) driver: Rc<dyn Driver>,
+    pub(crate) ordinal: c_int,
+    pub(crate) stream: Handle,
+    /// What kernels are compiled for, such as `gfx90a`.
+    pub(crate) arch: String,
+    /// Compute units.
+    pub(crate) units: u32,
+}
+
+impl Core {
+    /// Opens card `ordinal`.
+    pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int, facts: &Facts) -> Result<Rc<Self>, DeviceError> {
+        driver.activate(ordinal)?;
+        let stream = driver.create_stream()?;
+        Ok(Rc::new(Self { driver, ordinal, stream, arch: facts.arch.clone(), units: facts.info.units }))
+    }
+
+    /// Makes the card the current one.
+    pub(crate) fn activate(&self) -> Result<(), DeviceError> {
+        self.driver.activate(self.ordinal)
+    }
+
+    /// Waits for the stream.
+    pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
+        self.activate()?;
+        // SAFETY: the stream lives as long as `self`.
+        unsafe { self.driver.synchronize(self.stream) }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let _ = self.activate();
+        // SAFETY: nothing that uses the stream is left: all of it holds this core.
+        let _ = unsafe { self.driver.destroy_stream(self.stream) };
+    }
+}

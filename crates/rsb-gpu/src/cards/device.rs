@@ -1,0 +1,275 @@
+//! One card behind the device traits.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use rsb_model::{Dtype, Reason};
+
+use super::blas::{self, BlasLibrary};
+use super::catalogue::Module;
+use super::core::Core;
+use super::driver::{Driver, FunctionNeed};
+use super::launch::{Bound, NativeKernel};
+use super::memory::Allocation;
+use super::module::{Function, LoadedModule};
+use super::plan::{self, Argument, Card, LaunchPlan};
+use super::stream::CardStream;
+use super::{launches, link, transfer};
+use rsb_device::device::{
+    Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
+};
+use rsb_device::held::{HostSide, Kept};
+use rsb_device::operation::{Gemm, Operation};
+
+/// One card, opened.
+pub struct CardDevice {
+    info: DeviceInfo,
+    max_threads_per_unit: u32,
+    core: Rc<Core>,
+    /// Compiled and loaded on first use.
+    modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
+    /// What is written to empty the caches, kept between calls.
+    flush: Kept<Bound>,
+    blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
+    /// Every card of the run time, this one's own place unused; those that work together with this one.
+    peers: Vec<OnceCell<Box<CardDevice>>>,
+}
+
+impl CardDevice {
+    pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int) -> Result<Self, Reason> {
+        let facts = driver.facts(ordinal)?;
+        let peers = (0..driver.device_count()?).map(|_| OnceCell::new()).collect();
+        let core = Core::open(driver, ordinal, &facts).map_err(super::reason)?;
+        Ok(Self {
+            info: facts.info,
+            max_threads_per_unit: facts.max_threads_per_unit,
+            core,
+            modules: RefCell::default(),
+            flush: Kept::default(),
+            blas: OnceCell::new(),
+            peers,
+        })
+    }
+
+    fn card(&self) -> Card<'_> {
+        Card { arch: &self.core.arch, units: self.core.units }
+    }
+
+    fn function(&self, plan: &LaunchPlan) -> Result<Function, DeviceError> {
+        let known = self.modules.borrow().get(&plan.kernel.module).cloned();
+        if let Some(module) = known {
+            return module.function(&plan.symbol);
+        }
+        let module = LoadedModule::load(&self.core, plan.kernel.module)?;
+        self.modules.borrow_mut().insert(plan.kernel.module, Rc::clone(&module));
+        module.function(&plan.symbol)
+    }
+
+    fn bind(&self, plan: &LaunchPlan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
+        Bound::new(self.function(plan)?, plan, buffers)
+    }
+
+    fn native(
+        &self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<NativeKernel, DeviceError> {
+        let plan = plan::plan(operation, options, self.card())?;
+        let provider = match plan.kernel.stem {
+            "rsb_gemm_naive" => "native-naive",
+            "rsb_peak_matrix" => "native-matrix",
+            "rsb_peak_vector" => "native-vector",
+            _ => "native",
+        };
+        Ok(NativeKernel { bound: self.bind(&plan, buffers)?, provider })
+    }
+
+    fn blas(&self) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        self.blas.get_or_init(|| self.core.driver.open_blas(&self.core)).clone()
+    }
+
+    /// By the vendor's library where it is there and has the type, else by a kernel of our own; or as asked for.
+    fn gemm<'d>(
+        &'d self,
+        op: &Gemm,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let native = || Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?) as Box<dyn Kernel>);
+        if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
+            return Err(plan::unsupported(
+                "gemm of i8",
+                "its sums are whole numbers, and alpha or beta is not",
+                "choose whole alpha and beta",
+            ));
+        }
+        match options.provider.as_deref() {
+            Some(name) if name == self.core.driver.blas_name() => {
+                Ok(Box::new(blas::kernel(self.blas()?, op, buffers)?))
+            }
+            None if self.core.driver.blas_has(op.dtype) => match self.blas() {
+                Ok(blas) => Ok(Box::new(blas::kernel(blas, op, buffers)?)),
+                Err(DeviceError::Unsupported(_)) => native(),
+                Err(broken) => Err(broken),
+            },
+            _ => native(),
+        }
+    }
+
+    fn check_buffers(&self, operation: &Operation, buffers: &[Buffer]) -> Result<(), DeviceError> {
+        let specs = operation.buffers();
+        let here = |buffer: &Buffer| {
+            buffer.storage::<Allocation>().is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
+        };
+        let fits = specs.len() == buffers.len()
+            && specs.iter().zip(buffers).all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
+        if fits {
+            return Ok(());
+        }
+        Err(DeviceError::Failed(Reason::new(
+            format!("buffers of {}", operation.name()),
+            "they are not as many or not as large as the operation needs, or not on this card",
+            "this is a defect of this program: please report it with the case's id",
+        )))
+    }
+
+    /// A kernel that touches twice the last cache.
+    fn flush_kernel(&self) -> Result<Bound, DeviceError> {
+        const LEAST: u64 = 64 << 20;
+        let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
+        let buffer = self.allocate(bytes)?;
+        let kernel = super::catalogue::find("rsb_flush")
+            .ok_or_else(|| plan::unsupported("flush", "the table of kernels lacks it", "report this as a bug"))?;
+        let plan = LaunchPlan {
+            kernel,
+            symbol: kernel.symbol(None),
+            arguments: vec![Argument::Buffer(0), Argument::Count(bytes / 8)],
+            grid: self.core.units.max(1) * 16,
+            block: 256,
+        };
+        self.bind(&plan, &[buffer])
+    }
+
+    /// The empty kernel, one block of one wavefront.
+    fn empty_kernel(&self) -> Result<Bound, DeviceError> {
+        let kernel = super::catalogue::find("rsb_empty")
+            .ok_or_else(|| plan::unsupported("launch", "the table of kernels lacks it", "report this as a bug"))?;
+        let plan = LaunchPlan { kernel, symbol: kernel.symbol(None), arguments: Vec::new(), grid: 1, block: 64 };
+        self.bind(&plan, &[])
+    }
+}
+
+impl Device for CardDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        if bytes > self.info.usable_memory_bytes {
+            return Err(too_much_memory(bytes, &self.info));
+        }
+        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes)?))
+    }
+
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let count = bytes.len();
+        let copied = super::launch::allocation(Some(buffer))?.copy(offset, HostSide::From(bytes))?;
+        copied.ok_or_else(|| out_of_range(buffer, offset, count))
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let count = bytes.len();
+        let copied = super::launch::allocation(Some(buffer))?.copy(offset, HostSide::To(bytes))?;
+        copied.ok_or_else(|| out_of_range(buffer, offset, count))
+    }
+
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        self.check_buffers(operation, buffers)?;
+        let chooses = matches!(operation, Operation::Gemm(_) | Operation::PeakArithmetic(_));
+        if let (Some(name), false) =
+            (options.provider.as_deref(), chooses || options.provider.as_deref() == Some("native"))
+        {
+            return Err(plan::provider(name, operation.name(), "kernels of our own alone (native)"));
+        }
+        match operation {
+            Operation::Gemm(op) => self.gemm(op, options, buffers),
+            Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
+            Operation::Launch(op) => Ok(Box::new(launches::kernel(&self.core, *op, self.empty_kernel()?)?)),
+            _ => Ok(Box::new(self.native(operation, options, buffers)?)),
+        }
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
+        Ok(Box::new(CardStream::new(&self.core)?))
+    }
+
+    fn flush_caches(&self) -> Result<(), DeviceError> {
+        self.flush.with(|| self.flush_kernel(), Bound::start)?;
+        self.core.synchronize()
+    }
+
+    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        Ok(Box::new(transfer::peer_copy(&self.core, from, to)?))
+    }
+
+    fn prepare_all_reduce<'d>(
+        &'d self,
+        dtype: Dtype,
+        elements: u64,
+        pairs: &[(Buffer, Buffer)],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        self.core.driver.all_reduce(dtype, elements, pairs)
+    }
+
+    fn peers(&self) -> Vec<u32> {
+        let own = self.core.ordinal.unsigned_abs();
+        (0..).take(self.peers.len()).filter(|&index| index != own).collect()
+    }
+
+    fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
+        let unknown = || no_peer(&self.info, index, &self.peers());
+        let slot = self.peers.get(index as usize).filter(|_| index != self.core.ordinal.unsigned_abs());
+        let slot = slot.ok_or_else(unknown)?;
+        if let Some(known) = slot.get() {
+            return Ok(&**known);
+        }
+        let ordinal = c_int::try_from(index).map_err(|_| unknown())?;
+        let opened = Self::open(Rc::clone(&self.core.driver), ordinal).map_err(DeviceError::Failed)?;
+        Ok(&**slot.get_or_init(|| Box::new(opened)))
+    }
+
+    fn link_gb_s(&self) -> Option<f64> {
+        link::gb_s(self.info.pci_address.as_deref()?, self.core.driver.maker())
+    }
+
+    fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
+        let provider = options.provider.clone().filter(|name| name != self.core.driver.blas_name());
+        let options = &Options { provider, ..options.clone() };
+        let plan = plan::plan(operation, options, self.card())?;
+        let function = self.function(&plan)?;
+        Ok(Occupancy {
+            block_size: plan.block,
+            grid_size: u64::from(plan.grid),
+            blocks_per_unit: function.blocks_per_unit(plan.block)?,
+            max_threads_per_unit: self.max_threads_per_unit,
+            registers: function.need(FunctionNeed::Registers),
+            shared_bytes: function.need(FunctionNeed::SharedBytes),
+        })
+    }
+}
+
+fn out_of_range(buffer: &Buffer, offset: u64, count: usize) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        "copy",
+        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
+        "this is a defect of this program: please report it with the case's id",
+    ))
+}

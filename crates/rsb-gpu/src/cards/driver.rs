@@ -1,0 +1,134 @@
+//! The calls of a run time that everything else is made of. Handles and addresses are plain pointers here; who owns
+//! them, and when they are given back, is the matter of the modules beside this one.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::rc::Rc;
+
+use rsb_model::{BackendId, Dtype, Reason};
+
+use super::blas::BlasLibrary;
+use super::compile::Toolchain;
+use super::core::Core;
+use super::image::Image;
+use rsb_device::device::{Buffer, DeviceError, DeviceInfo, Kernel};
+
+/// A stream, an event, a module, a function or a graph.
+pub(crate) type Handle = *mut c_void;
+
+/// A card as planning and opening need it.
+pub(crate) struct Facts {
+    pub(crate) info: DeviceInfo,
+    /// What kernels are compiled for, such as `gfx90a` or `sm_90`.
+    pub(crate) arch: String,
+    pub(crate) max_threads_per_unit: u32,
+}
+
+/// What the two ends of a copy are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+}
+
+/// A copy of `bytes` bytes. An end on the device is its address there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copy {
+    pub(crate) to: *mut c_void,
+    pub(crate) from: *const c_void,
+    pub(crate) bytes: usize,
+    pub(crate) ends: Ends,
+}
+
+/// What a kernel needs, as the run time tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FunctionNeed {
+    Registers,
+    SharedBytes,
+}
+
+/// A run time. Whatever makes something works on the card that was activated last in this thread.
+///
+/// Handles and addresses must come from the same run time and be live; memory must be as long as is said, and stay
+/// until the stream has passed the work. Who calls an unsafe function promises that.
+#[allow(clippy::missing_safety_doc, reason = "said once for all of them above")]
+pub(crate) trait Driver {
+    fn backend(&self) -> BackendId;
+
+    /// How copies name it: `hip`.
+    fn name(&self) -> &'static str;
+
+    /// Its maker's number among those of PCI devices: `0x1002`.
+    fn maker(&self) -> &'static str;
+
+    /// How many devices there are, at least one.
+    fn device_count(&self) -> Result<u32, Reason>;
+
+    /// What device `ordinal` is.
+    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason>;
+
+    /// Makes device `ordinal` the current one of this thread.
+    fn activate(&self, ordinal: c_int) -> Result<(), DeviceError>;
+
+    /// Its compiler, loaded.
+    fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason>;
+
+    /// The name of its library of matrix products, and whether that has products of `dtype` as an operation wants them.
+    fn blas_name(&self) -> &'static str;
+    fn blas_has(&self, dtype: Dtype) -> bool;
+
+    /// Loads that library for a card.
+    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
+
+    /// Binds a sum over several cards by the vendor's library: of the first buffer of each pair into the second.
+    fn all_reduce(
+        &self,
+        dtype: Dtype,
+        elements: u64,
+        pairs: &[(Buffer, Buffer)],
+    ) -> Result<Box<dyn Kernel>, DeviceError>;
+
+    fn create_stream(&self) -> Result<Handle, DeviceError>;
+    unsafe fn destroy_stream(&self, stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn synchronize(&self, stream: Handle) -> Result<(), DeviceError>;
+
+    fn create_event(&self) -> Result<Handle, DeviceError>;
+    unsafe fn destroy_event(&self, event: Handle) -> Result<(), DeviceError>;
+    unsafe fn record(&self, event: Handle, stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
+
+    fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
+    unsafe fn free(&self, address: *mut c_void) -> Result<(), DeviceError>;
+    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Result<(), DeviceError>;
+    fn allocate_host(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
+    unsafe fn free_host(&self, pointer: *mut c_void) -> Result<(), DeviceError>;
+
+    unsafe fn copy(&self, copy: Copy, stream: Handle) -> Result<(), DeviceError>;
+    /// From the memory of device `ordinals[1]` to that of `ordinals[0]`.
+    unsafe fn copy_peer(&self, copy: Copy, ordinals: [c_int; 2], stream: Handle) -> Result<(), DeviceError>;
+    /// Lets device `ordinal` reach the memory of `peer`; false where the hardware cannot.
+    fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
+
+    /// Loads code, which the run time copies.
+    fn load_module(&self, code: Image<'_>) -> Result<Handle, DeviceError>;
+    unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
+    unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;
+    /// `arguments` holds the address of the value of each parameter.
+    unsafe fn launch(
+        &self,
+        function: Handle,
+        grid: u32,
+        block: u32,
+        arguments: *mut *mut c_void,
+        stream: Handle,
+    ) -> Result<(), DeviceError>;
+    unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError>;
+    unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32>;
+
+    unsafe fn begin_capture(&self, stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn end_capture(&self, stream: Handle) -> Result<Handle, DeviceError>;
+    unsafe fn instantiate(&self, graph: Handle) -> Result<Handle, DeviceError>;
+    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn destroy_graph(&self, graph: Handle) -> Result<(), DeviceError>;
+    unsafe fn destroy_executable(&self, executable: Handle) -> Result<(), DeviceError>;
+}

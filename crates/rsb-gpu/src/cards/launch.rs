@@ -1,0 +1,94 @@
+//! A kernel bound to its arguments, ready to be launched again and again.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use super::memory::Allocation;
+use super::module::Function;
+use super::plan::{Argument, LaunchPlan};
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+
+/// A bound kernel. The values and the list of their addresses never move: both stay in their boxes.
+pub(super) struct Bound {
+    function: Function,
+    grid: u32,
+    block: u32,
+    /// Kept alive for `addresses`, which point into it.
+    _values: Box<[u64]>,
+    addresses: Box<[*mut c_void]>,
+    /// Memory behind the addresses among the values.
+    _buffers: Vec<Buffer>,
+    _scratch: Vec<Allocation>,
+}
+
+impl Bound {
+    /// Binds `function` to the arguments of `plan`.
+    pub(super) fn new(function: Function, plan: &LaunchPlan, buffers: &[Buffer]) -> Result<Self, DeviceError> {
+        let core = Rc::clone(function.core());
+        let (mut values, mut scratch) = (Vec::new(), Vec::new());
+        for argument in &plan.arguments {
+            values.push(match *argument {
+                Argument::Buffer(index) => address_of(buffers.get(index))?,
+                Argument::Count(count) => count,
+                Argument::Number(number) => number.to_bits(),
+                Argument::Scratch { .. } | Argument::Counter => {
+                    let bytes = match *argument {
+                        Argument::Scratch { bytes_per_block } => bytes_per_block.saturating_mul(u64::from(plan.grid)),
+                        _ => 8,
+                    };
+                    let room = Allocation::zeroed(&core, bytes.max(8))?;
+                    let address = room.address() as u64;
+                    scratch.push(room);
+                    address
+                }
+            });
+        }
+        let mut values = values.into_boxed_slice();
+        let addresses = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        Ok(Self {
+            function,
+            grid: plan.grid,
+            block: plan.block,
+            _values: values,
+            addresses,
+            _buffers: buffers.to_vec(),
+            _scratch: scratch,
+        })
+    }
+
+    /// Starts it once in the stream of its device.
+    pub(super) fn start(&mut self) -> Result<(), DeviceError> {
+        let core = self.function.core();
+        core.activate()?;
+        // SAFETY: there is one address for each parameter of the kernel, each of 8 bytes, as the table of kernels says
+        // and a test of the sources checks; the memory behind them is kept by `self`; stream and function are live.
+        unsafe {
+            core.driver.launch(self.function.handle, self.grid, self.block, self.addresses.as_mut_ptr(), core.stream)
+        }
+    }
+}
+
+fn address_of(buffer: Option<&Buffer>) -> Result<u64, DeviceError> {
+    Ok(allocation(buffer)?.address() as u64)
+}
+
+/// The card's memory in a buffer.
+pub(crate) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
+    rsb_device::held::storage(buffer)
+}
+
+/// A kernel of our own.
+pub(super) struct NativeKernel {
+    pub(super) bound: Bound,
+    pub(super) provider: &'static str,
+}
+
+impl Kernel for NativeKernel {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        self.bound.start()
+    }
+
+    fn provider(&self) -> String {
+        self.provider.to_owned()
+    }
+}

@@ -1,0 +1,87 @@
+//! Code on a card: compiled or taken from the cache, loaded once for each device.
+
+use std::ffi::CString;
+use std::rc::Rc;
+
+use rsb_model::Reason;
+
+use super::catalogue::Module;
+use super::compile::{self, Cached};
+use super::core::Core;
+use super::driver::{FunctionNeed, Handle};
+use super::image::Image;
+use rsb_device::device::DeviceError;
+
+/// Code on a card.
+pub(super) struct LoadedModule {
+    core: Rc<Core>,
+    handle: Handle,
+}
+
+/// A kernel on a card. It keeps its module loaded.
+#[derive(Clone)]
+pub(super) struct Function {
+    module: Rc<LoadedModule>,
+    pub(super) handle: Handle,
+}
+
+impl LoadedModule {
+    /// Compiles `module` for the card, or takes it from the cache, and loads it. What the cache holds may be damaged:
+    /// then it is compiled again.
+    pub(super) fn load(core: &Rc<Core>, module: Module) -> Result<Rc<Self>, DeviceError> {
+        let toolchain = core.driver.toolchain().map_err(DeviceError::Unsupported)?;
+        let code = compile::cached(&*toolchain, module, &core.arch)?;
+        match (Self::from_code(core, &code.bytes), code.cached) {
+            (Ok(loaded), _) => Ok(loaded),
+            (Err(_), Cached::Yes) => Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes),
+            (Err(failed), Cached::No) => Err(failed),
+        }
+    }
+
+    fn from_code(core: &Rc<Core>, code: &[u8]) -> Result<Rc<Self>, DeviceError> {
+        let image = Image::of(code)?;
+        core.activate()?;
+        let handle = core.driver.load_module(image)?;
+        Ok(Rc::new(Self { core: Rc::clone(core), handle }))
+    }
+
+    /// The kernel `symbol`.
+    pub(super) fn function(self: &Rc<Self>, symbol: &str) -> Result<Function, DeviceError> {
+        let name = CString::new(symbol).map_err(|_| {
+            DeviceError::Failed(Reason::new(symbol, "it is no name of a kernel", "report this as a bug"))
+        })?;
+        self.core.activate()?;
+        // SAFETY: the module is loaded.
+        let handle = unsafe { self.core.driver.function(self.handle, &name) }?;
+        Ok(Function { module: Rc::clone(self), handle })
+    }
+}
+
+impl Drop for LoadedModule {
+    fn drop(&mut self) {
+        // What still runs may be a kernel of it.
+        let _ = self.core.synchronize();
+        // SAFETY: nothing of the module is left: every function holds it.
+        let _ = unsafe { self.core.driver.unload_module(self.handle) };
+    }
+}
+
+impl Function {
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.module.core
+    }
+
+    /// Blocks of `block_size` threads that a compute unit holds at once.
+    pub(super) fn blocks_per_unit(&self, block_size: u32) -> Result<u32, DeviceError> {
+        self.core().activate()?;
+        // SAFETY: the function is loaded.
+        unsafe { self.core().driver.blocks_per_unit(self.handle, block_size) }
+    }
+
+    /// Registers of a thread, or static shared memory of a block.
+    pub(super) fn need(&self, need: FunctionNeed) -> Option<u32> {
+        self.core().activate().ok()?;
+        // SAFETY: the function is loaded.
+        unsafe { self.core().driver.function_need(self.handle, need) }
+    }
+}

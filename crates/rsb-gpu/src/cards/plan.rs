@@ -1,0 +1,231 @@
+//! Which kernel does an operation, with which arguments and how many blocks. Pure: no device is asked.
+
+mod tensor;
+
+use rsb_model::{Dtype, Reason};
+
+use super::catalogue::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
+use rsb_device::device::{DeviceError, Options};
+use rsb_device::operation::{Operation, PeakArithmetic, STREAM_SCALAR, Stores, Stream, StreamPattern};
+
+/// A value for a parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Argument {
+    /// Buffer `index` of the operation.
+    Buffer(usize),
+    /// Room of its own, so many bytes for each block, zero before the first launch.
+    Scratch {
+        /// Bytes for each block; at least eight in all.
+        bytes_per_block: u64,
+    },
+    /// A word of its own, zero before the first launch.
+    Counter,
+    /// A whole number.
+    Count(u64),
+    /// A number.
+    Number(f64),
+}
+
+/// One launch.
+#[derive(Debug, Clone)]
+pub(super) struct LaunchPlan {
+    pub(super) kernel: &'static KernelInfo,
+    pub(super) symbol: String,
+    pub(super) arguments: Vec<Argument>,
+    /// Blocks.
+    pub(super) grid: u32,
+    /// Threads in a block.
+    pub(super) block: u32,
+}
+
+/// What a plan depends on beside the operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Card<'a> {
+    /// Such as `gfx90a` or `sm_90`.
+    pub(super) arch: &'a str,
+    pub(super) units: u32,
+}
+
+/// Blocks for each compute unit where a grid strides over its work: enough to fill every unit several times.
+const BLOCKS_PER_UNIT: u32 = 16;
+
+/// Blocks for each compute unit where each leaves a partial result: the last block has to read them all.
+const SHARING_BLOCKS_PER_UNIT: u32 = 8;
+
+/// Operations in a piece of work on the matrix units, of one wavefront.
+pub(super) const MATRIX_PIECE: u64 = 8 * PeakArithmetic::UNIT;
+
+/// Plans `operation` by a kernel of our own.
+pub(super) fn plan(operation: &Operation, options: &Options, card: Card<'_>) -> Result<LaunchPlan, DeviceError> {
+    let planner = Planner { options, card };
+    match operation {
+        Operation::Stream(op) => planner.stream(op),
+        Operation::PointerChase(op) => planner.exactly(
+            "rsb_pointer_chase",
+            None,
+            vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)],
+            1,
+        ),
+        Operation::PeakArithmetic(op) => planner.peak(*op),
+        Operation::Elementwise(op) => planner.elementwise(op),
+        Operation::Reduce(op) => planner.reduce(*op),
+        Operation::Normalize(op) => planner.normalize(op),
+        Operation::Rearrange(op) => planner.rearrange(op),
+        Operation::Convolution(op) => planner.convolution(op),
+        Operation::Gemm(op) => planner.gemm(op),
+        Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {
+            Err(unsupported(
+                operation.name(),
+                "it is no kernel of a card",
+                "measure it on the processor, with --backend cpu",
+            ))
+        }
+    }
+}
+
+/// One plan in the making.
+struct Planner<'a> {
+    options: &'a Options,
+    card: Card<'a>,
+}
+
+impl Planner<'_> {
+    fn kernel(&self, stem: &str, dtype: Option<Dtype>) -> Result<(&'static KernelInfo, String), DeviceError> {
+        let kernel = catalogue::find(stem)
+            .ok_or_else(|| unsupported(stem, "the table of kernels lacks it", "report this as a bug"))?;
+        if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.card.arch)) {
+            let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.card.arch));
+            let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
+            let why = if known.is_empty() {
+                format!("{} has no unit for it", self.card.arch)
+            } else {
+                format!("on {} there are kernels for {known}", self.card.arch)
+            };
+            let what = stem.trim_start_matches("rsb_").replace('_', "-");
+            return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
+        }
+        Ok((kernel, kernel.symbol(dtype)))
+    }
+
+    /// A grid that strides over `items`, `per_thread` at a time.
+    fn strided(
+        &self,
+        stem: &str,
+        dtype: Option<Dtype>,
+        arguments: Vec<Argument>,
+        threads: u64,
+    ) -> Result<LaunchPlan, DeviceError> {
+        let (kernel, symbol) = self.kernel(stem, dtype)?;
+        let block = self.block(kernel)?;
+        let most =
+            self.card.units.max(1) * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
+        Ok(LaunchPlan { kernel, symbol, arguments, grid: blocks(threads, block).min(most), block })
+    }
+
+    /// Exactly `grid` blocks of the kernel's own size.
+    fn exactly(
+        &self,
+        stem: &str,
+        dtype: Option<Dtype>,
+        arguments: Vec<Argument>,
+        grid: u32,
+    ) -> Result<LaunchPlan, DeviceError> {
+        let (kernel, symbol) = self.kernel(stem, dtype)?;
+        let block = self.block(kernel)?;
+        Ok(LaunchPlan { kernel, symbol, arguments, grid: grid.max(1), block })
+    }
+
+    /// Threads in a block: as asked for, where the kernel leaves it open.
+    fn block(&self, kernel: &KernelInfo) -> Result<u32, DeviceError> {
+        let own = kernel.block.min(SHARING_BLOCK);
+        match self.options.block_size {
+            None => Ok(own),
+            Some(asked) if asked == own => Ok(own),
+            Some(asked) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&asked) => Ok(asked),
+            Some(asked) => Err(unsupported(
+                &format!("blocks of {asked} threads"),
+                if kernel.block == ANY_BLOCK {
+                    format!("a block may have 1 to {ANY_BLOCK}")
+                } else {
+                    format!("{} works in blocks of {own}", kernel.stem)
+                },
+                "choose another block size, or an operation that leaves it open, such as triad",
+            )),
+        }
+    }
+
+    fn stream(&self, op: &Stream) -> Result<LaunchPlan, DeviceError> {
+        let bytes = op.dtype.bytes(op.elements);
+        let packs = bytes.div_ceil(16);
+        let stem = |plain, around| if op.stores == Stores::NonTemporal { around } else { plain };
+        let buffer = Argument::Buffer;
+        match op.pattern {
+            StreamPattern::Read => {
+                let arguments = vec![
+                    buffer(0),
+                    Argument::Count(bytes),
+                    Argument::Scratch { bytes_per_block: 8 },
+                    Argument::Counter,
+                    buffer(1),
+                ];
+                self.strided(stem("rsb_read", "rsb_read_nt"), None, arguments, packs)
+            }
+            StreamPattern::Write => {
+                let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(STREAM_SCALAR)];
+                self.strided(stem("rsb_write", "rsb_write_nt"), Some(op.dtype), arguments, packs)
+            }
+            StreamPattern::Copy => {
+                let arguments = vec![buffer(0), buffer(1), Argument::Count(bytes)];
+                self.strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
+            }
+            StreamPattern::Triad => {
+                let (n, s) = (Argument::Count(op.elements), Argument::Number(STREAM_SCALAR));
+                let arguments = vec![buffer(0), buffer(1), buffer(2), n, s];
+                self.strided(stem("rsb_triad", "rsb_triad_nt"), Some(op.dtype), arguments, packs)
+            }
+        }
+    }
+
+    /// On the matrix units where they have the type, unless vector registers are asked for.
+    fn peak(&self, op: PeakArithmetic) -> Result<LaunchPlan, DeviceError> {
+        let has = super::matrix_dtypes(self.card.arch).contains(&op.dtype);
+        let matrix = match self.options.provider.as_deref() {
+            Some("vector") => false,
+            Some("matrix") => true,
+            None => has && op.operations.is_multiple_of(MATRIX_PIECE),
+            Some(other) => return Err(provider(other, "compute-peak", "vector and matrix")),
+        };
+        let (stem, piece) =
+            if matrix { ("rsb_peak_matrix", MATRIX_PIECE) } else { ("rsb_peak_vector", PeakArithmetic::UNIT) };
+        if !op.operations.is_multiple_of(piece) {
+            return Err(unsupported(
+                &format!("{} operations", op.operations),
+                format!("a piece of work has {piece}"),
+                "choose a multiple of it",
+            ));
+        }
+        // Four blocks for each unit are 16 wavefronts of 64: four on each of its vector units.
+        let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
+        self.exactly(stem, Some(op.dtype), arguments, 4 * self.card.units.max(1))
+    }
+}
+
+/// Blocks that give each of `threads` a thread of its own.
+fn blocks(threads: u64, block: u32) -> u32 {
+    u32::try_from(threads.div_ceil(u64::from(block.max(1))).max(1)).unwrap_or(u32::MAX)
+}
+
+pub(super) fn provider(name: &str, what: &str, there_are: &str) -> DeviceError {
+    unsupported(
+        &format!("{what} by {name}"),
+        format!("on a card there are {there_are}"),
+        "choose one of these, or auto",
+    )
+}
+
+pub(super) fn unsupported(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
+    DeviceError::Unsupported(Reason::new(what, why, cure))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Plans of operations on tensors.
+
+use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
+use rsb_device::held::convolution_sizes;
+use rsb_device::operation::{
+    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange, Reduce,
+    ReduceOp,
+};
+
+use Argument::{Buffer, Count, Counter, Number, Scratch};
+
+/// Rows and columns of C that a block of the tiled kernel makes.
+const TILE: u64 = 64;
+
+impl Planner<'_> {
+    pub(super) fn elementwise(&self, op: &Elementwise) -> Result<LaunchPlan, DeviceError> {
+        let stem = match op.op {
+            ElementwiseOp::Add => "rsb_add",
+            ElementwiseOp::Multiply => "rsb_multiply",
+            ElementwiseOp::Relu => "rsb_relu",
+            ElementwiseOp::Gelu => "rsb_gelu",
+            ElementwiseOp::Sigmoid => "rsb_sigmoid",
+        };
+        let mut arguments: Vec<Argument> = (0..=op.op.inputs()).map(Buffer).collect();
+        arguments.push(Count(op.elements));
+        self.strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
+    }
+
+    pub(super) fn reduce(&self, op: Reduce) -> Result<LaunchPlan, DeviceError> {
+        let words = || Scratch { bytes_per_block: 8 };
+        let sum = |scale| vec![Buffer(0), Count(op.elements), Number(scale), words(), Counter, Buffer(1)];
+        let largest = || vec![Buffer(0), Count(op.elements), words(), words(), Counter, Buffer(1)];
+        let (stem, arguments) = match op.op {
+            ReduceOp::Sum => ("rsb_sum", sum(1.0)),
+            ReduceOp::Mean => ("rsb_sum", sum(1.0 / op.elements.max(1) as f64)),
+            ReduceOp::Max => ("rsb_max", largest()),
+            ReduceOp::Argmax => ("rsb_argmax", largest()),
+        };
+        self.strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
+    }
+
+    pub(super) fn normalize(&self, op: &Normalize) -> Result<LaunchPlan, DeviceError> {
+        let (stem, inputs) = match op.op {
+            NormalizeOp::Softmax => ("rsb_softmax", 1),
+            NormalizeOp::LayerNorm => ("rsb_layer_norm", 3),
+        };
+        let mut arguments: Vec<Argument> = (0..=inputs).map(Buffer).collect();
+        arguments.extend([Count(op.rows), Count(op.columns)]);
+        if op.op == NormalizeOp::LayerNorm {
+            arguments.push(Number(LAYER_NORM_EPSILON));
+        }
+        // A block for each row, as far as the card can hold them; beyond that they stride.
+        let most = u64::from(self.card.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
+        self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
+    }
+
+    pub(super) fn rearrange(&self, op: &Rearrange) -> Result<LaunchPlan, DeviceError> {
+        if !op.fits() {
+            return Err(unsupported(
+                "rearrange",
+                "its rows do not fit where they shall go",
+                "choose a larger capacity",
+            ));
+        }
+        let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
+        let arguments = (0..2).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        self.strided("rsb_rearrange", Some(op.dtype), arguments, op.elements())
+    }
+
+    pub(super) fn convolution(&self, op: &Convolution) -> Result<LaunchPlan, DeviceError> {
+        let sizes = convolution_sizes(op)?;
+        let arguments = (0..3).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        self.strided("rsb_convolution", Some(op.dtype), arguments, op.output_elements())
+    }
+
+    /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is stored narrower than usual
+    /// has a kernel of its own.
+    pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
+        let naive = match self.options.provider.as_deref() {
+            Some("native-naive") => true,
+            None | Some("native") => op.m.max(op.n) < TILE / 4,
+            Some(other) => return Err(provider(other, "gemm", "rocblas or cublas, native and native-naive")),
+        };
+        let mut arguments: Vec<Argument> = (0..3).map(Buffer).collect();
+        arguments.extend([op.m, op.n, op.k, op.batch].map(Count));
+        arguments.extend([op.transpose_a, op.transpose_b].map(|flag| Count(u64::from(flag))));
+        arguments.extend([op.alpha, op.beta].map(Number));
+        if op.is_narrowed() {
+            if naive && self.options.provider.is_some() {
+                return Err(provider("native-naive", "gemm with a narrow result", "rocblas or cublas, and native"));
+            }
+            return self.exactly("rsb_gemm_narrow", Some(op.dtype), arguments, tiles(op));
+        }
+        if naive {
+            let elements = op.m.saturating_mul(op.n).saturating_mul(op.batch);
+            return self.strided("rsb_gemm_naive", Some(op.dtype), arguments, elements);
+        }
+        self.exactly("rsb_gemm_tiled", Some(op.dtype), arguments, tiles(op))
+    }
+}
+
+/// Blocks that make all of C.
+fn tiles(op: &Gemm) -> u32 {
+    let tiles = op.m.div_ceil(TILE).saturating_mul(op.n.div_ceil(TILE)).saturating_mul(op.batch);
+    u32::try_from(tiles).unwrap_or(1 << 30).min(1 << 30)
+}

@@ -1,0 +1,116 @@
+//! Plans against the table of kernels.
+
+use super::*;
+use crate::cards::catalogue::Parameter;
+use rsb_device::operation::{
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PointerChase, Rearrange, Reduce, ReduceOp,
+    Stored,
+};
+
+const MI300X: Card<'static> = Card { arch: "gfx942", units: 304 };
+
+fn every_operation(dtype: Dtype) -> Vec<Operation> {
+    let mut all = Vec::new();
+    for &pattern in StreamPattern::ALL {
+        for &stores in Stores::ALL {
+            all.push(Operation::Stream(Stream { pattern, dtype, elements: 1001, stores }));
+        }
+    }
+    all.extend(ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })));
+    all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 1 << 24 })));
+    all.extend(NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 5, columns: 9 })));
+    let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5 };
+    all.push(Operation::Rearrange(cache));
+    all.push(Operation::Convolution(Convolution {
+        dtype,
+        batch: 2,
+        in_channels: 4,
+        out_channels: 6,
+        height: 8,
+        width: 8,
+        kernel_height: 3,
+        kernel_width: 3,
+        stride: 1,
+        padding: 1,
+        dilation: 1,
+        groups: 2,
+    }));
+    all.push(Operation::Gemm(Gemm::new(dtype, 100, 200, 300)));
+    all.push(Operation::Gemm(Gemm::new(dtype, 3, 5, 7)));
+    all.push(Operation::Gemm(Gemm { stored: Stored::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
+    all.push(Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 }));
+    all
+}
+
+/// Whether `argument` may stand for `parameter`.
+fn fits(parameter: Parameter, argument: Argument) -> bool {
+    match argument {
+        Argument::Buffer(_) => matches!(parameter, Parameter::In(..) | Parameter::Out(..) | Parameter::InOut(..)),
+        Argument::Scratch { .. } => matches!(parameter, Parameter::Scratch(..)),
+        Argument::Counter => matches!(parameter, Parameter::InOut(..)),
+        Argument::Count(_) => matches!(parameter, Parameter::Count(_)),
+        Argument::Number(_) => matches!(parameter, Parameter::Number(_)),
+    }
+}
+
+#[test]
+fn every_operation_gives_its_kernel_what_the_table_says() {
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        for operation in every_operation(dtype) {
+            let plan = plan(&operation, &Options::default(), MI300X).unwrap();
+            assert_eq!(plan.arguments.len(), plan.kernel.parameters.len(), "{}", plan.symbol);
+            for (&parameter, &argument) in plan.kernel.parameters.iter().zip(&plan.arguments) {
+                assert!(fits(parameter, argument), "{}: {argument:?} for {parameter:?}", plan.symbol);
+            }
+            let buffers = operation.buffers().len();
+            for index in 0..buffers {
+                assert!(plan.arguments.contains(&Argument::Buffer(index)), "{}: buffer {index}", plan.symbol);
+            }
+            assert!(plan.grid >= 1 && plan.block >= 1 && plan.block <= plan.kernel.block, "{}", plan.symbol);
+            assert!(plan.kernel.symbols(MI300X.arch).contains(&plan.symbol), "{}", plan.symbol);
+        }
+    }
+}
+
+#[test]
+fn the_matrix_units_are_used_where_they_are() {
+    let peak = |dtype, operations| Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
+    let symbol = |arch, dtype, operations| {
+        plan(&peak(dtype, operations), &Options::default(), Card { arch, units: 60 }).unwrap().symbol
+    };
+    assert_eq!(symbol("gfx90a", Dtype::F16, MATRIX_PIECE), "rsb_peak_matrix_f16");
+    assert_eq!(symbol("gfx90a", Dtype::F16, PeakArithmetic::UNIT), "rsb_peak_vector_f16");
+    assert_eq!(symbol("gfx1030", Dtype::F16, MATRIX_PIECE), "rsb_peak_vector_f16");
+    let options = Options { provider: Some("matrix".into()), ..Options::default() };
+    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Card { arch: "gfx1030", units: 60 }).unwrap_err();
+    assert!(none.to_string().contains("gfx1030"), "{none}");
+    let odd = plan(&peak(Dtype::F16, PeakArithmetic::UNIT), &options, MI300X).unwrap_err();
+    assert!(odd.to_string().contains("196608"), "{odd}");
+}
+
+#[test]
+fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
+    let triad = Operation::Stream(Stream {
+        pattern: StreamPattern::Triad,
+        dtype: Dtype::F32,
+        elements: 1 << 20,
+        stores: Stores::Temporal,
+    });
+    let sum = Operation::Reduce(Reduce { op: ReduceOp::Sum, dtype: Dtype::F32, elements: 100 });
+    let with = |block_size| Options { block_size: Some(block_size), ..Options::default() };
+    assert_eq!(plan(&triad, &with(64), MI300X).unwrap().block, 64);
+    assert_eq!(plan(&sum, &with(256), MI300X).unwrap().block, 256);
+    for (operation, block) in [(&triad, 2048), (&triad, 0), (&sum, 64)] {
+        let error = plan(operation, &with(block), MI300X).unwrap_err();
+        assert!(matches!(error, DeviceError::Unsupported(_)) && error.to_string().contains("block"), "{error}");
+    }
+}
+
+#[test]
+fn what_a_card_cannot_do_is_a_reason() {
+    let gemm = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
+    let elsewhere = Options { provider: Some("openblas".into()), ..Options::default() };
+    assert!(plan(&gemm, &elsewhere, MI300X).unwrap_err().to_string().contains("native"));
+    let add = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp8, elements: 8 });
+    assert!(plan(&add, &Options::default(), MI300X).unwrap_err().to_string().contains("bf16"));
+}

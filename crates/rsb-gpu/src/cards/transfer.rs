@@ -1,0 +1,135 @@
+//! Copies: between host and card from pinned or pageable memory, within a card, and from card to card.
+
+use std::rc::Rc;
+
+use super::core::Core;
+use super::driver::{Copy, Ends};
+use super::launch::allocation;
+use super::memory::HostBlock;
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+use rsb_device::held::HostSide;
+use rsb_device::operation::{Direction, HostMemory, Transfer};
+
+/// A [`Transfer`], bound.
+pub(super) struct TransferKernel {
+    core: Rc<Core>,
+    /// Both ends are kept by this kernel.
+    copy: Copy,
+    direction: Direction,
+    /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
+    shown: bool,
+    host: Option<HostBlock>,
+    to: Buffer,
+    _from: Buffer,
+}
+
+/// Binds `op` to its two buffers.
+pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
+    let (from, to) = (allocation(buffers.first())?, allocation(buffers.get(1))?);
+    let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
+    let mut host = match (op.direction, op.host_memory) {
+        (Direction::DeviceToDevice, _) => None,
+        (_, HostMemory::Pinned) => Some(HostBlock::pinned(core, bytes)?),
+        (_, HostMemory::Pageable) => Some(HostBlock::pageable(bytes)),
+    };
+    let copy = match (op.direction, &mut host) {
+        (Direction::HostToDevice, Some(host)) => {
+            let fill = Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost };
+            start(core, fill)?;
+            core.synchronize()?;
+            Copy { to: to.address(), from: host.address(), bytes, ends: Ends::HostToDevice }
+        }
+        (Direction::DeviceToHost, Some(host)) => {
+            Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost }
+        }
+        _ => Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice },
+    };
+    let keep = |index: usize| buffers.get(index).cloned().ok_or_else(wrong_buffers);
+    let (to, from) = (keep(1)?, keep(0)?);
+    Ok(TransferKernel { core: Rc::clone(core), copy, direction: op.direction, shown: false, host, to, _from: from })
+}
+
+/// Starts `copy` in the stream of `core`.
+fn start(core: &Core, copy: Copy) -> Result<(), DeviceError> {
+    core.activate()?;
+    // SAFETY: both ends are this long, and whoever starts a copy keeps them until the stream has passed it.
+    unsafe { core.driver.copy(copy, core.stream) }
+}
+
+impl TransferKernel {
+    fn show(&mut self) -> Result<(), DeviceError> {
+        let Some(host) = &mut self.host else { return Ok(()) };
+        self.core.synchronize()?;
+        // SAFETY: the block is this long, nothing writes to it after the wait above, and it outlives the copy.
+        let arrived = unsafe { std::slice::from_raw_parts(host.address().cast::<u8>(), self.copy.bytes) };
+        let _ = allocation(Some(&self.to))?.copy(0, HostSide::From(arrived))?;
+        Ok(())
+    }
+}
+
+impl Kernel for TransferKernel {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        start(&self.core, self.copy)?;
+        if self.direction == Direction::DeviceToHost && !self.shown {
+            self.shown = true;
+            self.show()?;
+        }
+        Ok(())
+    }
+
+    fn provider(&self) -> String {
+        self.core.driver.name().to_owned()
+    }
+}
+
+impl Drop for TransferKernel {
+    fn drop(&mut self) {
+        // A copy may still use the host's memory.
+        let _ = self.core.synchronize();
+    }
+}
+
+/// A copy between two buffers, which may lie on two cards.
+pub(super) struct PeerCopy {
+    core: Rc<Core>,
+    from: Buffer,
+    to: Buffer,
+    /// Whether one card reaches the other's memory, or the host stands between.
+    way: &'static str,
+}
+
+/// Binds a copy of all of `from` to the start of `to`. Where one card can reach the other's memory, it may.
+pub(super) fn peer_copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<PeerCopy, DeviceError> {
+    let (source, target) = (allocation(Some(from))?, allocation(Some(to))?);
+    if source.bytes() > target.bytes() {
+        return Err(wrong_buffers());
+    }
+    let (a, b) = (source.core().ordinal, target.core().ordinal);
+    let direct = a == b || (core.driver.enable_peer(a, b)? && core.driver.enable_peer(b, a)?);
+    let way = if direct { "peer" } else { "staged" };
+    Ok(PeerCopy { core: Rc::clone(core), from: from.clone(), to: to.clone(), way })
+}
+
+impl Kernel for PeerCopy {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        let (from, to) = (allocation(Some(&self.from))?, allocation(Some(&self.to))?);
+        let core = &self.core;
+        core.activate()?;
+        let bytes = usize::try_from(from.bytes()).unwrap_or(usize::MAX);
+        let copy = Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice };
+        // SAFETY: the target is at least as long as the source, and `self` keeps both.
+        unsafe { core.driver.copy_peer(copy, [to.core().ordinal, from.core().ordinal], core.stream) }
+    }
+
+    fn provider(&self) -> String {
+        format!("{}-{}", self.core.driver.name(), self.way)
+    }
+}
+
+fn wrong_buffers() -> DeviceError {
+    DeviceError::Failed(rsb_model::Reason::new(
+        "buffers of a copy",
+        "the target is smaller than the source, or one is missing",
+        "this is a defect of this program: please report it with the case's id",
+    ))
+}

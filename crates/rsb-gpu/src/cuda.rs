@@ -1,0 +1,48 @@
+//! NVIDIA's cards through the driver's own interface, NVRTC and cuBLAS, all loaded at run time.
+//!
+//! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards share); everything above
+//! is in [`crate::cards`]. The sources of the kernels are those that AMD's cards are given.
+#![allow(unsafe_code)]
+
+mod arch;
+mod blas;
+mod compile;
+mod cubin;
+mod driver;
+mod info;
+mod runtime;
+
+use rsb_model::{BackendId, Reason};
+
+use crate::cards;
+pub use compile::Compiler;
+pub use cubin::target;
+use rsb_device::compiler::KernelCompiler;
+use rsb_device::device::{Backend, Device, DeviceInfo};
+
+/// CUDA. Asking it for devices loads and starts the driver in this process: planning does it in a child, see
+/// [`rsb_device::child::devices`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CudaBackend;
+
+impl Backend for CudaBackend {
+    fn id(&self) -> BackendId {
+        BackendId::Cuda
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
+        cards::devices(&*runtime::Runtime::start()?)
+    }
+
+    fn defect(&self) -> Option<Reason> {
+        runtime::defect()
+    }
+
+    fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
+        cards::open(runtime::Runtime::start()?, index)
+    }
+
+    fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
+        Ok(Box::new(Compiler::load()?))
+    }
+}

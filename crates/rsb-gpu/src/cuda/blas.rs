@@ -1,0 +1,188 @@
+//! Matrix products by cuBLAS. f32 is multiplied as it is; tf32 is the same matrices with the inputs rounded by the
+//! matrix units, which the math mode of each product asks for.
+
+use std::ffi::{CStr, c_int};
+use std::rc::Rc;
+
+use cuda_sys::search::Places;
+use cuda_sys::{Cublas, Unavailable, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
+use rsb_model::{Dtype, Reason};
+
+use crate::cards::{BlasLibrary, Core, Product, Side, lacking};
+use rsb_device::device::DeviceError;
+
+/// Its name among providers.
+pub(super) const NAME: &str = "cublas";
+
+/// cuBLAS with a handle on one card.
+pub(super) struct Blas {
+    api: Cublas,
+    handle: cublasHandle_t,
+    core: Rc<Core>,
+}
+
+/// cuBLAS's number of a type that its products have in memory.
+const fn number(dtype: Dtype) -> Option<c_int> {
+    Some(match dtype {
+        Dtype::F64 => datatype::F64,
+        Dtype::F32 => datatype::F32,
+        Dtype::F16 => datatype::F16,
+        Dtype::Bf16 => datatype::BF16,
+        Dtype::I8 => datatype::I8,
+        Dtype::I32 => datatype::I32,
+        _ => return None,
+    })
+}
+
+/// The math mode that computes in `dtype`.
+const fn mode(dtype: Dtype) -> Option<c_int> {
+    Some(match dtype {
+        Dtype::F64 => compute::F64,
+        Dtype::F32 => compute::F32,
+        Dtype::Tf32 => compute::F32_FAST_TF32,
+        Dtype::I32 => compute::I32,
+        _ => return None,
+    })
+}
+
+/// Whether cuBLAS has products of `dtype` as an operation wants them.
+pub(super) const fn has(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::Tf32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
+}
+
+impl Blas {
+    /// Loads the library that goes best with a driver for CUDA `major`, and makes a handle.
+    pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<Self>, DeviceError> {
+        let api = Cublas::load_from(&Places::here().up_to(major)).map_err(lacking)?;
+        core.activate()?;
+        let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
+        let mut handle = std::ptr::null_mut();
+        let create = blas.function(blas.api.cublasCreate_v2, "cublasCreate_v2")?;
+        // SAFETY: the pointer is to a live variable of this type; the card is the current one.
+        blas.check("cublasCreate_v2", unsafe { create(&raw mut handle) })?;
+        blas.handle = handle;
+        let set_stream = blas.function(blas.api.cublasSetStream_v2, "cublasSetStream_v2")?;
+        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps its core.
+        blas.check("cublasSetStream_v2", unsafe { set_stream(handle, core.stream.cast()) })?;
+        Ok(Rc::new(blas))
+    }
+
+    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
+        function.ok_or_else(|| lacking(Unavailable::symbol(name, self.api.loaded().path())))
+    }
+
+    /// What cannot be done is told apart from what broke.
+    fn check(&self, call: &str, code: cublasStatus_t) -> Result<(), DeviceError> {
+        let reason = || Reason::new(call, self.text(code), cure(code));
+        match code {
+            status::SUCCESS => Ok(()),
+            status::NOT_SUPPORTED | status::ARCH_MISMATCH => Err(DeviceError::Unsupported(reason())),
+            _ => Err(DeviceError::Failed(reason())),
+        }
+    }
+
+    fn text(&self, code: cublasStatus_t) -> String {
+        // SAFETY: it takes any number and gives a static text or null.
+        let text = self.api.cublasGetStatusString.map(|function| unsafe { function(code) });
+        match text.filter(|text| !text.is_null()) {
+            // SAFETY: the text is static and ends with a zero.
+            Some(text) => format!("{} ({code})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
+            None => format!("cuBLAS status {code}"),
+        }
+    }
+}
+
+const fn cure(code: cublasStatus_t) -> &'static str {
+    match code {
+        status::NOT_INITIALIZED => {
+            "install a driver as new as this cuBLAS (nvidia-smi shows which CUDA it can do), or a cuBLAS of that CUDA"
+        }
+        status::ALLOC_FAILED => "choose a smaller size, or end what else uses the card's memory",
+        status::NOT_SUPPORTED | status::ARCH_MISMATCH | status::INVALID_VALUE => {
+            "choose another data type or sizes that are multiples of 16, or provider=native"
+        }
+        _ => "choose provider=native; cuBLAS says more with CUBLAS_LOGINFO_DBG=1",
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        let _ = self.core.activate();
+        if let Some(destroy) = self.api.cublasDestroy_v2.filter(|_| !self.handle.is_null()) {
+            // SAFETY: it was made by cublasCreate_v2, and nobody else gives it back.
+            let _ = unsafe { destroy(self.handle) };
+        }
+    }
+}
+
+impl BlasLibrary for Blas {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError> {
+        let multiply = self.function(self.api.cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx")?;
+        let (types, shape) = (product.types, product.shape);
+        let known = |number: Option<c_int>, dtype: Dtype| {
+            let why = format!("it has no products with {dtype} here");
+            let reason = || Reason::new("gemm by cublas", why, "choose another data type or provider=native");
+            number.ok_or_else(|| DeviceError::Unsupported(reason()))
+        };
+        let input = known(number(types.input), types.input)?;
+        let output = known(number(types.output), types.output)?;
+        let mode = known(mode(types.compute), types.compute)?;
+        let [first, second, c] = product.matrices;
+        let [first_stride, second_stride, c_stride] = product.strides;
+        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the host, where a fresh
+        // handle looks for them, in the type that sums are made in.
+        let code = unsafe {
+            multiply(
+                self.handle,
+                transposition(shape.first),
+                transposition(shape.second),
+                shape.rows,
+                shape.columns,
+                shape.depth,
+                product.alpha,
+                first,
+                input,
+                shape.first.leading,
+                first_stride,
+                second,
+                input,
+                shape.second.leading,
+                second_stride,
+                product.beta,
+                c,
+                output,
+                shape.rows,
+                c_stride,
+                shape.batch,
+                mode,
+                gemm_algo::DEFAULT,
+            )
+        };
+        // Some versions say so of whole numbers whose rows are no multiples of four.
+        let is_whole = types.input == Dtype::I8;
+        let code = if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };
+        self.check("cublasGemmStridedBatchedEx", code)
+    }
+}
+
+const fn transposition(side: Side) -> c_int {
+    if side.transposed { operation::TRANSPOSE } else { operation::NONE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_types_and_modes_are_cublas_s() {
+        let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
+        assert_eq!(numbers, [1, 0, 2, 14, 3, 10].map(Some));
+        let modes = [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::I32].map(mode);
+        assert_eq!(modes, [70, 68, 77, 72].map(Some));
+        assert!(number(Dtype::Fp8).is_none() && has(Dtype::Tf32) && !has(Dtype::Fp8));
+    }
+}

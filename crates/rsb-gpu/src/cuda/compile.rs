@@ -1,0 +1,203 @@
+//! NVRTC. It works without a device and without a driver.
+
+use std::ffi::c_int;
+use std::path::Path;
+
+use cuda_sys::search::Places;
+use cuda_sys::{Nvrtc, nvrtcProgram, result};
+use rsb_model::{DeviceType, Reason};
+
+use super::cubin;
+use crate::cards::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
+use rsb_device::device::{DeviceError, Options};
+use rsb_device::operation::Operation;
+
+/// The run-time compiler, loaded.
+pub struct Compiler {
+    api: Nvrtc,
+    rtc: Rtc<nvrtcProgram>,
+}
+
+impl Compiler {
+    /// Loads the compiler.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn load() -> Result<Self, Reason> {
+        Self::load_for(None)
+    }
+
+    /// Loads the compiler that goes best with a driver for CUDA `major`: code of a newer one may be unknown to it.
+    pub(super) fn load_for(major: Option<u32>) -> Result<Self, Reason> {
+        let api = Nvrtc::load_from(&Places::here().up_to(major)).map_err(unavailable)?;
+        Ok(Self::new(api))
+    }
+
+    fn new(api: Nvrtc) -> Self {
+        let rtc = Rtc {
+            loaded: *api.loaded(),
+            prefix: "nvrtc",
+            code_call: "GetCUBIN",
+            cure: "install a CUDA toolkit that supports the card; where it does, report this with the message above",
+            create: api.nvrtcCreateProgram,
+            compile: api.nvrtcCompileProgram,
+            log_size: api.nvrtcGetProgramLogSize,
+            log: api.nvrtcGetProgramLog,
+            code_size: api.nvrtcGetCUBINSize,
+            code: api.nvrtcGetCUBIN,
+            destroy: api.nvrtcDestroyProgram,
+            error_text: api.nvrtcGetErrorString,
+            version: api.nvrtcVersion,
+        };
+        Self { api, rtc }
+    }
+
+    /// Loads the compiler of the installation in `root` alone: a toolkit, or an environment of Python.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn load_in(root: &Path) -> Result<Self, Reason> {
+        let roots = vec![root.to_owned()];
+        let found = Nvrtc::load_from(&Places { roots, ..Places::default() }).map_err(unavailable)?;
+        if found.loaded().path().starts_with(root) {
+            return Ok(Self::new(found));
+        }
+        Err(Reason::new(
+            "NVIDIA's run-time compiler (libnvrtc)",
+            format!("there is none in {}", root.display()),
+            "install it there: pip install nvidia-cuda-nvrtc",
+        ))
+    }
+
+    /// Which compiler this is: its version and the file.
+    pub fn identity(&self) -> String {
+        let (major, minor) = self.version().unwrap_or_default();
+        format!("nvrtc {major}.{minor} {}", cards::file_identity(self.rtc.loaded.path()))
+    }
+
+    /// Its version, which is that of CUDA.
+    pub fn version(&self) -> Option<(i32, i32)> {
+        self.rtc.version()
+    }
+
+    /// The numbers of the architectures that it knows, such as 90; nothing where it does not tell.
+    pub fn architectures(&self) -> Vec<i32> {
+        let (Some(count), Some(get)) = (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs) else {
+            return Vec::new();
+        };
+        let mut there: c_int = 0;
+        // SAFETY: the pointer is to a live variable of this type.
+        if unsafe { count(&raw mut there) } != result::SUCCESS {
+            return Vec::new();
+        }
+        let mut numbers: Vec<c_int> = vec![0; usize::try_from(there).unwrap_or(0)];
+        // SAFETY: there is room for as many numbers as the compiler said.
+        let status = unsafe { get(numbers.as_mut_ptr()) };
+        if status == result::SUCCESS { numbers } else { Vec::new() }
+    }
+
+    /// Compiles `source` for `arch`, such as `sm_90`, with more options.
+    ///
+    /// # Errors
+    /// When the architecture is not known or the source is not accepted.
+    pub fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+        self.check_known(arch)?;
+        let target = format!("--gpu-architecture={}", self.whole(arch));
+        let options = std::iter::once(target).chain(options.iter().map(ToString::to_string));
+        self.rtc.compile(source, arch, &options.collect::<Vec<_>>())
+    }
+
+    /// `arch` with what belongs to it alone: Hopper's matrix units need `sm_90a`, which CUDA 12 brought.
+    fn whole<'a>(&self, arch: &'a str) -> &'a str {
+        let is_told_apart = self.version().is_some_and(|(major, _)| major >= 12);
+        if arch == "sm_90" && is_told_apart { "sm_90a" } else { arch }
+    }
+
+    /// Says which architectures there are, where `arch` is none of them.
+    fn check_known(&self, arch: &str) -> Result<(), Reason> {
+        let known = self.architectures();
+        if known.is_empty() || number(arch).is_some_and(|number| known.contains(&number)) {
+            return Ok(());
+        }
+        let (major, minor) = self.version().unwrap_or_default();
+        let list = known.iter().map(|number| format!("sm_{number}")).collect::<Vec<_>>().join(", ");
+        Err(Reason::new(
+            format!("compilation for {arch}"),
+            format!("NVRTC {major}.{minor} knows {list}"),
+            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the card: CUDA 13 \
+             ends with sm_75, sm_90 came with CUDA 11.8, sm_100 and sm_120 with 12.8",
+        ))
+    }
+}
+
+impl Toolchain for Compiler {
+    fn identity(&self) -> String {
+        Self::identity(self)
+    }
+
+    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+        Self::compile(self, source, arch, options)
+    }
+
+    fn closest(&self, arch: &str) -> String {
+        closest(&self.architectures(), arch)
+    }
+}
+
+/// The highest of `known` whose code runs on a card of `arch`, which is one of the same tens that is not above it:
+/// `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
+fn closest(known: &[c_int], arch: &str) -> String {
+    let runs = |own: c_int| known.iter().filter(move |&&other| other <= own && other / 10 == own / 10).max();
+    number(arch).and_then(runs).map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
+}
+
+/// The number in `sm_90` or `sm_90a`.
+fn number(arch: &str) -> Option<c_int> {
+    arch.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
+}
+
+impl KernelCompiler for Compiler {
+    fn name(&self) -> &'static str {
+        "nvrtc"
+    }
+
+    fn device_type(&self) -> DeviceType {
+        if self.rtc.loaded.exports(LOOKALIKE) { DeviceType::Simulated } else { DeviceType::Cpu }
+    }
+
+    fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
+        let code = cards::compile_job(self, job, &[&format!("--ptxas-options=-{}", job.level)])?;
+        let target = cubin::target(&code.bytes);
+        Ok(CodeObject { target, ..code })
+    }
+
+    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+        cards::choose(operation, options, arch)
+    }
+
+    fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {
+        cubin::kernels(&code.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_that_a_compiler_does_not_know_get_the_code_of_their_elder() {
+        let known = [75, 80, 86, 90, 100, 120];
+        for (arch, expected) in [
+            ("sm_90", "sm_90"),
+            ("sm_89", "sm_86"),
+            ("sm_121", "sm_120"),
+            ("sm_70", "sm_70"),
+            ("sm_110", "sm_110"),
+            ("gfx90a", "gfx90a"),
+        ] {
+            assert_eq!(closest(&known, arch), expected);
+        }
+        assert_eq!(closest(&[], "sm_90"), "sm_90", "a compiler that does not tell");
+    }
+}

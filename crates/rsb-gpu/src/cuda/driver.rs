@@ -1,0 +1,234 @@
+//! The driver behind the calls that all cards share. Addresses on a card are whole numbers to it, and copies are told
+//! apart by their function.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::rc::Rc;
+
+use cuda_sys::{CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, stream_capture};
+use rsb_model::{BackendId, Dtype, Reason};
+
+use super::blas::{self, Blas};
+use super::compile::Compiler;
+use super::info;
+use super::runtime::Runtime;
+use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use crate::cards::{call, done, made, number};
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+
+/// What a call that makes something gives.
+type Made = Result<Handle, DeviceError>;
+type Done = Result<(), DeviceError>;
+
+/// Pinned memory of no special kind.
+const HOST_ALLOC_DEFAULT: u32 = 0;
+
+/// An address on a card as the driver takes it.
+fn place(pointer: *const c_void) -> CUdeviceptr {
+    pointer.addr() as CUdeviceptr
+}
+
+impl Driver for Runtime {
+    fn backend(&self) -> BackendId {
+        BackendId::Cuda
+    }
+
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn maker(&self) -> &'static str {
+        "0x10de"
+    }
+
+    fn device_count(&self) -> Result<u32, Reason> {
+        self.count()
+    }
+
+    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason> {
+        info::read(self, ordinal)
+    }
+
+    fn activate(&self, ordinal: c_int) -> Done {
+        Ok(self.make_current(ordinal)?)
+    }
+
+    fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {
+        Ok(Box::new(Compiler::load_for(self.version().map(|(major, _)| major))?))
+    }
+
+    fn blas_name(&self) -> &'static str {
+        blas::NAME
+    }
+
+    fn blas_has(&self, dtype: Dtype) -> bool {
+        blas::has(dtype)
+    }
+
+    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        Ok(Blas::open(core, self.version().map(|(major, _)| major))?)
+    }
+
+    fn all_reduce(
+        &self,
+        dtype: Dtype,
+        elements: u64,
+        pairs: &[(Buffer, Buffer)],
+    ) -> Result<Box<dyn Kernel>, DeviceError> {
+        let _ = (elements, pairs);
+        Err(DeviceError::Unsupported(Reason::new(
+            format!("all-reduce of {dtype} by a library"),
+            "NCCL is not called by this version",
+            "choose provider=ring",
+        )))
+    }
+
+    fn create_stream(&self) -> Made {
+        made!(self, |stream| cuStreamCreate(stream, STREAM_NON_BLOCKING))
+    }
+
+    unsafe fn destroy_stream(&self, stream: Handle) -> Done {
+        done!(self, cuStreamDestroy_v2(stream.cast()))
+    }
+
+    unsafe fn synchronize(&self, stream: Handle) -> Done {
+        done!(self, cuStreamSynchronize(stream.cast()))
+    }
+
+    fn create_event(&self) -> Made {
+        made!(self, |event| cuEventCreate(event, EVENT_DEFAULT))
+    }
+
+    unsafe fn destroy_event(&self, event: Handle) -> Done {
+        done!(self, cuEventDestroy_v2(event.cast()))
+    }
+
+    unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
+        done!(self, cuEventRecord(event.cast(), stream.cast()))
+    }
+
+    unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: the pointer is to a live variable; the caller promises the events.
+        unsafe { call!(self, cuEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
+        Ok(milliseconds)
+    }
+
+    fn allocate(&self, bytes: usize) -> Made {
+        let mut address: CUdeviceptr = 0;
+        // SAFETY: the pointer is to a live variable of this type.
+        unsafe { call!(self, cuMemAlloc_v2(&raw mut address, bytes)) }?;
+        Ok(std::ptr::without_provenance_mut(address as usize))
+    }
+
+    unsafe fn free(&self, address: *mut c_void) -> Done {
+        done!(self, cuMemFree_v2(place(address)))
+    }
+
+    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Done {
+        done!(self, cuMemsetD8Async(place(address), 0, bytes, stream.cast()))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Made {
+        made!(self, |pointer| cuMemHostAlloc(pointer, bytes, HOST_ALLOC_DEFAULT))
+    }
+
+    unsafe fn free_host(&self, pointer: *mut c_void) -> Done {
+        done!(self, cuMemFreeHost(pointer))
+    }
+
+    unsafe fn copy(&self, copy: Copy, stream: Handle) -> Done {
+        let Copy { to, from, bytes, ends } = copy;
+        let stream = stream.cast();
+        match ends {
+            Ends::HostToDevice => done!(self, cuMemcpyHtoDAsync_v2(place(to), from, bytes, stream)),
+            Ends::DeviceToHost => done!(self, cuMemcpyDtoHAsync_v2(to, place(from), bytes, stream)),
+            Ends::DeviceToDevice => done!(self, cuMemcpyDtoDAsync_v2(place(to), place(from), bytes, stream)),
+        }
+    }
+
+    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> Done {
+        let (target, source) = (self.context(to)?, self.context(from)?);
+        let (to, from) = (place(copy.to), place(copy.from));
+        done!(self, cuMemcpyPeerAsync(to, target, from, source, copy.bytes, stream.cast()))
+    }
+
+    fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError> {
+        let (own, other) = (self.device(ordinal)?, self.device(peer)?);
+        if number!(self, |can| cuDeviceCanAccessPeer(can, own, other))? == 0 {
+            return Ok(false);
+        }
+        let context = self.context(peer)?;
+        self.make_current(ordinal)?;
+        // SAFETY: the context is live; zero is the only flag there is.
+        match unsafe { call!(self, cuCtxEnablePeerAccess(context, 0)) } {
+            Ok(()) => Ok(true),
+            Err(failed) if failed.code() == Some(error::PEER_ACCESS_ALREADY_ENABLED) => Ok(true),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
+    fn load_module(&self, code: Image<'_>) -> Made {
+        // The image is as long as its headers say, and the driver copies it.
+        made!(self, |module| cuModuleLoadData(module, code.as_ptr()))
+    }
+
+    unsafe fn unload_module(&self, module: Handle) -> Done {
+        done!(self, cuModuleUnload(module.cast()))
+    }
+
+    unsafe fn function(&self, module: Handle, name: &CStr) -> Made {
+        made!(self, |function| cuModuleGetFunction(function, module.cast(), name.as_ptr()))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: Handle,
+        grid: u32,
+        block: u32,
+        arguments: *mut *mut c_void,
+        stream: Handle,
+    ) -> Done {
+        let extra = std::ptr::null_mut();
+        let (function, stream) = (function.cast(), stream.cast());
+        done!(self, cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra))
+    }
+
+    unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError> {
+        let size = c_int::try_from(block).unwrap_or(c_int::MAX);
+        let blocks =
+            number!(self, |blocks| cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function.cast(), size, 0))?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32> {
+        let attribute = match need {
+            FunctionNeed::Registers => func_attribute::NUM_REGS,
+            FunctionNeed::SharedBytes => func_attribute::SHARED_SIZE_BYTES,
+        };
+        u32::try_from(number!(self, |value| cuFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
+    }
+
+    unsafe fn begin_capture(&self, stream: Handle) -> Done {
+        done!(self, cuStreamBeginCapture_v2(stream.cast(), stream_capture::THREAD_LOCAL))
+    }
+
+    unsafe fn end_capture(&self, stream: Handle) -> Made {
+        made!(self, |graph| cuStreamEndCapture(stream.cast(), graph))
+    }
+
+    unsafe fn instantiate(&self, graph: Handle) -> Made {
+        made!(self, |ready| cuGraphInstantiateWithFlags(ready, graph.cast(), 0))
+    }
+
+    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> Done {
+        done!(self, cuGraphLaunch(executable.cast(), stream.cast()))
+    }
+
+    unsafe fn destroy_graph(&self, graph: Handle) -> Done {
+        done!(self, cuGraphDestroy(graph.cast()))
+    }
+
+    unsafe fn destroy_executable(&self, executable: Handle) -> Done {
+        done!(self, cuGraphExecDestroy(executable.cast()))
+    }
+}

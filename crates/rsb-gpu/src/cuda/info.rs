@@ -1,0 +1,103 @@
+//! What a card is, from its attributes. What the driver does not tell is unknown, not zero.
+
+use std::ffi::{CStr, c_int};
+
+use cuda_sys::{CUdevice, attribute};
+use rsb_model::environment::Cache;
+use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
+
+use super::arch;
+use super::runtime::{CudaError, Runtime};
+use crate::cards::{Facts, call, number};
+use rsb_device::device::DeviceInfo;
+
+/// Reads card `ordinal`.
+pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
+    let device = runtime.device(ordinal)?;
+    let attribute = |attribute| number!(runtime, |value| cuDeviceGetAttribute(value, attribute, device)).ok();
+    let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
+    let capability = attribute(attribute::COMPUTE_CAPABILITY_MAJOR).zip(attribute(attribute::COMPUTE_CAPABILITY_MINOR));
+    let (major, minor) = capability.ok_or_else(|| {
+        Reason::new(
+            format!("compute capability of device cuda:{ordinal}"),
+            "the driver does not tell it",
+            "install NVIDIA's driver anew: one of version 470 or newer",
+        )
+    })?;
+    let arch = arch::name(major, minor);
+    let integrated = attribute(attribute::INTEGRATED) == Some(1);
+    let peak = arch::peak_bandwidth_gb_s(
+        attribute(attribute::MEMORY_BUS_WIDTH).unwrap_or(0),
+        attribute(attribute::MEMORY_CLOCK_RATE).unwrap_or(0),
+    );
+    runtime.make_current(ordinal)?;
+    let index = ordinal.unsigned_abs();
+    let info = DeviceInfo {
+        device: DeviceRef { backend: BackendId::Cuda, index }.into(),
+        name: name(runtime, device).unwrap_or_else(|| arch.clone()),
+        device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
+        pci_address: pci_address(runtime, device),
+        driver: runtime.version().map(|(major, minor)| format!("nvidia, CUDA {major}.{minor}")),
+        arch: Some(arch.clone()),
+        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1),
+        max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
+        usable_memory_bytes: usable_memory(runtime)?,
+        caches: caches(positive(attribute::L2_CACHE_SIZE)),
+        peak_bandwidth_gb_s: peak.filter(|_| !integrated),
+    };
+    let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
+    Ok(Facts { info, arch, max_threads_per_unit })
+}
+
+/// The marketing name; of a slice of a divided card (MIG) it names the slice.
+fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
+    let mut text = [0_u8; 256];
+    let length = c_int::try_from(text.len()).ok()?;
+    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    unsafe { call!(runtime, cuDeviceGetName(text.as_mut_ptr().cast(), length, device)) }.ok()?;
+    let name = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
+fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
+    let mut text = [0_u8; 32];
+    let length = c_int::try_from(text.len()).ok()?;
+    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    unsafe { call!(runtime, cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, device)) }.ok()?;
+    as_in_sysfs(CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?)
+}
+
+/// Some drivers write the domain with eight digits, sysfs has four.
+fn as_in_sysfs(address: &str) -> Option<String> {
+    let (domain, rest) = address.split_once(':')?;
+    let domain = u32::from_str_radix(domain, 16).ok()?;
+    Some(format!("{domain:04x}:{}", rest.to_ascii_lowercase()))
+}
+
+/// Nine tenths of what is free on the current card: the driver and cuBLAS need some themselves.
+fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
+    let (mut free, mut total) = (0_usize, 0_usize);
+    // SAFETY: both pointers are to live variables of this type.
+    unsafe { call!(runtime, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
+    Ok(free.min(total) as u64 / 10 * 9)
+}
+
+/// The second level is the last of NVIDIA's cards.
+fn caches(second_level: Option<u32>) -> Vec<Cache> {
+    let cache = |bytes| Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None };
+    second_level.map(cache).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_sysfs_has_them() {
+        assert_eq!(as_in_sysfs("00000000:C1:00.0").as_deref(), Some("0000:c1:00.0"));
+        assert_eq!(as_in_sysfs("0000:03:00.0").as_deref(), Some("0000:03:00.0"));
+        assert_eq!(as_in_sysfs("00010000:03:00.0").as_deref(), Some("10000:03:00.0"));
+        assert_eq!(as_in_sysfs("nonsense"), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! The driver with statuses turned into values: what failed, why, and what to do about it.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_char, c_int};
+use std::path::Path;
+use std::rc::Rc;
+
+use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, Lack, Unavailable, error};
+use rsb_model::Reason;
+
+use crate::cards::{LOOKALIKE, call, lacking, unavailable};
+use rsb_device::device::DeviceError;
+
+thread_local! {
+    /// The context that this thread works in, as far as this program set it.
+    static CURRENT: Cell<CUcontext> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// The driver, started, and what this program has on each device.
+pub(super) struct Runtime {
+    pub(super) api: Cuda,
+    /// Made when a device is first worked on, given back at the end.
+    contexts: RefCell<Vec<Option<(CUdevice, CUcontext)>>>,
+}
+
+/// Why a call did not do what it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CudaError {
+    /// The library lacks the function.
+    Missing(Unavailable),
+    /// The function said so.
+    Status {
+        /// Its name.
+        call: &'static str,
+        /// What it said.
+        code: CUresult,
+        /// In words.
+        text: String,
+    },
+}
+
+impl Runtime {
+    /// Loads and starts it. Starting may end the process where a driver is half removed: planning asks in a child
+    /// process.
+    pub(super) fn start() -> Result<Rc<Self>, Reason> {
+        let api = Cuda::load().map_err(unavailable)?;
+        let runtime = Self { api, contexts: RefCell::default() };
+        // SAFETY: it takes no pointers; zero is the only flag there is.
+        match unsafe { call!(runtime, cuInit(0)) } {
+            Ok(()) => Ok(Rc::new(runtime)),
+            Err(CudaError::Status { code: error::NO_DEVICE, .. }) => Err(no_device(Path::new("/dev/nvidiactl"))),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Whether the library is a software look-alike, whose figures mean nothing.
+    pub(super) fn is_lookalike(&self) -> bool {
+        self.api.loaded().exports(LOOKALIKE)
+    }
+
+    /// The newest CUDA that the driver can do, such as (12, 8).
+    pub(super) fn version(&self) -> Option<(u32, u32)> {
+        let mut version: c_int = 0;
+        // SAFETY: the pointer is to a live variable of this type.
+        unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }.ok()?;
+        let version = u32::try_from(version).ok().filter(|&version| version > 0)?;
+        Some((version / 1000, version % 1000 / 10))
+    }
+
+    /// How many devices there are, at least one.
+    pub(super) fn count(&self) -> Result<u32, Reason> {
+        let mut count: c_int = 0;
+        // SAFETY: the pointer is to a live variable of this type.
+        match unsafe { call!(self, cuDeviceGetCount(&raw mut count)) } {
+            Ok(()) if count > 0 => Ok(count.unsigned_abs()),
+            Ok(()) | Err(CudaError::Status { code: error::NO_DEVICE, .. }) => {
+                Err(no_device(Path::new("/dev/nvidiactl")))
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// The driver's own number of device `ordinal`.
+    pub(super) fn device(&self, ordinal: c_int) -> Result<CUdevice, CudaError> {
+        let mut device: CUdevice = 0;
+        // SAFETY: the pointer is to a live variable of this type.
+        unsafe { call!(self, cuDeviceGet(&raw mut device, ordinal)) }?;
+        Ok(device)
+    }
+
+    /// What this program has on device `ordinal`: the context that other libraries in it use too.
+    pub(super) fn context(&self, ordinal: c_int) -> Result<CUcontext, CudaError> {
+        let place = usize::try_from(ordinal).unwrap_or(usize::MAX);
+        if let Some(Some((_, context))) = self.contexts.borrow().get(place) {
+            return Ok(*context);
+        }
+        let device = self.device(ordinal)?;
+        let mut context: CUcontext = std::ptr::null_mut();
+        // SAFETY: the pointer is to a live variable of this type.
+        unsafe { call!(self, cuDevicePrimaryCtxRetain(&raw mut context, device)) }?;
+        let mut contexts = self.contexts.borrow_mut();
+        let needed = contexts.len().max(place.saturating_add(1));
+        contexts.resize(needed, None);
+        if let Some(room) = contexts.get_mut(place) {
+            *room = Some((device, context));
+        }
+        Ok(context)
+    }
+
+    /// Makes device `ordinal` the current one of this thread, unless it is already.
+    pub(super) fn make_current(&self, ordinal: c_int) -> Result<(), CudaError> {
+        let context = self.context(ordinal)?;
+        if CURRENT.get() != context {
+            // SAFETY: the context is live: it is given back with `self`.
+            unsafe { call!(self, cuCtxSetCurrent(context)) }?;
+            CURRENT.set(context);
+        }
+        Ok(())
+    }
+
+    pub(super) fn status(&self, call: &'static str, code: CUresult) -> Result<(), CudaError> {
+        if code == error::SUCCESS { Ok(()) } else { Err(CudaError::Status { call, code, text: self.text(code) }) }
+    }
+
+    pub(super) fn missing(&self, call: &str) -> CudaError {
+        CudaError::Missing(Unavailable::symbol(call, self.api.loaded().path()))
+    }
+
+    fn text(&self, code: CUresult) -> String {
+        let said = |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
+            let mut text: *const c_char = std::ptr::null();
+            // SAFETY: it takes any number and writes the address of a static text, or null.
+            let status = unsafe { function?(code, &raw mut text) };
+            let is_text = status == error::SUCCESS && !text.is_null();
+            // SAFETY: the text is static and ends with a zero.
+            is_text.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        };
+        match (said(self.api.cuGetErrorName), said(self.api.cuGetErrorString)) {
+            (Some(name), Some(text)) => format!("{text} ({name}, error {code})"),
+            (Some(text), None) | (None, Some(text)) => format!("{text} (error {code})"),
+            (None, None) => format!("error {code}"),
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for (device, context) in self.contexts.borrow().iter().flatten() {
+            if CURRENT.get() == *context {
+                CURRENT.set(std::ptr::null_mut());
+            }
+            // SAFETY: it was retained once, and nothing of this program works in it any more.
+            let _ = unsafe { call!(self, cuDevicePrimaryCtxRelease_v2(*device)) };
+        }
+    }
+}
+
+/// What is wrong with a driver that is here: a function without which no card can be told or opened.
+pub(super) fn defect() -> Option<Reason> {
+    const NEEDED: [&str; 6] = [
+        "cuInit",
+        "cuDeviceGetCount",
+        "cuDevicePrimaryCtxRetain",
+        "cuCtxSetCurrent",
+        "cuMemGetInfo_v2",
+        "cuStreamCreate",
+    ];
+    match Cuda::load() {
+        Err(missing) => (missing.lack == Lack::Function).then(|| unavailable(missing)),
+        Ok(api) => {
+            let name = api.missing().into_iter().find(|name| NEEDED.contains(name))?;
+            Some(unavailable(Unavailable::symbol(name, api.loaded().path())))
+        }
+    }
+}
+
+/// The likeliest reason why the driver sees no device. `node` is the file by which the kernel's part is reached.
+fn no_device(node: &Path) -> Reason {
+    let (why, cure) = if !node.exists() {
+        (
+            "the driver's library is here, but its part in the kernel is not: there is no /dev/nvidiactl",
+            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or pass the card on to \
+             the container (--gpus all)",
+        )
+    } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
+        ("the driver shows no device, and this user may not use /dev/nvidiactl", "give the user access to /dev/nvidia*")
+    } else {
+        (
+            "the driver is loaded and shows no device",
+            "check CUDA_VISIBLE_DEVICES; where the card is divided (MIG), make an instance (nvidia-smi mig -cgi) and \
+             name it there; look at the kernel's log (dmesg) for messages of NVRM",
+        )
+    };
+    Reason::new("devices of CUDA", why, cure)
+}
+
+const fn cure(code: CUresult) -> &'static str {
+    match code {
+        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the card's memory",
+        error::STUB_LIBRARY => {
+            "take the folder of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is needed"
+        }
+        error::DEVICE_UNAVAILABLE => {
+            "another program has the card for itself: end it, or set the card's compute mode to default (nvidia-smi -c 0)"
+        }
+        error::SYSTEM_DRIVER_MISMATCH => {
+            "the driver was updated while its module was loaded: restart the machine, or load the module anew"
+        }
+        error::COMPAT_NOT_SUPPORTED_ON_DEVICE => {
+            "take the package cuda-compat out of the library path: this card needs a newer driver instead"
+        }
+        error::SYSTEM_NOT_READY => "start the fabric manager (systemctl start nvidia-fabricmanager)",
+        error::INVALID_IMAGE | error::NO_BINARY_FOR_GPU | error::NOT_FOUND => {
+            "install a driver as new as the compiler (nvidia-smi shows which CUDA it can do), or a compiler of that \
+             CUDA; then delete the cached kernels (~/.cache/rusty-stack-bench/kernels)"
+        }
+        error::LAUNCH_OUT_OF_RESOURCES => "choose a smaller block size",
+        error::LAUNCH_TIMEOUT => "choose a smaller size, or a card that drives no display",
+        error::ECC_UNCORRECTABLE => "the card's memory has failed: look at `nvidia-smi -q -d ECC`",
+        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this card or driver cannot do it",
+        _ => "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the card with `nvidia-smi -q`",
+    }
+}
+
+impl CudaError {
+    /// The status, when a function gave one.
+    pub(super) const fn code(&self) -> Option<CUresult> {
+        match self {
+            Self::Missing(_) => None,
+            Self::Status { code, .. } => Some(*code),
+        }
+    }
+}
+
+impl From<CudaError> for Reason {
+    fn from(failed: CudaError) -> Self {
+        match failed {
+            CudaError::Missing(missing) => unavailable(missing),
+            CudaError::Status { call, code, text } => Self::new(call, text, cure(code)),
+        }
+    }
+}
+
+impl From<CudaError> for DeviceError {
+    fn from(failed: CudaError) -> Self {
+        match failed {
+            CudaError::Status { code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED, .. } => {
+                Self::Unsupported(failed.into())
+            }
+            CudaError::Missing(missing) => lacking(missing),
+            CudaError::Status { .. } => Self::Failed(failed.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_done_skips_and_what_breaks_fails() {
+        let status = |code| CudaError::Status { call: "cuMemAlloc_v2", code, text: "said so".into() };
+        for (code, word) in [
+            (error::OUT_OF_MEMORY, "smaller size"),
+            (error::INVALID_IMAGE, "driver as new"),
+            (error::SYSTEM_DRIVER_MISMATCH, "restart"),
+            (12345, "dmesg"),
+        ] {
+            match DeviceError::from(status(code)) {
+                DeviceError::Failed(reason) => assert!(reason.cure.contains(word) && reason.what == "cuMemAlloc_v2"),
+                DeviceError::Unsupported(reason) => panic!("{reason}"),
+            }
+        }
+        assert!(matches!(DeviceError::from(status(error::NOT_SUPPORTED)), DeviceError::Unsupported(_)));
+        let torn = Unavailable::symbol("cuGraphLaunch", Path::new("/x.so"));
+        assert!(matches!(DeviceError::from(CudaError::Missing(torn)), DeviceError::Failed(_)));
+    }
+
+    #[test]
+    fn each_way_to_have_no_card_says_which_step_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("nvidiactl");
+        assert!(no_device(&node).cure.contains("modprobe nvidia"));
+        std::fs::write(&node, "").unwrap();
+        assert!(no_device(&node).cure.contains("MIG"));
+    }
+}

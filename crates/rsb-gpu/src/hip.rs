@@ -1,0 +1,49 @@
+//! AMD's cards through the HIP run time, hiprtc and rocBLAS, all loaded at run time.
+//!
+//! Layers: `hip-runtime-sys` and `rocblas-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards
+//! share); everything above is in [`crate::cards`].
+#![allow(unsafe_code)]
+
+mod arch;
+mod blas;
+mod code_object;
+mod compile;
+mod driver;
+mod info;
+mod rccl;
+mod runtime;
+
+use rsb_model::{BackendId, Reason};
+
+use crate::cards;
+pub use cards::{Compiled, Source, catalogue, matrix_dtypes};
+pub use compile::{Compiler, compile};
+use rsb_device::compiler::KernelCompiler;
+use rsb_device::device::{Backend, Device, DeviceInfo};
+
+/// ROCm. Asking it for devices loads and initialises the run time in this process: planning does it in a child, see
+/// [`rsb_device::child::devices`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HipBackend;
+
+impl Backend for HipBackend {
+    fn id(&self) -> BackendId {
+        BackendId::Rocm
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
+        cards::devices(&*runtime::Runtime::start()?)
+    }
+
+    fn defect(&self) -> Option<Reason> {
+        runtime::defect()
+    }
+
+    fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
+        cards::open(runtime::Runtime::start()?, index)
+    }
+
+    fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
+        Ok(Box::new(Compiler::load()?))
+    }
+}

@@ -1,0 +1,194 @@
+//! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's kernels: rocBLAS
+//! ends the process when it has none for the card.
+
+use std::ffi::{CStr, c_int};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use rocblas_sys::{
+    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_folders, operation, rocblas_handle, rocblas_status,
+    status,
+};
+use rsb_model::{Dtype, Reason};
+
+use crate::cards::{BlasLibrary, Core, Product, Side, lacking, unavailable};
+use rsb_device::device::DeviceError;
+
+/// rocBLAS with a handle on one card.
+pub(super) struct Blas {
+    api: RocBlas,
+    handle: rocblas_handle,
+    core: Rc<Core>,
+}
+
+/// Its name among providers.
+pub(super) const NAME: &str = "rocblas";
+
+/// rocBLAS's number of a type that its products have; tf32 is none that it is asked for.
+const fn number(dtype: Dtype) -> Option<c_int> {
+    Some(match dtype {
+        Dtype::F64 => datatype::F64_R,
+        Dtype::F32 => datatype::F32_R,
+        Dtype::F16 => datatype::F16_R,
+        Dtype::Bf16 => datatype::BF16_R,
+        Dtype::I8 => datatype::I8_R,
+        Dtype::I32 => datatype::I32_R,
+        _ => return None,
+    })
+}
+
+/// Whether rocBLAS has products of `dtype` as an operation wants them.
+pub(super) const fn has(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
+}
+
+/// Where the library's kernels are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernels {
+    /// In files beside it, which may lack the card's.
+    InFiles,
+    /// In itself: a look-alike.
+    Inside,
+}
+
+impl Blas {
+    /// Loads the library, checks that it has kernels for the card, and makes a handle.
+    pub(super) fn open(core: &Rc<Core>, kernels: Kernels) -> Result<Rc<Self>, DeviceError> {
+        let api = RocBlas::load().map_err(lacking)?;
+        if kernels == Kernels::InFiles {
+            let explicit =
+                std::env::var_os("ROCBLAS_TENSILE_LIBPATH").filter(|path| !path.is_empty()).map(PathBuf::from);
+            let folders = kernel_folders(api.loaded().path(), explicit.as_deref());
+            check_kernels(&core.arch, &folders).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
+        }
+        core.activate()?;
+        eprintln!(
+            "opening rocBLAS for {}; should the process end here, it has no kernels for this card: install a rocBLAS \
+             that has, or choose provider=native",
+            core.arch
+        );
+        let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
+        let mut handle = std::ptr::null_mut();
+        let create = blas.function(blas.api.rocblas_create_handle, "rocblas_create_handle")?;
+        // SAFETY: the pointer is to a live variable of this type.
+        blas.check("rocblas_create_handle", unsafe { create(&raw mut handle) })?;
+        blas.handle = handle;
+        let set_stream = blas.function(blas.api.rocblas_set_stream, "rocblas_set_stream")?;
+        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps its core.
+        blas.check("rocblas_set_stream", unsafe { set_stream(handle, core.stream.cast()) })?;
+        Ok(Rc::new(blas))
+    }
+
+    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
+        function.ok_or_else(|| lacking(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path())))
+    }
+
+    fn check(&self, call: &str, code: rocblas_status) -> Result<(), DeviceError> {
+        let failed = || DeviceError::Failed(Reason::new(call, self.text(code), cure(code)));
+        if code == status::SUCCESS { Ok(()) } else { Err(failed()) }
+    }
+
+    fn text(&self, code: rocblas_status) -> String {
+        // SAFETY: it takes any number and gives a static text or null.
+        let text = self.api.rocblas_status_to_string.map(|function| unsafe { function(code) });
+        match text.filter(|text| !text.is_null()) {
+            // SAFETY: the text is static and ends with a zero.
+            Some(text) => format!("{} ({code})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
+            None => format!("rocBLAS status {code}"),
+        }
+    }
+}
+
+const fn cure(code: rocblas_status) -> &'static str {
+    match code {
+        status::MEMORY_ERROR => "choose a smaller size, or end what else uses the card's memory",
+        status::NOT_IMPLEMENTED => "choose another data type, or provider=native",
+        _ => "choose provider=native; rocBLAS says more with ROCBLAS_LAYER=1",
+    }
+}
+
+impl Drop for Blas {
+    fn drop(&mut self) {
+        let _ = self.core.activate();
+        if let Some(destroy) = self.api.rocblas_destroy_handle.filter(|_| !self.handle.is_null()) {
+            // SAFETY: it was made by rocblas_create_handle, and nobody else gives it back.
+            let _ = unsafe { destroy(self.handle) };
+        }
+    }
+}
+
+impl BlasLibrary for Blas {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError> {
+        let multiply = self.function(self.api.rocblas_gemm_strided_batched_ex, "rocblas_gemm_strided_batched_ex")?;
+        let (types, shape) = (product.types, product.shape);
+        let known = |dtype: Dtype| {
+            let why = format!("it has no products with {dtype} here");
+            let reason = Reason::new("gemm by rocblas", why, "choose another data type or provider=native");
+            number(dtype).ok_or(DeviceError::Unsupported(reason))
+        };
+        let (input, output, compute) = (known(types.input)?, known(types.output)?, known(types.compute)?);
+        let [first, second, c] = product.matrices;
+        let [first_stride, second_stride, c_stride] = product.strides;
+        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the host, where a fresh
+        // handle looks for them, in the type that sums are made in.
+        let code = unsafe {
+            multiply(
+                self.handle,
+                transposition(shape.first),
+                transposition(shape.second),
+                shape.rows,
+                shape.columns,
+                shape.depth,
+                product.alpha,
+                first,
+                input,
+                shape.first.leading,
+                first_stride,
+                second,
+                input,
+                shape.second.leading,
+                second_stride,
+                product.beta,
+                c,
+                output,
+                shape.rows,
+                c_stride,
+                c,
+                output,
+                shape.rows,
+                c_stride,
+                shape.batch,
+                compute,
+                GEMM_ALGO_STANDARD,
+                0,
+                0,
+            )
+        };
+        let reason = || Reason::new("rocblas_gemm_strided_batched_ex", self.text(code), cure(code));
+        match code {
+            status::SUCCESS => Ok(()),
+            status::NOT_IMPLEMENTED => Err(DeviceError::Unsupported(reason())),
+            _ => Err(DeviceError::Failed(reason())),
+        }
+    }
+}
+
+const fn transposition(side: Side) -> c_int {
+    if side.transposed { operation::TRANSPOSE } else { operation::NONE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_types_are_rocblas_s() {
+        let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
+        assert_eq!(numbers, [152, 151, 150, 168, 160, 162].map(Some));
+        assert!(number(Dtype::Tf32).is_none() && has(Dtype::F64) && !has(Dtype::Tf32));
+    }
+}

@@ -1,0 +1,104 @@
+//! hiprtc. It works without a device.
+
+use hip_runtime_sys::{Hiprtc, hiprtcProgram};
+use rsb_model::{DeviceType, Reason};
+
+use super::code_object;
+use crate::cards::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
+use rsb_device::device::{DeviceError, Options};
+use rsb_device::operation::Operation;
+
+/// The run-time compiler, loaded.
+pub struct Compiler {
+    rtc: Rtc<hiprtcProgram>,
+}
+
+/// Compiles `source` for the processor `arch`, such as `gfx90a`, with more options such as `-O1`. No device is needed.
+///
+/// # Errors
+/// When there is no compiler or the source is not accepted.
+pub fn compile(source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+    Compiler::load()?.compile(source, arch, options)
+}
+
+impl Compiler {
+    /// Loads the compiler.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn load() -> Result<Self, Reason> {
+        let api = Hiprtc::load().map_err(unavailable)?;
+        Ok(Self {
+            rtc: Rtc {
+                loaded: *api.loaded(),
+                prefix: "hiprtc",
+                code_call: "GetCode",
+                cure: "install a ROCm that supports the card; where it does, report this with the message above",
+                create: api.hiprtcCreateProgram,
+                compile: api.hiprtcCompileProgram,
+                log_size: api.hiprtcGetProgramLogSize,
+                log: api.hiprtcGetProgramLog,
+                code_size: api.hiprtcGetCodeSize,
+                code: api.hiprtcGetCode,
+                destroy: api.hiprtcDestroyProgram,
+                error_text: api.hiprtcGetErrorString,
+                version: api.hiprtcVersion,
+            },
+        })
+    }
+
+    /// Which compiler this is: the file with its size and time. hiprtc's own version has been 9.0 for years.
+    pub fn identity(&self) -> String {
+        cards::file_identity(self.rtc.loaded.path())
+    }
+
+    /// The compiler's version as it says it: 9.0 from ROCm 5 on.
+    pub fn version(&self) -> Option<(i32, i32)> {
+        self.rtc.version()
+    }
+
+    /// As [`compile`].
+    ///
+    /// # Errors
+    /// When the source is not accepted.
+    pub fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+        let target = format!("--gpu-architecture={arch}");
+        let options: Vec<String> = std::iter::once(target).chain(options.iter().map(ToString::to_string)).collect();
+        self.rtc.compile(source, arch, &options)
+    }
+}
+
+impl Toolchain for Compiler {
+    fn identity(&self) -> String {
+        Self::identity(self)
+    }
+
+    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+        Self::compile(self, source, arch, options)
+    }
+}
+
+impl KernelCompiler for Compiler {
+    fn name(&self) -> &'static str {
+        "hiprtc"
+    }
+
+    fn device_type(&self) -> DeviceType {
+        if self.rtc.loaded.exports(LOOKALIKE) { DeviceType::Simulated } else { DeviceType::Cpu }
+    }
+
+    fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
+        let code = cards::compile_job(self, job, &[&format!("-{}", job.level)])?;
+        let target = code_object::target(&code.bytes).map(str::to_owned);
+        Ok(CodeObject { target, ..code })
+    }
+
+    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+        cards::choose(operation, options, arch)
+    }
+
+    fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {
+        code_object::kernels(&code.bytes)
+    }
+}

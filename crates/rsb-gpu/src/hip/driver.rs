@@ -1,0 +1,224 @@
+//! The HIP run time behind the calls that all cards share.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::rc::Rc;
+
+use hip_runtime_sys::stream_capture;
+use hip_runtime_sys::{EVENT_DEFAULT, HOST_MALLOC_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, memcpy};
+use rsb_model::{BackendId, Dtype, Reason};
+
+use super::blas::{self, Blas, Kernels};
+use super::compile::Compiler;
+use super::runtime::Runtime;
+use super::{info, rccl};
+use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use crate::cards::{call, done, made, number};
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+
+/// What a call that makes something gives.
+type Made = Result<Handle, DeviceError>;
+type Done = Result<(), DeviceError>;
+
+const fn kind(ends: Ends) -> c_int {
+    match ends {
+        Ends::HostToDevice => memcpy::HOST_TO_DEVICE,
+        Ends::DeviceToHost => memcpy::DEVICE_TO_HOST,
+        Ends::DeviceToDevice => memcpy::DEVICE_TO_DEVICE,
+    }
+}
+
+impl Driver for Runtime {
+    fn backend(&self) -> BackendId {
+        BackendId::Rocm
+    }
+
+    fn name(&self) -> &'static str {
+        "hip"
+    }
+
+    fn maker(&self) -> &'static str {
+        "0x1002"
+    }
+
+    fn device_count(&self) -> Result<u32, Reason> {
+        self.count()
+    }
+
+    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason> {
+        info::read(self, ordinal)
+    }
+
+    fn activate(&self, ordinal: c_int) -> Done {
+        Ok(self.make_current(ordinal)?)
+    }
+
+    fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {
+        Ok(Box::new(Compiler::load()?))
+    }
+
+    fn blas_name(&self) -> &'static str {
+        blas::NAME
+    }
+
+    fn blas_has(&self, dtype: Dtype) -> bool {
+        blas::has(dtype)
+    }
+
+    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        let kernels = if self.is_lookalike() { Kernels::Inside } else { Kernels::InFiles };
+        Ok(Blas::open(core, kernels)?)
+    }
+
+    fn all_reduce(
+        &self,
+        dtype: Dtype,
+        elements: u64,
+        pairs: &[(Buffer, Buffer)],
+    ) -> Result<Box<dyn Kernel>, DeviceError> {
+        Ok(Box::new(rccl::kernel(dtype, elements, pairs)?))
+    }
+
+    fn create_stream(&self) -> Made {
+        made!(self, |stream| hipStreamCreateWithFlags(stream, STREAM_NON_BLOCKING))
+    }
+
+    unsafe fn destroy_stream(&self, stream: Handle) -> Done {
+        done!(self, hipStreamDestroy(stream.cast()))
+    }
+
+    unsafe fn synchronize(&self, stream: Handle) -> Done {
+        done!(self, hipStreamSynchronize(stream.cast()))
+    }
+
+    fn create_event(&self) -> Made {
+        made!(self, |event| hipEventCreateWithFlags(event, EVENT_DEFAULT))
+    }
+
+    unsafe fn destroy_event(&self, event: Handle) -> Done {
+        done!(self, hipEventDestroy(event.cast()))
+    }
+
+    unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
+        done!(self, hipEventRecord(event.cast(), stream.cast()))
+    }
+
+    unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: the pointer is to a live variable; the caller promises the events.
+        unsafe { call!(self, hipEventElapsedTime(&raw mut milliseconds, from.cast(), to.cast())) }?;
+        Ok(milliseconds)
+    }
+
+    fn allocate(&self, bytes: usize) -> Made {
+        made!(self, |address| hipMalloc(address, bytes))
+    }
+
+    unsafe fn free(&self, address: *mut c_void) -> Done {
+        done!(self, hipFree(address))
+    }
+
+    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Done {
+        done!(self, hipMemsetAsync(address, 0, bytes, stream.cast()))
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Made {
+        made!(self, |pointer| hipHostMalloc(pointer, bytes, HOST_MALLOC_DEFAULT))
+    }
+
+    unsafe fn free_host(&self, pointer: *mut c_void) -> Done {
+        done!(self, hipHostFree(pointer))
+    }
+
+    unsafe fn copy(&self, copy: Copy, stream: Handle) -> Done {
+        let Copy { to, from, bytes, ends } = copy;
+        done!(self, hipMemcpyAsync(to, from, bytes, kind(ends), stream.cast()))
+    }
+
+    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> Done {
+        done!(self, hipMemcpyPeerAsync(copy.to, to, copy.from, from, copy.bytes, stream.cast()))
+    }
+
+    fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError> {
+        if number!(self, |can| hipDeviceCanAccessPeer(can, ordinal, peer))? == 0 {
+            return Ok(false);
+        }
+        self.make_current(ordinal)?;
+        // SAFETY: no pointers; zero is the only flag there is.
+        match unsafe { call!(self, hipDeviceEnablePeerAccess(peer, 0)) } {
+            Ok(()) => Ok(true),
+            Err(failed) if failed.code() == Some(error::PEER_ACCESS_ALREADY_ENABLED) => Ok(true),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
+    fn load_module(&self, code: Image<'_>) -> Made {
+        // The image is as long as its headers say, and the runtime copies it.
+        made!(self, |module| hipModuleLoadData(module, code.as_ptr()))
+    }
+
+    unsafe fn unload_module(&self, module: Handle) -> Done {
+        done!(self, hipModuleUnload(module.cast()))
+    }
+
+    unsafe fn function(&self, module: Handle, name: &CStr) -> Made {
+        made!(self, |function| hipModuleGetFunction(function, module.cast(), name.as_ptr()))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: Handle,
+        grid: u32,
+        block: u32,
+        arguments: *mut *mut c_void,
+        stream: Handle,
+    ) -> Done {
+        let extra = std::ptr::null_mut();
+        let (function, stream) = (function.cast(), stream.cast());
+        done!(self, hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra))
+    }
+
+    unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError> {
+        let size = c_int::try_from(block).unwrap_or(c_int::MAX);
+        let blocks = number!(self, |blocks| hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks,
+            function.cast(),
+            size,
+            0
+        ))?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32> {
+        let attribute = match need {
+            FunctionNeed::Registers => func_attribute::NUM_REGS,
+            FunctionNeed::SharedBytes => func_attribute::SHARED_SIZE_BYTES,
+        };
+        u32::try_from(number!(self, |value| hipFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
+    }
+
+    unsafe fn begin_capture(&self, stream: Handle) -> Done {
+        done!(self, hipStreamBeginCapture(stream.cast(), stream_capture::THREAD_LOCAL))
+    }
+
+    unsafe fn end_capture(&self, stream: Handle) -> Made {
+        made!(self, |graph| hipStreamEndCapture(stream.cast(), graph))
+    }
+
+    unsafe fn instantiate(&self, graph: Handle) -> Made {
+        let (node, log) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // Node and log may be null, and are only written on failure.
+        made!(self, |ready| hipGraphInstantiate(ready, graph.cast(), node, log, 0))
+    }
+
+    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> Done {
+        done!(self, hipGraphLaunch(executable.cast(), stream.cast()))
+    }
+
+    unsafe fn destroy_graph(&self, graph: Handle) -> Done {
+        done!(self, hipGraphDestroy(graph.cast()))
+    }
+
+    unsafe fn destroy_executable(&self, executable: Handle) -> Done {
+        done!(self, hipGraphExecDestroy(executable.cast()))
+    }
+}

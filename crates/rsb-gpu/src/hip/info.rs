@@ -1,0 +1,115 @@
+//! What a card is, from its properties and attributes. What the run time does not tell is unknown, not zero.
+
+use std::ffi::{CStr, c_int};
+
+use hip_runtime_sys::{PropertiesR0000, PropertiesR0600, attribute, text};
+use rsb_model::environment::Cache;
+use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
+
+use super::arch;
+use super::runtime::{HipError, Runtime};
+use crate::cards::{Facts, call};
+use rsb_device::device::DeviceInfo;
+
+/// Name and architecture, by whichever layout of properties the library has.
+struct Names {
+    name: String,
+    arch: String,
+}
+
+/// Reads card `ordinal`.
+pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
+    let names = names(runtime, ordinal)?;
+    let arch = arch::processor(&names.arch).to_owned();
+    let attribute = |number| value(runtime, number, ordinal);
+    let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
+    runtime.make_current(ordinal)?;
+    let integrated = attribute(attribute::INTEGRATED) == Some(1);
+    let peak = arch::peak_bandwidth_gb_s(
+        &arch,
+        attribute(attribute::MEMORY_BUS_WIDTH).unwrap_or(0),
+        attribute(attribute::MEMORY_CLOCK_RATE).unwrap_or(0),
+    );
+    let index = ordinal.unsigned_abs();
+    let info = DeviceInfo {
+        device: DeviceRef { backend: BackendId::Rocm, index }.into(),
+        name: if names.name.is_empty() { arch.clone() } else { names.name },
+        device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
+        pci_address: pci_address(runtime, ordinal),
+        driver: None,
+        arch: Some(names.arch),
+        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1) * arch::compute_units_each(&arch),
+        max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
+        usable_memory_bytes: usable_memory(runtime)?,
+        caches: caches(&arch, positive(attribute::L2_CACHE_SIZE)),
+        peak_bandwidth_gb_s: peak.filter(|_| !integrated),
+    };
+    let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
+    Ok(Facts { info, arch, max_threads_per_unit })
+}
+
+fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
+    let names = if runtime.api.hipGetDevicePropertiesR0600.is_some() {
+        let mut properties = PropertiesR0600::default();
+        // SAFETY: the function with this name has written this layout since ROCm 6.
+        unsafe { call!(runtime, hipGetDevicePropertiesR0600(&raw mut properties, ordinal)) }?;
+        Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
+    } else {
+        let mut properties = PropertiesR0000::default();
+        // SAFETY: libraries without the newer function are of ROCm 5, where this one writes this layout.
+        unsafe { call!(runtime, hipGetDeviceProperties(&raw mut properties, ordinal)) }?;
+        Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
+    };
+    if names.arch.starts_with("gfx") {
+        return Ok(names);
+    }
+    Err(Reason::new(
+        format!("architecture of device rocm:{ordinal}"),
+        format!("the run time calls it `{}`, which is no processor's name", names.arch),
+        "install one of the ROCm versions 5.2 to 7.2",
+    ))
+}
+
+fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    // SAFETY: the pointer is to a live variable of this type.
+    unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }.ok().map(|()| value)
+}
+
+/// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
+fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
+    let mut text = [0_u8; 32];
+    let length = c_int::try_from(text.len()).ok()?;
+    // SAFETY: the function writes at most `length` bytes, zero included, into the array.
+    unsafe { call!(runtime, hipDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, ordinal)) }.ok()?;
+    let found = CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_ascii_lowercase();
+    (!found.is_empty()).then_some(found)
+}
+
+/// Nine tenths of what is free on the current card: the run time and rocBLAS need some themselves.
+fn usable_memory(runtime: &Runtime) -> Result<u64, HipError> {
+    let (mut free, mut total) = (0_usize, 0_usize);
+    // SAFETY: both pointers are to live variables of this type.
+    unsafe { call!(runtime, hipMemGetInfo(&raw mut free, &raw mut total)) }?;
+    Ok(free.min(total) as u64 / 10 * 9)
+}
+
+fn caches(arch: &str, second_level: Option<u32>) -> Vec<Cache> {
+    let cache = |level, size_bytes| Cache { level, size_bytes, shared_by: None };
+    let second = second_level.map(|bytes| cache(2, u64::from(bytes)));
+    let third = arch::memory_side_cache_bytes(arch).map(|bytes| cache(3, bytes));
+    second.into_iter().chain(third).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_cache_sizes_a_flush() {
+        let last = |arch, second| caches(arch, second).iter().map(|cache| cache.size_bytes).max();
+        assert_eq!(last("gfx942", Some(4 << 20)), Some(256 << 20));
+        assert_eq!(last("gfx90a", Some(8 << 20)), Some(8 << 20));
+        assert_eq!(last("gfx90a", None), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! NVIDIA's real run-time compilers, where they are installed: they need no card. Every kernel is compiled for two
+//! generations of cards, and the cubins are what they should be. `RSB_CUDA_PATH` names the installations, as `PATH`
+//! has them: environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
+#![cfg(feature = "cuda")]
+
+use rsb_device::compiler::{Job, KernelCompiler, Level};
+use rsb_gpu::cards::catalogue::{KERNELS, Module};
+use rsb_gpu::cards::{Source, matrix_dtypes};
+use rsb_gpu::cuda::{Compiler, target};
+
+/// Every compiler that there is.
+fn compilers() -> Vec<Compiler> {
+    let folders = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
+    let found: Vec<Compiler> =
+        std::env::split_paths(&folders).filter_map(|folder| Compiler::load_in(&folder).ok()).collect();
+    if found.is_empty() {
+        eprintln!("skipped: no compiler is in the folders of RSB_CUDA_PATH (pip install nvidia-cuda-nvrtc)");
+    }
+    found
+}
+
+fn contains(code: &[u8], text: &str) -> bool {
+    code.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn every_kernel_compiles_for_sm_80_and_sm_90() {
+    const CUDA: [u8; 2] = [190, 0];
+    let compilers = compilers();
+    for (place, compiler) in compilers.iter().enumerate() {
+        // The first makes both; those after it, which are older, the one that asks more of them.
+        for arch in ["sm_90", "sm_80"].into_iter().take(if place == 0 { 2 } else { 1 }) {
+            for module in Module::ALL {
+                let source = Source { text: module.source(), name: module.file() };
+                let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+                let code = &compiled.code;
+                assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
+                assert_eq!(code.get(18..20), Some(CUDA.as_slice()), "{arch} {}: machine", module.file());
+                assert_eq!(target(code).as_deref(), Some(arch), "{} by {}", module.file(), compiler.identity());
+                for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
+                    for symbol in kernel.symbols(arch) {
+                        assert!(contains(code, &format!(".text.{symbol}\0")), "{symbol} is missing for {arch}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_type_of_the_matrix_units_has_its_kernel() {
+    for compiler in compilers() {
+        for arch in ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"] {
+            let types = matrix_dtypes(arch);
+            assert!(!types.is_empty());
+            let job = Job { source: "peak".to_owned(), arch: arch.to_owned(), level: Level::O3 };
+            let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
+            for dtype in types {
+                let symbol = format!(".text.rsb_peak_matrix_{dtype}\0");
+                assert!(contains(&made.bytes, &symbol), "{dtype} on {arch} by {}", compiler.identity());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_kernel_needs_is_read_from_its_cubin() {
+    for compiler in compilers() {
+        for arch in ["sm_80", "sm_90"] {
+            let needs = |source: &str, symbol: &str| {
+                let job = Job { source: source.to_owned(), arch: arch.to_owned(), level: Level::O3 };
+                let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
+                compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
+            };
+            // The threads of a block pass 256 numbers of 4 bytes on.
+            let norm = needs("normalize", "rsb_layer_norm_f32");
+            assert_eq!((norm.shared_bytes, norm.wavefront), (1024, 32), "{arch} by {}", compiler.identity());
+            assert!((16..=255).contains(&norm.registers), "{norm:?}");
+            assert_eq!(needs("elementwise", "rsb_add_f32").shared_bytes, 0);
+        }
+    }
+}
+
+#[test]
+fn a_mistake_and_an_unknown_architecture_are_reasons() {
+    for compiler in compilers() {
+        let wrong = Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
+        let reason = compiler.compile(wrong, "sm_90", &[]).unwrap_err();
+        assert!(reason.why.contains("wrong_name") && reason.what.contains("sm_90"), "{reason}");
+        let right = Source { text: "", name: "empty.cu" };
+        for arch in ["sm_20", "sm_999", "gfx90a"] {
+            let reason = compiler.compile(right, arch, &[]).unwrap_err();
+            assert!(reason.why.contains("sm_80, ") && reason.what.contains(arch), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn optimisation_levels_are_passed_on() {
+    if let Some(compiler) = compilers().into_iter().next() {
+        let size = |level| {
+            let job = Job { source: "convolution".to_owned(), arch: "sm_90".to_owned(), level };
+            KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}")).bytes.len()
+        };
+        assert_ne!(size(Level::O0), size(Level::O3));
+    }
+}
+
+/// On a machine without a card the backend says which step is missing; with one it names its architecture.
+#[test]
+fn the_backend_finds_cards_or_says_why_not() {
+    use rsb_device::Backend as _;
+    match rsb_gpu::cuda::CudaBackend.devices() {
+        Ok(devices) => {
+            let named =
+                |info: &rsb_device::DeviceInfo| info.arch.as_deref().is_some_and(|arch| arch.starts_with("sm_"));
+            assert!(devices.iter().all(named));
+        }
+        Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),
+    }
+}

@@ -1,0 +1,91 @@
+//! The real run-time compiler of ROCm, where it is installed: it needs no card. Every kernel is compiled for every
+//! architecture that the installed version knows, and the code objects are what they should be.
+#![cfg(feature = "rocm")]
+
+use rsb_gpu::hip::catalogue::{KERNELS, Module};
+use rsb_gpu::hip::{Compiler, Source};
+
+/// Architecture, its number in the flags of an ELF header, and the first version of ROCm that is asked for it: before,
+/// the compiler ends the process.
+const ARCHITECTURES: &[(&str, u8, u32)] = &[
+    ("gfx906", 0x2f, 5),
+    ("gfx90a", 0x3f, 5),
+    ("gfx1030", 0x36, 5),
+    ("gfx908", 0x30, 6),
+    ("gfx942", 0x4c, 6),
+    ("gfx1100", 0x41, 6),
+    ("gfx950", 0x4f, 7),
+    ("gfx1151", 0x4a, 7),
+    ("gfx1201", 0x4e, 7),
+];
+
+/// The compiler and its major version, from the file's name; nothing where there is none.
+fn compiler() -> Option<(Compiler, u32)> {
+    let compiler = match Compiler::load() {
+        Ok(compiler) => compiler,
+        Err(reason) => {
+            eprintln!("skipped: {reason}");
+            return None;
+        }
+    };
+    let identity = compiler.identity();
+    let version = identity.split(".so.").nth(1).and_then(|rest| rest.split(['.', ' ']).next()?.parse().ok());
+    Some((compiler, version.unwrap_or(5)))
+}
+
+fn contains(code: &[u8], text: &str) -> bool {
+    code.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn every_kernel_compiles_for_every_architecture() {
+    const AMD_GPU: [u8; 2] = [224, 0];
+    let Some((compiler, version)) = compiler() else { return };
+    for &(arch, number, since) in ARCHITECTURES.iter().filter(|(_, _, since)| *since <= version) {
+        for module in Module::ALL {
+            let source = Source { text: module.source(), name: module.file() };
+            let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+            let code = &compiled.code;
+            assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
+            assert_eq!(code.get(18..20), Some(AMD_GPU.as_slice()), "{arch} {}: machine", module.file());
+            assert_eq!(code.get(48), Some(&number), "{arch} {}: processor (known since {since})", module.file());
+            for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
+                for symbol in kernel.symbols(arch) {
+                    assert!(contains(code, &format!("{symbol}.kd")), "{symbol} is missing for {arch}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mistake_in_a_source_is_a_reason_with_the_compilers_words() {
+    let Some((compiler, _)) = compiler() else { return };
+    let source = Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
+    let reason = compiler.compile(source, "gfx906", &[]).unwrap_err();
+    assert!(reason.why.contains("wrong_name") && reason.what.contains("gfx906"), "{reason}");
+}
+
+#[test]
+fn optimisation_levels_are_passed_on() {
+    let Some((compiler, _)) = compiler() else { return };
+    let module = Module::Gemm;
+    let source = Source { text: module.source(), name: module.file() };
+    let size =
+        |level| compiler.compile(source, "gfx90a", &[level]).unwrap_or_else(|reason| panic!("{reason}")).code.len();
+    assert_ne!(size("-O0"), size("-O3"));
+}
+
+/// On a machine without a card the backend says which step is missing; with one it names its architecture.
+#[test]
+fn the_backend_finds_cards_or_says_why_not() {
+    use rsb_device::Backend as _;
+    match rsb_gpu::hip::HipBackend.devices() {
+        Ok(devices) => {
+            let named =
+                |info: &rsb_device::DeviceInfo| info.arch.as_deref().is_some_and(|arch| arch.starts_with("gfx"));
+            assert!(devices.iter().all(named));
+        }
+        Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),
+    }
+}

@@ -1,0 +1,9 @@
+//! OpenCL and Vulkan: GPUs, and drivers that run on the CPU, through what a stock distribution brings. Both share the
+//! plan of which portable kernels do an operation. A build has those of its features.
+
+#[cfg(feature = "opencl")]
+pub mod opencl;
+#[cfg(any(feature = "opencl", feature = "vulkan"))]
+mod portable;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;

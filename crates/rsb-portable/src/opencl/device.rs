@@ -1,0 +1,158 @@
+//! One OpenCL device behind the device traits.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rsb_model::{Dtype, Reason};
+
+use super::core::Core;
+use super::launch::Bound;
+use super::memory::Allocation;
+use super::platform::Found;
+use super::program::Program;
+use super::runtime::{ClError, Runtime, call};
+use super::stream::ClStream;
+use super::transfer;
+use crate::portable::{self, Module, Plan, Target};
+use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
+use rsb_device::held::{HostSide, Kept};
+use rsb_device::operation::{Launch, LaunchWay, Operation};
+
+/// Most operations of a product and of a convolution on a processor, which does some billion of the one and some hundred
+/// million of the other in a second.
+const PATIENCE: [f64; 2] = [20e9, 1e9];
+
+/// One device, opened.
+pub struct OpenclDevice {
+    info: DeviceInfo,
+    core: Rc<Core>,
+    /// Built on first use.
+    programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
+    /// What is written to empty the caches, kept between calls.
+    flush: Kept<Bound>,
+}
+
+impl OpenclDevice {
+    pub(super) fn open(runtime: Rc<Runtime>, found: Found) -> Result<Self, Reason> {
+        let core = Core::open(runtime, &found)?;
+        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: Kept::default() })
+    }
+
+    fn program(&self, plan: &Plan) -> Result<Rc<Program>, DeviceError> {
+        let key = (plan.module, plan.dtype);
+        let known = self.programs.borrow().get(&key).cloned();
+        if let Some(program) = known {
+            return Ok(program);
+        }
+        let program = Program::build(&self.core, plan.module, plan.dtype)?;
+        self.programs.borrow_mut().insert(key, Rc::clone(&program));
+        Ok(program)
+    }
+
+    fn bind(&self, plan: &Plan, options: &Options, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
+        Bound::new(&self.program(plan)?, &self.core, plan, (buffers, options.block_size))
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            device_type: self.info.device_type,
+            units: self.info.units,
+            most_groups: u32::MAX,
+            store_bytes: 1,
+            matrix: &[],
+        }
+    }
+
+    /// Twice the last cache.
+    fn flush_kernel(&self) -> Result<Bound, DeviceError> {
+        let bytes = portable::flush_bytes(&self.info).min(self.core.limits.buffer_bytes);
+        let buffer = self.allocate(bytes)?;
+        self.bind(&portable::flush(bytes / portable::PACK), &Options::default(), &[buffer])
+    }
+
+    fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
+        if op.way == LaunchWay::Graph {
+            return Err(portable::unsupported(
+                "launches as a graph",
+                "command buffers are an extension of OpenCL that is still provisional",
+                "choose the way single or back-to-back, or measure graphs on rocm, cuda or vulkan",
+            ));
+        }
+        let empty = self.bind(&portable::empty(), &Options::default(), &[])?;
+        Ok(Launches { core: Rc::clone(&self.core), empty, kernels: op.kernels })
+    }
+}
+
+impl Device for OpenclDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        portable::check_size(bytes, self.core.limits.buffer_bytes, &self.info)?;
+        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes)?))
+    }
+
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        portable::copy::<Allocation>(buffer, offset, HostSide::From(bytes))
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        portable::copy::<Allocation>(buffer, offset, HostSide::To(bytes))
+    }
+
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let here = |buffer: &Buffer| {
+            buffer.storage::<Allocation>().is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
+        };
+        portable::check_buffers(operation, buffers, here)?;
+        portable::check_patience(operation, &self.info, PATIENCE)?;
+        match operation {
+            Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
+            Operation::Launch(op) => Ok(Box::new(self.launches(*op)?)),
+            _ => {
+                let plan = portable::plan(operation, options, self.target())?;
+                Ok(Box::new(self.bind(&plan, options, buffers)?))
+            }
+        }
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
+        Ok(Box::new(ClStream::new(&self.core)))
+    }
+
+    fn flush_caches(&self) -> Result<(), DeviceError> {
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
+        Ok(self.core.synchronize()?)
+    }
+
+    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        Ok(Box::new(transfer::copy(&self.core, from, to)?))
+    }
+}
+
+/// Kernels that do nothing, one call for each.
+struct Launches {
+    core: Rc<Core>,
+    empty: Bound,
+    kernels: u32,
+}
+
+impl Kernel for Launches {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        (0..self.kernels).try_for_each(|_| self.empty.start())?;
+        // SAFETY: the queue lives as long as the core. Drivers may hold launches back until this is said.
+        let flushed: Result<(), ClError> = unsafe { call!(self.core.runtime, clFlush(self.core.queue)) };
+        Ok(flushed?)
+    }
+
+    fn provider(&self) -> String {
+        "native".to_owned()
+    }
+}

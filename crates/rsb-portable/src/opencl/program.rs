@@ -1,0 +1,160 @@
+//! Programs: one source for one data type, built for the device by its driver, which keeps a cache of its own.
+
+use std::ffi::{CString, c_char};
+use std::rc::Rc;
+
+use rsb_model::{Dtype, Reason};
+
+use super::api::{Object, ask};
+use super::core::Core;
+use super::platform::Has;
+use super::runtime::{ClError, Runtime, call, create};
+use crate::portable::{Module, unsupported};
+use rsb_device::device::DeviceError;
+
+/// A program, built.
+pub(super) struct Program {
+    core: Rc<Core>,
+    object: Object,
+}
+
+macro_rules! source {
+    ($file:literal) => {
+        concat!(include_str!("../../kernels/opencl/prelude.cl"), include_str!(concat!("../../kernels/opencl/", $file)))
+    };
+}
+
+/// The whole source, with the prelude.
+pub(super) const fn source(module: Module) -> &'static str {
+    match module {
+        Module::Memory => source!("memory.cl"),
+        Module::Elementwise => source!("elementwise.cl"),
+        Module::Reduce => source!("reduce.cl"),
+        Module::Normalize => source!("normalize.cl"),
+        Module::Convolution => source!("convolution.cl"),
+        Module::Gemm => source!("gemm.cl"),
+        Module::Peak => source!("peak.cl"),
+    }
+}
+
+impl Program {
+    /// Builds `module` for `dtype`.
+    pub(super) fn build(core: &Rc<Core>, module: Module, dtype: Dtype) -> Result<Rc<Self>, DeviceError> {
+        check_type(core, module, dtype)?;
+        let text = source(module);
+        let (pointer, length): (*const c_char, usize) = (text.as_ptr().cast(), text.len());
+        // SAFETY: the context is live; there is one text, and its length is given.
+        let object = unsafe {
+            create!(core.runtime, clCreateProgramWithSource(core.context, 1, &raw const pointer, &raw const length))
+        }?;
+        let program = Self { core: Rc::clone(core), object };
+        let options = CString::new(options(core, dtype)).unwrap_or_default();
+        let (device, none) = (core.device, std::ptr::null_mut());
+        // SAFETY: the program is live, there is one device, the options end with a zero; no function is told.
+        let built =
+            unsafe { call!(core.runtime, clBuildProgram(object, 1, &raw const device, options.as_ptr(), none, none)) };
+        match built {
+            Ok(()) => Ok(Rc::new(program)),
+            Err(error) => Err(DeviceError::Failed(Reason::new(
+                format!("compilation of {}.cl for {dtype}", module.stem()),
+                format!("{}: {}", Reason::from(error).why, first_lines(&program.log())),
+                "update the driver; where it is new, report this with the message above",
+            ))),
+        }
+    }
+
+    /// What the compiler said.
+    fn log(&self) -> String {
+        let core = &self.core;
+        let log = Runtime::text(|size, value, needed| {
+            let name = ask::PROGRAM_BUILD_LOG;
+            // SAFETY: program and device are live; there is room of the size that is said, or none.
+            unsafe { call!(core.runtime, clGetProgramBuildInfo(self.object, core.device, name, size, value, needed)) }
+        });
+        log.unwrap_or_default()
+    }
+
+    /// The kernel `name`, with arguments of its own.
+    pub(super) fn kernel(self: &Rc<Self>, name: &str) -> Result<Kernel, DeviceError> {
+        let text = CString::new(name).unwrap_or_default();
+        // SAFETY: the program is built, the name ends with a zero.
+        let object = unsafe { create!(self.core.runtime, clCreateKernel(self.object, text.as_ptr())) }?;
+        Ok(Kernel { program: Rc::clone(self), object })
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: it was made by clCreateProgramWithSource, and nobody else gives it back.
+        let _ = unsafe { call!(self.core.runtime, clReleaseProgram(self.object)) };
+    }
+}
+
+/// A kernel. It keeps its program.
+pub(super) struct Kernel {
+    program: Rc<Program>,
+    pub(super) object: Object,
+}
+
+impl Kernel {
+    pub(super) fn core(&self) -> &Rc<Core> {
+        &self.program.core
+    }
+
+    /// Most work-items that a group of it may have on its device.
+    pub(super) fn most_items(&self) -> Result<usize, ClError> {
+        let core = self.core();
+        let (mut most, name) = (0_usize, ask::KERNEL_WORK_GROUP_SIZE);
+        let value = (&raw mut most).cast();
+        // SAFETY: kernel and device are live, and there is room for a number of this size.
+        unsafe {
+            call!(
+                core.runtime,
+                clGetKernelWorkGroupInfo(
+                    self.object,
+                    core.device,
+                    name,
+                    size_of::<usize>(),
+                    value,
+                    std::ptr::null_mut()
+                )
+            )
+        }?;
+        Ok(most)
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: it was made by clCreateKernel, and nobody else gives it back.
+        let _ = unsafe { call!(self.core().runtime, clReleaseKernel(self.object)) };
+    }
+}
+
+/// Halves are loaded and stored by every device; only computing in them is an extension, as f64 is.
+fn check_type(core: &Core, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
+    let extension = match dtype {
+        Dtype::F64 if core.limits.f64 == Has::No => "cl_khr_fp64",
+        Dtype::F16 if core.limits.f16 == Has::No && module == Module::Peak => "cl_khr_fp16",
+        _ => return Ok(()),
+    };
+    Err(unsupported(
+        &format!("arithmetic in {dtype}"),
+        format!("this device lacks {extension}"),
+        "choose another data type, or another device",
+    ))
+}
+
+fn options(core: &Core, dtype: Dtype) -> String {
+    let [f64, f32, f16] = core.limits.widths;
+    let width = match dtype {
+        Dtype::F64 => f64,
+        Dtype::F16 => f16,
+        _ => f32,
+    };
+    format!("-cl-std=CL1.2 -DRSB_{} -DRSB_WIDTH={width}", dtype.as_str().to_ascii_uppercase())
+}
+
+fn first_lines(log: &str) -> String {
+    log.lines().filter(|line| !line.trim().is_empty()).take(4).collect::<Vec<_>>().join(" / ")
+}

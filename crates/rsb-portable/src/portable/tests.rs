@@ -1,0 +1,126 @@
+use super::*;
+use rsb_device::device::DeviceInfo;
+use rsb_device::operation::{Gemm, Normalize, NormalizeOp, Reduce, ReduceOp};
+
+const GPU: Target = Target { device_type: DeviceType::Gpu, units: 40, most_groups: 65535, store_bytes: 1, matrix: &[] };
+const PROCESSOR: Target =
+    Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1, matrix: &[] };
+
+fn planned(operation: &Operation) -> Plan {
+    plan(operation, &Options::default(), GPU).unwrap()
+}
+
+fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64) -> Operation {
+    Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal })
+}
+
+#[test]
+fn streams_go_pack_by_pack() {
+    for (dtype, elements, packs) in
+        [(Dtype::F32, 1000, 250), (Dtype::F64, 1000, 500), (Dtype::F16, 1001, 126), (Dtype::F32, 1, 1)]
+    {
+        let plan = planned(&stream(StreamPattern::Triad, dtype, elements));
+        assert_eq!(plan.dtype, dtype);
+        assert_eq!(plan.steps[0].work, Work::Items(packs), "{dtype}");
+        assert_eq!(plan.steps[0].arguments[3], Argument::Count(packs));
+    }
+}
+
+#[test]
+fn a_reduction_has_an_end_that_reads_what_each_group_left() {
+    let reduce = |op, elements| planned(&Operation::Reduce(Reduce { op, dtype: Dtype::F32, elements }));
+    let plan = reduce(ReduceOp::Argmax, 10_000_000);
+    let Work::Groups(groups) = plan.steps[0].work else { panic!("{plan:?}") };
+    assert_eq!(plan.scratch, vec![u64::from(groups) * 8; 2]);
+    assert_eq!(plan.steps[1].arguments.last(), Some(&Argument::Count(u64::from(groups))));
+    let Some(Argument::Count(share)) = plan.steps[0].arguments.last() else { panic!("{plan:?}") };
+    assert!(share * u64::from(groups) * 4 >= 10_000_000, "every element has a group");
+    let one = reduce(ReduceOp::Mean, 3);
+    assert_eq!(one.steps[0].work, Work::Groups(1));
+    assert_eq!(one.steps[1].arguments.last(), Some(&Argument::Number(1.0 / 3.0)));
+}
+
+#[test]
+fn a_launch_has_no_more_groups_than_the_device_takes() {
+    let few = Target { most_groups: 100, ..GPU };
+    for operation in [
+        Operation::Reduce(Reduce { op: ReduceOp::Sum, dtype: Dtype::F32, elements: 1 << 30 }),
+        Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F32, rows: 5000, columns: 8 }),
+        Operation::Gemm(Gemm::new(Dtype::F32, 4096, 4096, 64)),
+        Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }),
+    ] {
+        let plan = plan(&operation, &Options::default(), few).unwrap();
+        assert!(matches!(plan.steps[0].work, Work::Groups(groups) if groups <= 100), "{plan:?}");
+    }
+}
+
+#[test]
+fn products_take_the_kernel_that_suits_the_device() {
+    let kernel = |target, gemm| plan(&Operation::Gemm(gemm), &Options::default(), target).unwrap().steps[0].kernel;
+    let square = |side| Gemm::new(Dtype::F32, side, side, side);
+    assert_eq!(kernel(GPU, square(512)), "rsb_gemm_tiled");
+    assert_eq!(kernel(PROCESSOR, square(512)), "rsb_gemm_strips");
+    assert_eq!(kernel(GPU, square(8)), "rsb_gemm_naive");
+    assert_eq!(kernel(GPU, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_naive", "one token");
+    assert_eq!(kernel(PROCESSOR, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_strips");
+    let words = Target { store_bytes: 4, ..GPU };
+    assert_eq!(kernel(words, Gemm::new(Dtype::F16, 64, 65, 64)), "rsb_gemm_naive", "rows end within a word");
+    assert_eq!(kernel(words, Gemm::new(Dtype::Bf16, 64, 65, 64)), "rsb_gemm_tiled", "products of bf16 are f32");
+}
+
+#[test]
+fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
+    let refused = |operation: &Operation, provider: Option<&str>| {
+        let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
+        match plan(operation, &options, GPU) {
+            Err(DeviceError::Unsupported(reason)) => reason.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let product = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
+    assert!(refused(&product, Some("mkl")).contains("--backend cpu"), "oneMKL is a library of the host");
+    let triad = stream(StreamPattern::Triad, Dtype::F32, 8);
+    assert!(refused(&stream(StreamPattern::Triad, Dtype::I8, 8), None).contains("bf16"));
+    assert!(refused(&triad, Some("rocblas")).contains("native"));
+    let around = Stream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: 8, stores: Stores::NonTemporal };
+    assert!(refused(&Operation::Stream(around), None).contains("temporal"));
+    let halves = Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 8, 8, 8) };
+    assert!(refused(&Operation::Gemm(halves), None).contains("whole"));
+    let rows = Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F16, rows: 2, columns: 9 });
+    assert!(plan(&rows, &Options::default(), GPU).is_ok());
+    assert!(plan(&rows, &Options::default(), Target { store_bytes: 4, ..GPU }).is_err());
+    let odd = PeakArithmetic { dtype: Dtype::F32, operations: 7 };
+    assert!(refused(&Operation::PeakArithmetic(odd), None).contains("piece"));
+}
+
+#[test]
+fn matrix_units_are_planned_for_the_types_that_they_multiply() {
+    let options = Options { provider: Some("matrix".to_owned()), ..Options::default() };
+    let peak = |dtype, operations| Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
+    let units = Target { matrix: &[Dtype::F16], ..GPU };
+    let plan = |target, operation: &Operation| plan(operation, &options, target);
+    let found = plan(units, &peak(Dtype::F16, 80 * PeakArithmetic::UNIT)).unwrap();
+    assert_eq!((found.steps[0].kernel, found.provider), ("rsb_peak_matrix", "native-matrix"));
+    assert_eq!(found.steps[0].arguments[1], Argument::Count(10), "a piece is eight of the vector units'");
+    for (target, dtype) in [(units, Dtype::Bf16), (GPU, Dtype::F16)] {
+        let refused = plan(target, &peak(dtype, 80 * PeakArithmetic::UNIT)).unwrap_err();
+        assert!(
+            matches!(&refused, DeviceError::Unsupported(reason) if reason.why.contains("cooperative")),
+            "{refused}"
+        );
+    }
+    assert!(plan(units, &peak(Dtype::F16, PeakArithmetic::UNIT)).is_err(), "less than a piece");
+}
+
+#[test]
+fn processors_are_spared_what_takes_them_seconds() {
+    let info = |device_type| DeviceInfo { device_type, ..rsb_device::scripted::Script::default().info };
+    let large = Operation::Gemm(Gemm::new(Dtype::F32, 512, 512, 512));
+    let check = |operation: &Operation, device_type| check_patience(operation, &info(device_type), [1e8, 1e8]);
+    assert!(check(&large, DeviceType::Gpu).is_ok());
+    assert!(
+        matches!(check(&large, DeviceType::Cpu), Err(DeviceError::Unsupported(reason)) if reason.what.contains("268"))
+    );
+    assert!(check(&Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64)), DeviceType::Cpu).is_ok());
+    assert!(check(&stream(StreamPattern::Copy, Dtype::F32, 1 << 28), DeviceType::Cpu).is_ok());
+}

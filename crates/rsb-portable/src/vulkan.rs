@@ -1,0 +1,67 @@
+//! Any card with a Vulkan driver, loaded at run time: what a stock distribution has before any vendor's stack is there.
+//! Compute alone: storage buffers, one queue, times by timestamp queries.
+//!
+//! Layers: the crate `ash` (raw), `instance` and `core` (what owns and gives back), then kernels. Kernels are planned
+//! by `crate::portable`; their sources stand in kernels/vulkan as WGSL, beside the SPIR-V that `cargo xtask codegen`
+//! makes of them.
+#![allow(unsafe_code)]
+
+mod core;
+mod device;
+mod failure;
+mod info;
+mod instance;
+mod launch;
+mod matrix;
+mod memory;
+mod pipeline;
+mod queue;
+mod shaders;
+mod stream;
+mod transfer;
+
+use std::rc::Rc;
+
+use rsb_model::{BackendId, Reason};
+
+pub use device::VulkanDevice;
+use info::Found;
+use instance::Instance;
+use rsb_device::device::{Backend, Device, DeviceInfo};
+
+/// Vulkan. Asking it for devices loads every installed driver into this process: planning does it in a child, see
+/// [`rsb_device::child::devices`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VulkanBackend;
+
+impl VulkanBackend {
+    fn found() -> Result<(Rc<Instance>, Vec<Found>), Reason> {
+        let instance = Instance::start()?;
+        let found = info::devices(&instance)?;
+        Ok((instance, found))
+    }
+}
+
+impl Backend for VulkanBackend {
+    fn id(&self) -> BackendId {
+        BackendId::Vulkan
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
+        let (_instance, found) = Self::found()?;
+        Ok(found.into_iter().map(|found| found.info).collect())
+    }
+
+    fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
+        let (instance, found) = Self::found()?;
+        let count = found.len();
+        let wanted = found.into_iter().nth(index as usize).ok_or_else(|| {
+            Reason::new(
+                format!("device vulkan:{index}"),
+                format!("the devices here are vulkan:0 to vulkan:{}", count.saturating_sub(1)),
+                "name one of them",
+            )
+        })?;
+        Ok(Box::new(VulkanDevice::open(instance, wanted)?))
+    }
+}

@@ -1,0 +1,190 @@
+//! One Vulkan device behind the device traits.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ash::vk;
+use rsb_model::{DeviceType, Dtype, Reason};
+
+use super::core::Core;
+use super::failure::Failure;
+use super::info::{Found, Has};
+use super::instance::Instance;
+use super::launch::Bound;
+use super::memory::{Allocation, Place};
+use super::pipeline::{Pipeline, Shape};
+use super::stream::VulkanStream;
+use super::{queue, shaders, transfer};
+use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
+use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
+use rsb_device::held::{HostSide, Kept};
+use rsb_device::operation::{Launch, LaunchWay, Operation};
+
+/// Most operations of a product and of a convolution on a processor, which does some hundred million in a second.
+const PATIENCE: [f64; 2] = [64e6, 64e6];
+
+/// One device, opened.
+pub struct VulkanDevice {
+    info: DeviceInfo,
+    /// Made on first use.
+    pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
+    /// What is written to empty the caches, kept between calls.
+    flush: Kept<Bound>,
+    core: Rc<Core>,
+}
+
+impl VulkanDevice {
+    pub(super) fn open(instance: Rc<Instance>, found: Found) -> Result<Self, Reason> {
+        let core = Core::open(instance, &found)?;
+        Ok(Self { info: found.info, pipelines: RefCell::default(), flush: Kept::default(), core })
+    }
+
+    fn pipeline(&self, plan: &Plan, kernel: &'static str, shape: Shape) -> Result<Rc<Pipeline>, DeviceError> {
+        let key = (kernel, plan.dtype);
+        let known = self.pipelines.borrow().get(&key).cloned();
+        if let Some(pipeline) = known {
+            return Ok(pipeline);
+        }
+        let words = shaders::words(self.core.traits, plan.module, plan.dtype, kernel)?;
+        let pipeline = Pipeline::new(&self.core, &words, kernel, shape)?;
+        self.pipelines.borrow_mut().insert(key, Rc::clone(&pipeline));
+        Ok(pipeline)
+    }
+
+    fn bind(&self, plan: &Plan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
+        let by_subgroups = |step: &Step| shaders::by_subgroups(self.core.traits, step.kernel);
+        let provider = if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
+        let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| self.pipeline(plan, kernel, shape))?;
+        Ok(bound.called(provider))
+    }
+
+    fn target(&self) -> Target {
+        let traits = self.core.traits;
+        // Strips of C are for compilers that see one work-item at a time; these shaders are run side by side everywhere.
+        Target {
+            device_type: DeviceType::Gpu,
+            units: self.info.units,
+            most_groups: traits.most_groups,
+            store_bytes: 4,
+            matrix: if traits.matrix == Has::Yes { &[Dtype::F16] } else { &[] },
+        }
+    }
+
+    /// What would take too long, or is fixed in the shaders.
+    fn check(&self, operation: &Operation, options: &Options) -> Result<(), DeviceError> {
+        if let Some(asked) = options.block_size.filter(|&asked| asked != GROUP) {
+            let why = format!("the shaders work in groups of {GROUP}");
+            return Err(unsupported(&format!("groups of {asked} threads"), why, "choose 256, or another backend"));
+        }
+        portable::check_patience(operation, &self.info, PATIENCE)
+    }
+
+    /// Twice the last cache.
+    fn flush_kernel(&self) -> Result<Bound, DeviceError> {
+        let bytes = portable::flush_bytes(&self.info).min(self.core.traits.buffer_bytes);
+        let buffer = self.allocate(bytes)?;
+        self.bind(&portable::flush(bytes / portable::PACK), &[buffer])
+    }
+
+    fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
+        let empty = self.bind(&portable::empty(), &[])?;
+        let graph = match op.way {
+            LaunchWay::Stream => None,
+            LaunchWay::Graph => Some(self.core.recording(|device, commands| {
+                for _ in 0..op.kernels {
+                    queue::wait_for_all_before(device, commands);
+                    empty.launches().iter().for_each(|launch| launch.commands(device, commands));
+                }
+            })?),
+        };
+        Ok(Launches { core: Rc::clone(&self.core), empty, kernels: op.kernels, graph })
+    }
+}
+
+impl Device for VulkanDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
+        portable::check_size(bytes, self.core.traits.buffer_bytes, &self.info)?;
+        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes, Place::Device)?))
+    }
+
+    fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        portable::copy::<Allocation>(buffer, offset, HostSide::From(bytes))
+    }
+
+    fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        portable::copy::<Allocation>(buffer, offset, HostSide::To(bytes))
+    }
+
+    fn prepare<'d>(
+        &'d self,
+        operation: &Operation,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let here = |buffer: &Buffer| {
+            buffer.storage::<Allocation>().is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
+        };
+        portable::check_buffers(operation, buffers, here)?;
+        self.check(operation, options)?;
+        match operation {
+            Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
+            Operation::Launch(op) => Ok(Box::new(self.launches(*op)?)),
+            _ => {
+                let plan = portable::plan(operation, options, self.target())?;
+                Ok(Box::new(self.bind(&plan, buffers)?))
+            }
+        }
+    }
+
+    fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
+        Ok(Box::new(VulkanStream::new(&self.core)?))
+    }
+
+    fn flush_caches(&self) -> Result<(), DeviceError> {
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
+        Ok(self.core.synchronize()?)
+    }
+
+    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        Ok(Box::new(transfer::copy(&self.core, from, to)?))
+    }
+}
+
+/// Kernels that do nothing, one hand-over for each, or recorded and handed over together.
+struct Launches {
+    core: Rc<Core>,
+    empty: Bound,
+    kernels: u32,
+    graph: Option<vk::CommandBuffer>,
+}
+
+impl Kernel for Launches {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        if let Some(recording) = self.graph {
+            return Ok(self.core.submit(recording)?);
+        }
+        let one = || -> Result<(), Failure> {
+            self.empty.start()?;
+            self.core.flush()
+        };
+        Ok((0..self.kernels).try_for_each(|_| one())?)
+    }
+
+    fn provider(&self) -> String {
+        if self.graph.is_some() { "native-graph".to_owned() } else { "native".to_owned() }
+    }
+}
+
+impl Drop for Launches {
+    fn drop(&mut self) {
+        if let Some(recording) = self.graph {
+            let _ = self.core.synchronize();
+            self.core.forget(recording);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What Vulkan says turned into what, why and cure.
+
+use ash::vk;
+use rsb_model::Reason;
+
+use rsb_device::device::DeviceError;
+
+/// A call that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure {
+    call: &'static str,
+    result: vk::Result,
+}
+
+/// Gives a result the name of its call.
+pub(super) trait Named<T> {
+    /// The value, or the failure of `call`.
+    fn named(self, call: &'static str) -> Result<T, Failure>;
+}
+
+impl<T> Named<T> for Result<T, vk::Result> {
+    fn named(self, call: &'static str) -> Result<T, Failure> {
+        self.map_err(|result| Failure { call, result })
+    }
+}
+
+impl Failure {
+    /// What was said.
+    pub(super) const fn result(self) -> vk::Result {
+        self.result
+    }
+}
+
+const fn cure(result: vk::Result) -> &'static str {
+    match result {
+        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
+        | vk::Result::ERROR_OUT_OF_HOST_MEMORY
+        | vk::Result::ERROR_TOO_MANY_OBJECTS => "choose a smaller size, or end what else uses the memory",
+        vk::Result::ERROR_DEVICE_LOST => {
+            "look at the kernel's log (dmesg): a kernel that runs for seconds is ended by some drivers; choose a smaller \
+             size"
+        }
+        _ => {
+            "look whether vulkaninfo works and what the kernel's log (dmesg) says; reinstall the driver if it does not"
+        }
+    }
+}
+
+impl From<Failure> for Reason {
+    fn from(failure: Failure) -> Self {
+        Self::new(failure.call, failure.result.to_string(), cure(failure.result))
+    }
+}
+
+impl From<Failure> for DeviceError {
+    fn from(failure: Failure) -> Self {
+        match failure.result {
+            vk::Result::ERROR_FEATURE_NOT_PRESENT | vk::Result::ERROR_EXTENSION_NOT_PRESENT => {
+                Self::Unsupported(failure.into())
+            }
+            _ => Self::Failed(failure.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_done_skips_and_what_breaks_fails() {
+        let of = |result| DeviceError::from(Failure { call: "vkQueueSubmit", result });
+        assert!(matches!(of(vk::Result::ERROR_FEATURE_NOT_PRESENT), DeviceError::Unsupported(_)));
+        for (result, word) in [
+            (vk::Result::ERROR_DEVICE_LOST, "dmesg"),
+            (vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, "smaller size"),
+            (vk::Result::ERROR_UNKNOWN, "vulkaninfo"),
+        ] {
+            match of(result) {
+                DeviceError::Failed(reason) => {
+                    assert!(reason.what == "vkQueueSubmit" && reason.cure.contains(word), "{reason}");
+                }
+                DeviceError::Unsupported(reason) => panic!("{reason}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The devices of the drivers, and what each is. What a driver does not tell is unknown, not zero.
+
+use std::ffi::CStr;
+
+use ash::vk;
+use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
+
+use super::failure::Named as _;
+use super::instance::{self, Instance};
+use super::matrix;
+use rsb_device::device::DeviceInfo;
+
+/// A device as opening it needs it.
+pub(super) struct Found {
+    pub(super) info: DeviceInfo,
+    pub(super) physical: vk::PhysicalDevice,
+    pub(super) traits: Traits,
+}
+
+/// What a device can, and what it takes at most.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Traits {
+    /// The family of queues that is used.
+    pub(super) family: u32,
+    /// Bits of its timestamps that count; zero where it has none.
+    pub(super) timestamp_bits: u32,
+    /// Nanoseconds of a tick.
+    pub(super) timestamp_period: f64,
+    /// Bytes of one buffer.
+    pub(super) buffer_bytes: u64,
+    /// Groups of a launch.
+    pub(super) most_groups: u32,
+    /// Compute units, or [`MANY_UNITS`].
+    pub(super) units: u32,
+    pub(super) f64: Has,
+    pub(super) f16: Has,
+    /// Sums and maxima of a subgroup, in compute kernels.
+    pub(super) subgroups: Has,
+    /// Products of 16 x 16 x 16 of f16, summed in f32.
+    pub(super) matrix: Has,
+}
+
+/// Whether a device has something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Has {
+    Yes,
+    #[default]
+    No,
+}
+
+impl From<u32> for Has {
+    fn from(value: u32) -> Self {
+        if value == vk::FALSE { Self::No } else { Self::Yes }
+    }
+}
+
+/// Units where no extension tells them: as many as large cards have, so that what is limited by them is not limited too
+/// much, and there are groups enough for every card.
+const MANY_UNITS: u32 = 256;
+
+/// The threads of a group in every kernel.
+const THREADS: u32 = crate::portable::GROUP;
+
+/// Every device that can compute, in the loader's order.
+pub(super) fn devices(instance: &Instance) -> Result<Vec<Found>, Reason> {
+    // SAFETY: the instance is live.
+    let physical = unsafe { instance.raw.enumerate_physical_devices() }.named("vkEnumeratePhysicalDevices")?;
+    let mut found: Vec<Found> = Vec::new();
+    for physical in physical {
+        let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        found.extend(describe(instance, physical, DeviceRef { backend: BackendId::Vulkan, index }));
+    }
+    if found.is_empty() {
+        let why = "the drivers that are there find no device of Vulkan 1.1 that computes in groups of 256";
+        return Err(Reason::new("Vulkan devices", why, instance::CURE));
+    }
+    Ok(found)
+}
+
+/// What a device is; nothing when it is too old or too small.
+fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: DeviceRef) -> Option<Found> {
+    let extensions = extensions(instance, physical);
+    let has = |name: &CStr| extensions.iter().any(|known| known.as_c_str() == name);
+    let mut driver = vk::PhysicalDeviceDriverProperties::default();
+    let mut allocation = vk::PhysicalDeviceMaintenance3Properties::default();
+    let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
+    let mut amd = vk::PhysicalDeviceShaderCorePropertiesAMD::default();
+    let mut nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
+    let mut bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default();
+    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut allocation).push_next(&mut subgroup);
+    if has(vk::KHR_DRIVER_PROPERTIES_NAME) {
+        all = all.push_next(&mut driver);
+    }
+    if has(vk::AMD_SHADER_CORE_PROPERTIES_NAME) {
+        all = all.push_next(&mut amd);
+    }
+    if has(vk::NV_SHADER_SM_BUILTINS_NAME) {
+        all = all.push_next(&mut nvidia);
+    }
+    if has(vk::EXT_PCI_BUS_INFO_NAME) {
+        all = all.push_next(&mut bus);
+    }
+    // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
+    unsafe { instance.raw.get_physical_device_properties2(physical, &mut all) };
+    let properties = all.properties;
+    let limits = properties.limits;
+    let too_small =
+        limits.max_compute_work_group_invocations < THREADS || limits.max_compute_work_group_size[0] < THREADS;
+    if properties.api_version < vk::API_VERSION_1_1 || too_small {
+        return None;
+    }
+    let (family, timestamp_bits) = queue_family(instance, physical)?;
+    let (f64, f16) = features(instance, physical, Has::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))));
+    let traits = Traits {
+        family,
+        timestamp_bits,
+        timestamp_period: f64::from(limits.timestamp_period),
+        buffer_bytes: u64::from(limits.max_storage_buffer_range).min(allocation.max_memory_allocation_size),
+        most_groups: limits.max_compute_work_group_count[0],
+        units: match properties.device_type {
+            vk::PhysicalDeviceType::CPU => 1,
+            _ => units(&amd, &nvidia).unwrap_or(MANY_UNITS),
+        },
+        f64,
+        f16,
+        subgroups: subgroups(&subgroup),
+        matrix: if f16 == Has::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME) {
+            matrix::units(instance, physical, &subgroup)
+        } else {
+            Has::No
+        },
+    };
+    let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
+    let name = name(&properties, driver.as_deref());
+    let device_type =
+        if properties.device_type == vk::PhysicalDeviceType::CPU { DeviceType::Cpu } else { DeviceType::Gpu };
+    let info = DeviceInfo {
+        device: reference.into(),
+        name,
+        device_type,
+        pci_address: has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus)),
+        driver,
+        arch: None,
+        units: traits.units,
+        max_clock_mhz: None,
+        usable_memory_bytes: usable_memory(instance, physical).min(traits.buffer_bytes.saturating_mul(8)),
+        caches: Vec::new(),
+        peak_bandwidth_gb_s: None,
+    };
+    let info = if device_type == DeviceType::Cpu { crate::portable::on_processor(info) } else { info };
+    Some(Found { info, physical, traits })
+}
+
+/// The device's name and its driver's: one card may be there several times, through several drivers.
+fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> String {
+    let device = text(properties.device_name_as_c_str()).unwrap_or_default();
+    driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))
+}
+
+fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String> {
+    found.ok().map(|text| text.to_string_lossy().trim().to_owned())
+}
+
+/// As sysfs writes it: `0000:03:00.0`.
+fn pci_address(bus: &vk::PhysicalDevicePCIBusInfoPropertiesEXT<'_>) -> String {
+    format!("{:04x}:{:02x}:{:02x}.{:x}", bus.pci_domain, bus.pci_bus, bus.pci_device, bus.pci_function)
+}
+
+fn extensions(instance: &Instance, physical: vk::PhysicalDevice) -> Vec<std::ffi::CString> {
+    // SAFETY: instance and device are live.
+    let known = unsafe { instance.raw.enumerate_device_extension_properties(physical) }.unwrap_or_default();
+    known.iter().filter_map(|extension| extension.extension_name_as_c_str().ok().map(CStr::to_owned)).collect()
+}
+
+/// The first family that computes and has timestamps; else the first that computes.
+fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u32, u32)> {
+    // SAFETY: instance and device are live.
+    let families = unsafe { instance.raw.get_physical_device_queue_family_properties(physical) };
+    let computing = (0_u32..).zip(families).filter(|(_, family)| family.queue_flags.contains(vk::QueueFlags::COMPUTE));
+    let computing: Vec<(u32, u32)> = computing.map(|(index, family)| (index, family.timestamp_valid_bits)).collect();
+    computing.iter().find(|(_, bits)| *bits > 0).or(computing.first()).copied()
+}
+
+/// Whether the device computes in f64 and in f16.
+fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Has) -> (Has, Has) {
+    let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default();
+    let mut all = vk::PhysicalDeviceFeatures2::default();
+    if has_small == Has::Yes {
+        all = all.push_next(&mut small);
+    }
+    // SAFETY: the chain holds a structure of an extension that the device has, live for the call.
+    unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
+    let f64 = all.features.shader_float64.into();
+    (f64, small.shader_float16.into())
+}
+
+/// Whether kernels can bring values of a subgroup together. Of subgroups of one there is nothing to bring.
+fn subgroups(told: &vk::PhysicalDeviceSubgroupProperties<'_>) -> Has {
+    let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
+    let in_kernels = told.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+    let can = in_kernels && told.supported_operations.contains(needed) && told.subgroup_size > 1;
+    if can { Has::Yes } else { Has::No }
+}
+
+/// Compute units, where an extension of AMD or NVIDIA tells them.
+fn units(
+    amd: &vk::PhysicalDeviceShaderCorePropertiesAMD<'_>,
+    nvidia: &vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV<'_>,
+) -> Option<u32> {
+    let amd = amd.shader_engine_count * amd.shader_arrays_per_engine_count * amd.compute_units_per_shader_array;
+    [amd, nvidia.shader_sm_count].into_iter().find(|&units| units > 0)
+}
+
+/// Nine tenths of the largest heap of the device's own.
+fn usable_memory(instance: &Instance, physical: vk::PhysicalDevice) -> u64 {
+    // SAFETY: instance and device are live.
+    let memory = unsafe { instance.raw.get_physical_device_memory_properties(physical) };
+    let heaps = memory.memory_heaps_as_slice();
+    let own = heaps.iter().filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL));
+    own.map(|heap| heap.size).max().unwrap_or(0) / 10 * 9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_written_as_sysfs_does() {
+        let bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default().pci_bus(0xc3).pci_device(0x1f).pci_function(1);
+        assert_eq!(pci_address(&bus), "0000:c3:1f.1");
+    }
+
+    #[test]
+    fn subgroups_need_their_sums_in_kernels() {
+        let all = vk::PhysicalDeviceSubgroupProperties {
+            subgroup_size: 32,
+            supported_stages: vk::ShaderStageFlags::ALL,
+            supported_operations: vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC,
+            ..Default::default()
+        };
+        assert_eq!(subgroups(&all), Has::Yes);
+        let graphics = vk::PhysicalDeviceSubgroupProperties { supported_stages: vk::ShaderStageFlags::VERTEX, ..all };
+        let basic =
+            vk::PhysicalDeviceSubgroupProperties { supported_operations: vk::SubgroupFeatureFlags::BASIC, ..all };
+        let single = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 1, ..all };
+        for lacking in [graphics, basic, single, vk::PhysicalDeviceSubgroupProperties::default()] {
+            assert_eq!(subgroups(&lacking), Has::No);
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_whichever_extension_tells() {
+        let amd = vk::PhysicalDeviceShaderCorePropertiesAMD::default()
+            .shader_engine_count(4)
+            .shader_arrays_per_engine_count(2)
+            .compute_units_per_shader_array(10);
+        let nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default().shader_sm_count(132);
+        let (no_amd, no_nvidia) = (
+            vk::PhysicalDeviceShaderCorePropertiesAMD::default(),
+            vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default(),
+        );
+        assert_eq!(units(&amd, &no_nvidia), Some(80));
+        assert_eq!(units(&no_amd, &nvidia), Some(132));
+        assert_eq!(units(&no_amd, &no_nvidia), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! A plan bound to its buffers, ready to be launched again and again.
+
+use std::rc::Rc;
+
+use ash::vk;
+use rsb_model::Dtype;
+
+use super::core::Core;
+use super::failure::{Failure, Named as _};
+use super::memory::{Allocation, Place};
+use super::pipeline::{Pipeline, Shape};
+use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported};
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+use rsb_device::held;
+
+/// A bound plan.
+pub(super) struct Bound {
+    launches: Vec<Launch>,
+    provider: &'static str,
+    /// Memory behind the arguments.
+    _buffers: Vec<Buffer>,
+    _scratch: Vec<Allocation>,
+}
+
+/// One kernel with its arguments.
+pub(super) struct Launch {
+    pipeline: Rc<Pipeline>,
+    pool: vk::DescriptorPool,
+    set: vk::DescriptorSet,
+    numbers: Vec<u8>,
+    groups: u32,
+}
+
+impl Bound {
+    /// Binds the kernels that `pipeline` gives to the arguments of `plan`.
+    pub(super) fn new(
+        core: &Rc<Core>,
+        plan: &Plan,
+        buffers: &[Buffer],
+        pipeline: impl Fn(&'static str, Shape) -> Result<Rc<Pipeline>, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        let rooms = plan.scratch.iter().map(|&bytes| Allocation::zeroed(core, bytes, Place::Device));
+        let scratch = rooms.collect::<Result<Vec<_>, _>>()?;
+        let mut launches = Vec::new();
+        for step in &plan.steps {
+            let memory = memory(step, buffers, &scratch)?;
+            let numbers = numbers(step, plan.dtype)?;
+            let shape = Shape { buffers: memory.len() as u32, number_bytes: numbers.len() as u32 };
+            let groups = groups(step.work, core.traits.most_groups);
+            launches.push(Launch::new(pipeline(step.kernel, shape)?, &memory, numbers, groups)?);
+        }
+        Ok(Self { launches, provider: plan.provider, _buffers: buffers.to_vec(), _scratch: scratch })
+    }
+
+    /// The same by another name in records.
+    pub(super) fn called(self, provider: &'static str) -> Self {
+        Self { provider, ..self }
+    }
+
+    /// Adds every launch to the queue once.
+    pub(super) fn start(&self) -> Result<(), Failure> {
+        self.launches
+            .iter()
+            .try_for_each(|launch| launch.pipeline.core().record(|device, commands| launch.commands(device, commands)))
+    }
+
+    /// The launches themselves, for a recording.
+    pub(super) fn launches(&self) -> &[Launch] {
+        &self.launches
+    }
+}
+
+impl Kernel for Bound {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        Ok(self.start()?)
+    }
+
+    fn provider(&self) -> String {
+        self.provider.to_owned()
+    }
+}
+
+impl Launch {
+    /// Binds buffers, the last of them first: what is written is binding 0.
+    fn new(pipeline: Rc<Pipeline>, memory: &[&Allocation], numbers: Vec<u8>, groups: u32) -> Result<Self, Failure> {
+        let (pool, set) = (vk::DescriptorPool::null(), vk::DescriptorSet::null());
+        let mut launch = Self { pipeline, pool, set, numbers, groups };
+        if memory.is_empty() {
+            return Ok(launch);
+        }
+        let device = &launch.pipeline.core().raw;
+        let sizes =
+            [vk::DescriptorPoolSize { ty: vk::DescriptorType::STORAGE_BUFFER, descriptor_count: memory.len() as u32 }];
+        let create = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
+        // SAFETY: the list is live for the call.
+        let pool = unsafe { device.create_descriptor_pool(&create, None) }.named("vkCreateDescriptorPool")?;
+        launch.pool = pool;
+        let device = &launch.pipeline.core().raw;
+        let layouts = [launch.pipeline.set_layout];
+        let allocate = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+        // SAFETY: pool and layout are live.
+        let sets = unsafe { device.allocate_descriptor_sets(&allocate) }.named("vkAllocateDescriptorSets")?;
+        let set = sets.first().copied().unwrap_or_default();
+        let infos: Vec<_> = memory
+            .iter()
+            .rev()
+            .map(|memory| [vk::DescriptorBufferInfo { buffer: memory.buffer(), offset: 0, range: vk::WHOLE_SIZE }])
+            .collect();
+        let writes: Vec<_> = (0_u32..)
+            .zip(&infos)
+            .map(|(binding, info)| {
+                vk::WriteDescriptorSet::default()
+                    .dst_set(set)
+                    .dst_binding(binding)
+                    .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                    .buffer_info(info)
+            })
+            .collect();
+        // SAFETY: set and buffers are live and not in use; the layout has as many bindings.
+        unsafe { device.update_descriptor_sets(&writes, &[]) };
+        launch.set = set;
+        Ok(launch)
+    }
+
+    /// Its commands.
+    pub(super) fn commands(&self, device: &ash::Device, commands: vk::CommandBuffer) {
+        let (point, layout) = (vk::PipelineBindPoint::COMPUTE, self.pipeline.layout);
+        // SAFETY: the recording is under way; pipeline, set and the memory behind it are kept by whoever waits for the
+        // queue, and the numbers are as many as the layout says.
+        unsafe {
+            device.cmd_bind_pipeline(commands, point, self.pipeline.raw);
+            if self.set != vk::DescriptorSet::null() {
+                device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[self.set], &[]);
+            }
+            if !self.numbers.is_empty() {
+                device.cmd_push_constants(commands, layout, vk::ShaderStageFlags::COMPUTE, 0, &self.numbers);
+            }
+            device.cmd_dispatch(commands, self.groups, 1, 1);
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        let core = self.pipeline.core();
+        let _ = core.synchronize();
+        // SAFETY: nothing that uses the set runs any more, and nobody else gives its pool back; null is ignored.
+        unsafe { core.raw.destroy_descriptor_pool(self.pool, None) };
+    }
+}
+
+fn memory<'m>(
+    step: &Step,
+    buffers: &'m [Buffer],
+    scratch: &'m [Allocation],
+) -> Result<Vec<&'m Allocation>, DeviceError> {
+    let lacks = || defect("plan", "it names a room that it lacks");
+    let of = |argument: &Argument| match *argument {
+        Argument::Buffer(index) => Some(allocation(buffers.get(index))),
+        Argument::Scratch(index) => Some(scratch.get(index).ok_or_else(lacks)),
+        Argument::Count(_) | Argument::Number(_) => None,
+    };
+    step.arguments.iter().filter_map(of).collect()
+}
+
+/// The numbers as the shader's structure has them: counts of 32 bits, then numbers of the type that is computed in, each
+/// at a multiple of its size.
+fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
+    let mut bytes = Vec::new();
+    for argument in &step.arguments {
+        match *argument {
+            Argument::Count(count) => {
+                let count = u32::try_from(count).map_err(|_| {
+                    unsupported(
+                        &format!("{} of {count}", step.kernel.trim_start_matches("rsb_")),
+                        "counts have 32 bits here",
+                        "choose a smaller size",
+                    )
+                })?;
+                bytes.extend(count.to_le_bytes());
+            }
+            Argument::Number(number) if dtype == Dtype::F64 => {
+                bytes.resize(bytes.len().next_multiple_of(8), 0);
+                bytes.extend(number.to_le_bytes());
+            }
+            Argument::Number(number) => bytes.extend((number as f32).to_le_bytes()),
+            Argument::Buffer(_) | Argument::Scratch(_) => {}
+        }
+    }
+    Ok(bytes)
+}
+
+/// As many groups as the device takes; kernels stride over what is left.
+fn groups(work: Work, most: u32) -> u32 {
+    let wanted = match work {
+        Work::Items(items) => u32::try_from(items.div_ceil(u64::from(GROUP))).unwrap_or(u32::MAX),
+        Work::Groups(groups) => groups,
+        Work::One => 1,
+    };
+    wanted.clamp(1, most.max(1))
+}
+
+/// The device's memory in a buffer.
+pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
+    held::storage(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(arguments: Vec<Argument>) -> Step {
+        Step { kernel: "rsb_triad", arguments, work: Work::One }
+    }
+
+    #[test]
+    fn numbers_lie_where_the_shader_looks() {
+        use Argument::{Buffer, Count, Number};
+        let of = |dtype, arguments| numbers(&step(arguments), dtype).unwrap();
+        assert_eq!(of(Dtype::F32, vec![Buffer(0), Count(7), Number(0.5)]), [[7, 0, 0, 0], [0, 0, 0, 63]].concat());
+        let wide = of(Dtype::F64, vec![Count(7), Number(1.0)]);
+        assert_eq!(wide, [[7, 0, 0, 0, 0, 0, 0, 0], 1.0_f64.to_le_bytes()].concat());
+        assert!(matches!(
+            numbers(&step(vec![Count(1 << 32)]), Dtype::F32),
+            Err(DeviceError::Unsupported(reason)) if reason.what.contains("triad")
+        ));
+    }
+
+    #[test]
+    fn a_launch_keeps_to_what_the_device_takes() {
+        assert_eq!(groups(Work::Items(257), 65535), 2);
+        assert_eq!(groups(Work::Items(1 << 40), 65535), 65535);
+        assert_eq!(groups(Work::Items(0), 65535), 1);
+        assert_eq!(groups(Work::One, 65535), 1);
+    }
+}

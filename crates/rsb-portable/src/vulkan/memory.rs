@@ -1,0 +1,217 @@
+//! Buffers with memory behind them, of a kind chosen on purpose, given back when nobody holds them any more.
+
+use std::rc::Rc;
+
+use ash::vk;
+
+use super::core::Core;
+use super::failure::{Failure, Named as _};
+use crate::portable::PACK;
+use crate::portable::Storage;
+use rsb_device::device::DeviceError;
+use rsb_device::held::HostSide;
+
+/// Bytes that pass the host's side of a copy at once, where the device's memory cannot be mapped.
+const STAGE: u64 = 8 << 20;
+
+/// Where memory shall lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Beside the compute units.
+    Device,
+    /// With the host, cached there, so that the host reads it fast.
+    Host,
+}
+
+/// A buffer.
+pub(super) struct Allocation {
+    core: Rc<Core>,
+    buffer: vk::Buffer,
+    memory: vk::DeviceMemory,
+    /// Where the host sees it, if it does.
+    mapped: Option<*mut u8>,
+}
+
+impl Allocation {
+    /// `bytes` zeros, with room to a whole pack.
+    pub(super) fn zeroed(core: &Rc<Core>, bytes: u64, place: Place) -> Result<Self, Failure> {
+        let size = bytes.max(1).saturating_add(PACK - 1) / PACK * PACK;
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST;
+        let create = vk::BufferCreateInfo::default().size(size).usage(usage);
+        // SAFETY: the device is live.
+        let buffer = unsafe { core.raw.create_buffer(&create, None) }.named("vkCreateBuffer")?;
+        // What fails from here on gives the buffer back, when `made` is dropped.
+        let mut made = Self { core: Rc::clone(core), buffer, memory: vk::DeviceMemory::null(), mapped: None };
+        made.back(place)?;
+        // SAFETY: the buffer is a multiple of four bytes long and is kept until the wait has ended.
+        core.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer, 0, size, 0) })?;
+        core.synchronize()?;
+        Ok(made)
+    }
+
+    /// Puts memory behind it.
+    fn back(&mut self, place: Place) -> Result<(), Failure> {
+        let core = &self.core;
+        // SAFETY: the buffer is live.
+        let needed = unsafe { core.raw.get_buffer_memory_requirements(self.buffer) };
+        let kind = choose(core.memory.memory_types_as_slice(), needed.memory_type_bits, place)
+            .ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)
+            .named("choice of a memory type")?;
+        let allocate = vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
+        // SAFETY: the type is one that the buffer takes.
+        self.memory = unsafe { core.raw.allocate_memory(&allocate, None) }.named("vkAllocateMemory")?;
+        // SAFETY: buffer and memory are new, and the memory is as large as was asked for.
+        unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }.named("vkBindBufferMemory")?;
+        let flags = core.memory.memory_types_as_slice().get(kind as usize).map(|kind| kind.property_flags);
+        if flags.is_some_and(|flags| flags.contains(SEEN_BY_HOST)) {
+            let none = vk::MemoryMapFlags::empty();
+            // SAFETY: the memory is of a type that the host sees, and is mapped once, as a whole.
+            let address = unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }.named("vkMapMemory")?;
+            self.mapped = Some(address.cast());
+        }
+        Ok(())
+    }
+
+    pub(super) const fn buffer(&self) -> vk::Buffer {
+        self.buffer
+    }
+
+    /// The device it is on.
+    pub(super) const fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    /// Copies and waits. The caller has checked that the range lies inside.
+    pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), Failure> {
+        self.core.synchronize()?;
+        if let Some(start) = self.mapped {
+            let at = start.wrapping_add(offset as usize);
+            // SAFETY: the range was checked against the buffer, which is mapped as a whole; nothing of the device uses
+            // it after the wait; the host's slice cannot overlap memory that is only reachable through this pointer.
+            unsafe {
+                match side {
+                    HostSide::To(bytes) => at.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()),
+                    HostSide::From(bytes) => at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
+                }
+            }
+            return Ok(());
+        }
+        self.copy_in_stages(offset, side)
+    }
+
+    fn copy_in_stages(&self, mut offset: u64, side: HostSide<'_>) -> Result<(), Failure> {
+        let length = match &side {
+            HostSide::To(bytes) => bytes.len(),
+            HostSide::From(bytes) => bytes.len(),
+        };
+        let stage = Self::zeroed(&self.core, (length as u64).min(STAGE), Place::Host)?;
+        match side {
+            HostSide::To(bytes) => {
+                for part in bytes.chunks_mut(STAGE as usize) {
+                    self.copy_to(&stage, (offset, 0), part.len() as u64)?;
+                    stage.copy(0, HostSide::To(part))?;
+                    offset += part.len() as u64;
+                }
+            }
+            HostSide::From(bytes) => {
+                for part in bytes.chunks(STAGE as usize) {
+                    stage.copy(0, HostSide::From(part))?;
+                    stage.copy_to(self, (0, offset), part.len() as u64)?;
+                    offset += part.len() as u64;
+                    self.core.synchronize()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` to another buffer, from one offset to the other, in the queue.
+    pub(super) fn copy_to(&self, to: &Self, (from_at, to_at): (u64, u64), bytes: u64) -> Result<(), Failure> {
+        let region = [vk::BufferCopy { src_offset: from_at, dst_offset: to_at, size: bytes }];
+        let (from, to) = (self.buffer, to.buffer);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges lie inside, and both buffers are kept by whoever waits for the queue.
+        self.core.record(|device, commands| unsafe { device.cmd_copy_buffer(commands, from, to, &region) })
+    }
+}
+
+impl Storage for Allocation {
+    fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError> {
+        Ok(Self::copy(self, offset, side)?)
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // A device that is lost cannot be waited for, and nobody could do anything about it.
+        let _ = self.core.synchronize();
+        // SAFETY: nothing that uses them runs any more, and nobody else gives them back.
+        unsafe {
+            self.core.raw.destroy_buffer(self.buffer, None);
+            self.core.raw.free_memory(self.memory, None);
+        }
+    }
+}
+
+/// Seen by the host without further calls.
+const SEEN_BY_HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
+    vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
+);
+
+/// The type of memory for `place` among those that `allowed` has a bit for, the best first: what lies beside the compute
+/// units is not taken from the small window that the host sees of it, and what lies with the host is cached there.
+fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
+    use vk::MemoryPropertyFlags as Flags;
+    let wishes: [(Flags, Flags); 3] = match place {
+        Place::Device => [
+            (Flags::DEVICE_LOCAL, Flags::HOST_VISIBLE),
+            (Flags::DEVICE_LOCAL, Flags::empty()),
+            (Flags::empty(), Flags::empty()),
+        ],
+        Place::Host => [
+            (SEEN_BY_HOST | Flags::HOST_CACHED, Flags::DEVICE_LOCAL),
+            (SEEN_BY_HOST | Flags::HOST_CACHED, Flags::empty()),
+            (SEEN_BY_HOST, Flags::empty()),
+        ],
+    };
+    // Some drivers list types of memory that must not be used for plain buffers.
+    let odd = Flags::PROTECTED | Flags::LAZILY_ALLOCATED | Flags::DEVICE_COHERENT_AMD | Flags::DEVICE_UNCACHED_AMD;
+    wishes.into_iter().find_map(|(with, without)| {
+        (0_u32..).zip(types).find_map(|(index, kind)| {
+            let flags = kind.property_flags;
+            let may = index < 32 && allowed & (1 << index) != 0;
+            (may && flags.contains(with) && !flags.intersects(without | odd)).then_some(index)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vk::MemoryPropertyFlags as Flags;
+
+    fn types(flags: &[Flags]) -> Vec<vk::MemoryType> {
+        flags.iter().map(|&property_flags| vk::MemoryType { property_flags, heap_index: 0 }).collect()
+    }
+
+    #[test]
+    fn memory_is_chosen_on_purpose() {
+        let coherent = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
+        let card =
+            types(&[coherent, Flags::DEVICE_LOCAL | coherent, Flags::DEVICE_LOCAL, coherent | Flags::HOST_CACHED]);
+        assert_eq!(choose(&card, !0, Place::Device), Some(2), "not the window that the host sees");
+        assert_eq!(choose(&card, !0, Place::Host), Some(3), "cached, for reading");
+        assert_eq!(choose(&card, 0b0011, Place::Device), Some(1));
+        assert_eq!(choose(&card, 0b0001, Place::Host), Some(0));
+        let processor = types(&[Flags::DEVICE_LOCAL | coherent | Flags::HOST_CACHED]);
+        assert_eq!(choose(&processor, !0, Place::Device), Some(0));
+        assert_eq!(choose(&processor, !0, Place::Host), Some(0));
+        assert_eq!(choose(&types(&[Flags::DEVICE_LOCAL]), !0, Place::Host), None);
+        let odd = types(&[Flags::DEVICE_LOCAL | Flags::PROTECTED, Flags::DEVICE_LOCAL]);
+        assert_eq!(choose(&odd, !0, Place::Device), Some(1));
+    }
+}

@@ -1,0 +1,136 @@
+//! The SPIR-V of every kernel, as `cargo xtask codegen` made it from the sources in kernels/vulkan.
+
+use rsb_model::Dtype;
+
+use super::info::{Has, Traits};
+use crate::portable::{Module, unsupported};
+use rsb_device::device::DeviceError;
+
+macro_rules! table {
+    ($($file:literal),* $(,)?) => {
+        &[$(($file, include_bytes!(concat!("../../kernels/vulkan/spirv/", $file, ".spv")))),*]
+    };
+}
+
+/// Every file, by its name.
+const FILES: &[(&str, &[u8])] = table![
+    "memory_f64",
+    "memory_f32",
+    "memory_f16",
+    "memory_bf16",
+    "elementwise_f64",
+    "elementwise_f32",
+    "elementwise_f16",
+    "elementwise_bf16",
+    "exponential_f32",
+    "exponential_f16",
+    "exponential_bf16",
+    "exponential_subgroups_f32",
+    "exponential_subgroups_f16",
+    "exponential_subgroups_bf16",
+    "reduce_f64",
+    "reduce_f32",
+    "reduce_f16",
+    "reduce_bf16",
+    "reduce_subgroups_f64",
+    "reduce_subgroups_f32",
+    "reduce_subgroups_f16",
+    "reduce_subgroups_bf16",
+    "normalize_f64",
+    "normalize_f32",
+    "normalize_f16",
+    "normalize_bf16",
+    "normalize_subgroups_f64",
+    "normalize_subgroups_f32",
+    "normalize_subgroups_f16",
+    "normalize_subgroups_bf16",
+    "convolution_f64",
+    "convolution_f32",
+    "convolution_f16",
+    "convolution_bf16",
+    "gemm_f64",
+    "gemm_f32",
+    "gemm_f16",
+    "gemm_bf16",
+    "gemm_i8",
+    "peak_f64",
+    "peak_f32",
+    "peak_f16",
+    "peak_matrix_f16",
+];
+
+/// Kernels that bring values of a group together, by subgroups where the device has them.
+const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
+
+/// Whether `kernel` works by subgroups on a device with these traits.
+pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
+    traits.subgroups == Has::Yes && ACROSS_GROUPS.contains(&kernel)
+}
+
+/// The words of the file that holds `kernel` for `dtype`.
+pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) -> Result<Vec<u32>, DeviceError> {
+    check_type(traits, module, dtype)?;
+    let stem = match kernel {
+        "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
+        "rsb_peak_matrix" => "peak_matrix",
+        _ => module.stem(),
+    };
+    let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
+    let name = format!("{stem}{form}_{dtype}");
+    let file = FILES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+        unsupported(
+            &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
+            format!("the shading language has no function for it in {dtype}"),
+            "choose another data type",
+        )
+    })?;
+    Ok(file.1.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// 16-bit elements are packed by hand, which every device can; only computing in them is a feature, as f64 is.
+fn check_type(traits: Traits, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
+    let feature = match dtype {
+        Dtype::F64 if traits.f64 == Has::No => "shaderFloat64",
+        Dtype::F16 if traits.f16 == Has::No && module == Module::Peak => "shaderFloat16",
+        _ => return Ok(()),
+    };
+    Err(unsupported(
+        &format!("arithmetic in {dtype}"),
+        format!("this driver lacks the feature {feature}"),
+        "choose another data type, or another device",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_for_every_type_is_there_and_is_spirv() {
+        const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
+        for module in Module::ALL {
+            for dtype in module.dtypes() {
+                let name = format!("{}_{dtype}", module.stem());
+                let (_, bytes) = FILES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{name}"));
+                assert_eq!(bytes.get(..4), Some(MAGIC.as_slice()), "{name}");
+                assert!(bytes.len().is_multiple_of(4), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_that_goes_by_subgroups_has_its_file() {
+        let with = |subgroups| Traits { subgroups, f64: Has::Yes, f16: Has::Yes, ..Traits::default() };
+        for dtype in Module::Reduce.dtypes() {
+            for (module, kernel) in
+                [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
+            {
+                let by_groups = words(with(Has::Yes), module, *dtype, kernel).unwrap();
+                assert_ne!(by_groups, words(with(Has::No), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
+            }
+            let argmax = |subgroups| words(with(subgroups), Module::Reduce, *dtype, "rsb_argmax").unwrap();
+            assert_eq!(argmax(Has::Yes), argmax(Has::No), "places are not brought together by subgroups");
+        }
+        assert!(words(with(Has::Yes), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
+    }
+}

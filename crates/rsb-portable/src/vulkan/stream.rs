@@ -1,0 +1,131 @@
+//! The device's queue and its clock: marks are timestamps that the device writes between its kernels.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use ash::vk;
+
+use super::core::Core;
+use super::failure::{Failure, Named as _};
+use crate::portable::defect;
+use rsb_device::device::{DeviceError, Event, Stream};
+
+/// Marks that can be asked about at once. Older ones are written over: a case takes millions of marks.
+const MARKS: u32 = 64;
+
+/// The queue of a device with its marks.
+pub(super) struct VulkanStream {
+    core: Rc<Core>,
+    clock: Clock,
+    /// How many marks were made.
+    made: u64,
+}
+
+/// What times.
+enum Clock {
+    /// The device.
+    Device(vk::QueryPool),
+    /// Where it has no timestamps: the host, after a wait.
+    Host(Vec<Instant>),
+}
+
+impl VulkanStream {
+    pub(super) fn new(core: &Rc<Core>) -> Result<Self, Failure> {
+        let clock = if core.traits.timestamp_bits == 0 {
+            Clock::Host(Vec::new())
+        } else {
+            let create = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(MARKS);
+            // SAFETY: the device is live.
+            Clock::Device(unsafe { core.raw.create_query_pool(&create, None) }.named("vkCreateQueryPool")?)
+        };
+        Ok(Self { core: Rc::clone(core), clock, made: 0 })
+    }
+
+    fn place(&self, mark: Event) -> Result<u32, DeviceError> {
+        let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
+        let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
+        known.then_some((mark.0 % u64::from(MARKS)) as u32).ok_or_else(|| defect("time between two marks", why()))
+    }
+
+    /// Ticks at which the device passed a mark.
+    fn ticks(&self, pool: vk::QueryPool, place: u32) -> Result<u64, Failure> {
+        let mut ticks = [0_u64];
+        // SAFETY: the query is of this pool; whoever asks has waited for the queue, and what was not passed is an error.
+        unsafe { self.core.raw.get_query_pool_results(pool, place, &mut ticks, vk::QueryResultFlags::TYPE_64) }
+            .named("vkGetQueryPoolResults")?;
+        Ok(ticks.first().copied().unwrap_or_default())
+    }
+}
+
+impl Stream for VulkanStream {
+    fn record(&mut self) -> Result<Event, DeviceError> {
+        let mark = Event(self.made);
+        let place = (self.made % u64::from(MARKS)) as u32;
+        match &mut self.clock {
+            Clock::Device(pool) => {
+                let pool = *pool;
+                // SAFETY: the pool is kept until the queue was waited for; the query is within it.
+                self.core.record(|device, commands| unsafe {
+                    device.cmd_reset_query_pool(commands, pool, place, 1);
+                    device.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, place);
+                })?;
+            }
+            Clock::Host(marks) => {
+                self.core.synchronize()?;
+                match marks.get_mut(place as usize) {
+                    Some(old) => *old = Instant::now(),
+                    None => marks.push(Instant::now()),
+                }
+            }
+        }
+        self.made += 1;
+        Ok(mark)
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        Ok(self.core.synchronize()?)
+    }
+
+    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+        let (from, to) = (self.place(from)?, self.place(to)?);
+        match &self.clock {
+            Clock::Device(pool) => {
+                let traits = self.core.traits;
+                let ticks = elapsed(self.ticks(*pool, from)?, self.ticks(*pool, to)?, traits.timestamp_bits);
+                Ok(ticks as f64 * traits.timestamp_period)
+            }
+            Clock::Host(marks) => {
+                let of = |place: u32| marks.get(place as usize).copied().ok_or_else(|| defect("mark", "it is missing"));
+                Ok(of(to)?.saturating_duration_since(of(from)?).as_nanos() as f64)
+            }
+        }
+    }
+}
+
+/// Ticks between two, of a counter that begins anew after so many bits.
+fn elapsed(from: u64, to: u64, bits: u32) -> u64 {
+    let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    to.wrapping_sub(from) & mask
+}
+
+impl Drop for VulkanStream {
+    fn drop(&mut self) {
+        let _ = self.core.synchronize();
+        if let Clock::Device(pool) = self.clock {
+            // SAFETY: nothing writes to it any more, and nobody else gives it back.
+            unsafe { self.core.raw.destroy_query_pool(pool, None) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_may_begin_anew() {
+        assert_eq!(elapsed(5, 12, 64), 7);
+        assert_eq!(elapsed((1 << 36) - 2, 3, 36), 5);
+        assert_eq!(elapsed(u64::MAX, 1, 64), 2);
+    }
+}

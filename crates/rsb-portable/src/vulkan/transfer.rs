@@ -1,0 +1,89 @@
+//! Copies between buffers: with one in the host's memory they are transfers over the link.
+
+use std::rc::Rc;
+
+use super::core::Core;
+use super::launch::allocation;
+use super::memory::{Allocation, Place};
+use crate::portable::{defect, unsupported};
+use rsb_device::device::{Buffer, DeviceError, Kernel};
+use rsb_device::operation::{Direction, HostMemory, Transfer};
+
+/// A copy, bound.
+pub(super) struct TransferKernel {
+    ends: Ends,
+    bytes: u64,
+    /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
+    shown: bool,
+    from: Buffer,
+    to: Buffer,
+}
+
+/// Between what it goes.
+enum Ends {
+    Within,
+    FromHost(Allocation),
+    ToHost(Allocation),
+}
+
+/// Binds `op` to its two buffers.
+pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
+    let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
+    if op.direction != Direction::DeviceToDevice && op.host_memory == HostMemory::Pageable {
+        return Err(unsupported(
+            "transfers of pageable memory",
+            "Vulkan copies from and to memory alone that it has allocated itself",
+            "measure pinned memory",
+        ));
+    }
+    let bytes = op.bytes.min(from.bytes()).min(to.bytes());
+    let ends = match op.direction {
+        Direction::DeviceToDevice => Ends::Within,
+        Direction::DeviceToHost => Ends::ToHost(Allocation::zeroed(core, bytes, Place::Host)?),
+        Direction::HostToDevice => {
+            let host = Allocation::zeroed(core, bytes, Place::Host)?;
+            allocation(Some(from))?.copy_to(&host, (0, 0), bytes)?;
+            core.synchronize()?;
+            Ends::FromHost(host)
+        }
+    };
+    Ok(TransferKernel { ends, bytes, shown: false, from: from.clone(), to: to.clone() })
+}
+
+/// Binds a copy of all of `from` to the start of `to` on one device.
+pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<TransferKernel, DeviceError> {
+    let here = |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
+    if !here(from)? || !here(to)? {
+        return Err(unsupported(
+            "copies between devices",
+            "each device of Vulkan has memory of its own here",
+            "measure them on a backend that can, such as rocm or cuda",
+        ));
+    }
+    if from.bytes() > to.bytes() {
+        return Err(defect("copy", "the target is smaller than the source"));
+    }
+    Ok(TransferKernel { ends: Ends::Within, bytes: from.bytes(), shown: true, from: from.clone(), to: to.clone() })
+}
+
+impl Kernel for TransferKernel {
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        let (from, to) = (allocation(Some(&self.from))?, allocation(Some(&self.to))?);
+        match &self.ends {
+            Ends::Within => from.copy_to(to, (0, 0), self.bytes)?,
+            Ends::FromHost(host) => host.copy_to(to, (0, 0), self.bytes)?,
+            Ends::ToHost(host) => {
+                from.copy_to(host, (0, 0), self.bytes)?;
+                if !self.shown {
+                    host.copy_to(to, (0, 0), self.bytes)?;
+                }
+            }
+        }
+        self.shown = true;
+        Ok(())
+    }
+
+    fn provider(&self) -> String {
+        "vulkan".to_owned()
+    }
+}

@@ -1,0 +1,217 @@
+//! Every operation on every device that OpenCL and Vulkan have here: Debian's PoCL and lavapipe are enough. Each result is
+//! compared with the reference; what a device cannot do is a reason, and is only allowed where it is expected.
+#![cfg(any(feature = "opencl", feature = "vulkan"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use rsb_device::operation::{
+    Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, Stream, StreamPattern, Transfer,
+};
+use rsb_device::scripted::{Script, ScriptedDevice};
+use rsb_device::{Backend, Buffer, Device, DeviceError, Operation, Options, Role, reference};
+use rsb_model::Dtype;
+
+const SEED: u64 = 11;
+const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
+
+/// Every device of `backend`, or nothing and a word about it.
+fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
+    match backend.devices() {
+        Ok(found) => (0..found.len() as u32).map(|index| backend.open(index).unwrap()).collect(),
+        Err(reason) => {
+            eprintln!("skipped: {reason}");
+            Vec::new()
+        }
+    }
+}
+
+/// Runs `operation` twice, as timing does, and gives who did it.
+fn run(device: &dyn Device, operation: &Operation, provider: Option<&str>) -> Result<String, DeviceError> {
+    let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
+    let specs = operation.buffers();
+    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    reference::fill(device, operation, &buffers, SEED)?;
+    let mut kernel = device.prepare(operation, &options, &buffers)?;
+    let mut stream = device.stream()?;
+    let from = stream.record()?;
+    kernel.launch()?;
+    let to = stream.record()?;
+    stream.synchronize()?;
+    let time = stream.elapsed_ns(from, to)?;
+    assert!(time >= 0.0 && time.is_finite(), "{operation:?} took {time} ns");
+    reference::verify(device, operation, &buffers, SEED)?;
+    if specs.iter().all(|spec| spec.role != Role::InOut) {
+        kernel.launch()?;
+        stream.synchronize()?;
+        reference::verify(device, operation, &buffers, SEED)?;
+    }
+    Ok(kernel.provider())
+}
+
+/// Runs all of `operations` on every device; what is unsupported must be expected by `may_lack`.
+fn check(backend: &dyn Backend, operations: &[Operation], may_lack: impl Fn(&Operation, &dyn Device) -> bool) {
+    for device in devices(backend) {
+        for operation in operations {
+            match run(&*device, operation, None) {
+                Ok(_) => {}
+                Err(DeviceError::Unsupported(reason)) => {
+                    assert!(may_lack(operation, &*device), "{operation:?}: {reason}");
+                }
+                Err(DeviceError::Failed(reason)) => panic!("{}: {operation:?}: {reason}", device.info().name),
+            }
+        }
+    }
+}
+
+fn convolution(dtype: Dtype) -> Operation {
+    Operation::Convolution(Convolution {
+        dtype,
+        batch: 2,
+        in_channels: 4,
+        out_channels: 6,
+        height: 9,
+        width: 11,
+        kernel_height: 3,
+        kernel_width: 2,
+        stride: 2,
+        padding: 1,
+        dilation: 2,
+        groups: 2,
+    })
+}
+
+fn kernels() -> Vec<Operation> {
+    let mut all = Vec::new();
+    for dtype in FLOATS {
+        for &pattern in StreamPattern::ALL {
+            // A size that ends within a pack, and one that needs several groups of a reduction.
+            for elements in [5003, 70_001] {
+                all.push(Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal }));
+            }
+        }
+        for &op in ElementwiseOp::ALL {
+            all.push(Operation::Elementwise(Elementwise { op, dtype, elements: 3001 }));
+        }
+        for &op in ReduceOp::ALL {
+            for elements in [1, 3, 100_003] {
+                all.push(Operation::Reduce(Reduce { op, dtype, elements }));
+            }
+        }
+        for &op in NormalizeOp::ALL {
+            for columns in [302, 301, 1] {
+                all.push(Operation::Normalize(Normalize { op, dtype, rows: 7, columns }));
+            }
+        }
+        let order = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4 };
+        all.push(Operation::Rearrange(order));
+        all.push(convolution(dtype));
+        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
+    }
+    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
+    all.extend(Direction::ALL.iter().flat_map(|&direction| {
+        HostMemory::ALL
+            .iter()
+            .map(move |&host_memory| Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }))
+    }));
+    all.extend(LaunchWay::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, way })));
+    all
+}
+
+/// Products of every type and every way to store, by the device's own choice and by each kernel.
+fn check_products(backend: &dyn Backend) {
+    for device in devices(backend) {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
+            let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
+            let mut shapes = vec![Gemm { beta: 2.0 * alpha, ..Gemm::new(dtype, 64, 64, 16) }];
+            for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
+                shapes.push(Gemm { batch: 2, transpose_a, transpose_b, alpha, ..Gemm::new(dtype, 70, 45, 33) });
+                shapes.push(Gemm { transpose_a, transpose_b, ..Gemm::new(dtype, 130, 94, 70) });
+            }
+            shapes.push(Gemm::new(dtype, 3, 5, 9));
+            for gemm in shapes {
+                for provider in [None, Some("native"), Some("native-tiled"), Some("native-naive")] {
+                    match run(&*device, &Operation::Gemm(gemm), provider) {
+                        Ok(_) => {}
+                        Err(DeviceError::Unsupported(reason)) => assert_eq!(dtype, Dtype::F64, "{gemm:?}: {reason}"),
+                        Err(DeviceError::Failed(reason)) => {
+                            panic!("{}: {gemm:?} by {provider:?}: {reason}", device.info().name)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is no operation: ranges that are off, buffers of another device, a flush, a copy.
+fn check_rest(backend: &dyn Backend) {
+    for device in devices(backend) {
+        let (a, b) = (device.allocate(1000).unwrap(), device.allocate(1000).unwrap());
+        device.write(&a, 0, &[42; 1000]).unwrap();
+        device.prepare_copy(&a, &b).unwrap().launch().unwrap();
+        device.flush_caches().unwrap();
+        let mut found = [0; 999];
+        device.read(&b, 1, &mut found).unwrap();
+        assert_eq!(found, [42; 999]);
+        assert!(device.write(&a, 1, &[0; 1000]).is_err() && device.read(&a, u64::MAX, &mut [0]).is_err());
+        assert!(device.allocate(u64::MAX / 2).is_err());
+        let small = Operation::Elementwise(Elementwise { op: ElementwiseOp::Relu, dtype: Dtype::F32, elements: 1000 });
+        assert!(device.prepare(&small, &Options::default(), &[a, b]).is_err(), "buffers that are too small");
+        let host = ScriptedDevice::new(Script::default());
+        let foreign = vec![host.allocate(4000).unwrap(), host.allocate(4000).unwrap()];
+        assert!(device.prepare(&small, &Options::default(), &foreign).is_err(), "buffers of another device");
+        assert!(backend.open(1000).is_err());
+    }
+}
+
+#[cfg(feature = "opencl")]
+mod opencl {
+    use super::*;
+    use rsb_portable::opencl::OpenclBackend;
+
+    #[test]
+    fn every_operation_is_right() {
+        check(&OpenclBackend::Every, &kernels(), |operation, _| match operation {
+            Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
+            Operation::Launch(op) => op.way == LaunchWay::Graph,
+            other => other.dtype() == Some(Dtype::F64),
+        });
+    }
+
+    #[test]
+    fn every_product_is_right() {
+        check_products(&OpenclBackend::Every);
+    }
+
+    #[test]
+    fn what_is_off_is_refused() {
+        check_rest(&OpenclBackend::Every);
+    }
+}
+
+#[cfg(feature = "vulkan")]
+mod vulkan {
+    use super::*;
+    use rsb_portable::vulkan::VulkanBackend;
+
+    #[test]
+    fn every_operation_is_right() {
+        let narrow = |dtype: Dtype| matches!(dtype, Dtype::F16 | Dtype::Bf16);
+        check(&VulkanBackend, &kernels(), |operation, _| match operation {
+            Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
+            Operation::Normalize(op) if narrow(op.dtype) => op.columns % 2 == 1,
+            Operation::Transfer(op) => op.host_memory == HostMemory::Pageable,
+            other => other.dtype() == Some(Dtype::F64),
+        });
+    }
+
+    #[test]
+    fn every_product_is_right() {
+        check_products(&VulkanBackend);
+    }
+
+    #[test]
+    fn what_is_off_is_refused() {
+        check_rest(&VulkanBackend);
+    }
+}

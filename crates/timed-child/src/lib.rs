@@ -1,0 +1,194 @@
+//! A child process with a time limit and a bounded answer. When it is late it is killed, with what it started.
+//!
+//! A crate of its own, since whoever asks such questions (what a driver has, what an interpreter is, whether a worktree is
+//! clean) may not know the others, and `rsb-model`, which all know, starts no process. It depends on none of ours.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// More than any answer that is read: what comes after is left in the pipe, which is closed.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// What is done with the child's standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stderr {
+    /// Nobody reads it.
+    Discard,
+    /// It is part of the answer.
+    Keep,
+}
+
+/// What a child said and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What it wrote to standard output, up to the limit where it was late.
+    pub stdout: String,
+    /// Likewise standard error, where it is kept.
+    pub stderr: String,
+    /// How it ended. `None` when it was killed: at the limit it still ran, or something that it had started still held
+    /// its output open.
+    pub status: Option<ExitStatus>,
+}
+
+/// Runs `command`, with nothing to read, to its end or for `limit`.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result<Answer> {
+    let deadline = Instant::now() + limit;
+    let errors = match stderr {
+        Stderr::Discard => Stdio::null(),
+        Stderr::Keep => Stdio::piped(),
+    };
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+    lead_a_group(command);
+    let mut child = command.spawn()?;
+    let stdout = Reading::start(child.stdout.take());
+    let stderr = Reading::start(child.stderr.take());
+    let is_whole = stdout.has_ended(deadline) && stderr.has_ended(deadline);
+    let status = if is_whole { ended(&mut child, deadline) } else { None };
+    if status.is_none() {
+        kill_group(&child);
+        // It may have ended in between: then there is nothing to kill. It is waited for in any case.
+        drop(child.kill());
+        drop(child.wait());
+    }
+    Ok(Answer { stdout: stdout.text(), stderr: stderr.text(), status })
+}
+
+/// How the child ended, if it did by the deadline.
+fn ended(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            // Its output is at an end, so that it ends within microseconds.
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
+            _ => return None,
+        }
+    }
+}
+
+/// A pipe that is read in a thread of its own, which stays behind when the pipe never ends.
+struct Reading {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Closed at the end of the pipe.
+    end: Receiver<()>,
+}
+
+impl Reading {
+    fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (open, end) = channel();
+        if let Some(pipe) = pipe {
+            let into = Arc::clone(&bytes);
+            // A machine that grants no more threads gives an empty answer: the channel closes.
+            drop(std::thread::Builder::new().name("child".to_owned()).spawn(move || read(pipe, &into, open)));
+        }
+        Self { bytes, end }
+    }
+
+    fn has_ended(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.end.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    fn text(&self) -> String {
+        // Bytes are only ever appended: whoever panicked over them left whole ones.
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn read(pipe: impl Read, into: &Mutex<Vec<u8>>, open: Sender<()>) {
+    let mut pipe = pipe.take(MOST_BYTES);
+    let mut chunk = [0; 8192];
+    loop {
+        match pipe.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => {
+                let mut bytes = into.lock().unwrap_or_else(PoisonError::into_inner);
+                bytes.extend_from_slice(chunk.get(..count).unwrap_or_default());
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    drop(open);
+}
+
+#[cfg(unix)]
+fn lead_a_group(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(unix)]
+fn kill_group(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn lead_a_group(_: &mut Command) {}
+
+#[cfg(not(unix))]
+fn kill_group(_: &Child) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn shell(script: &str, limit: Duration) -> Answer {
+        run(Command::new("sh").args(["-c", script]), Stderr::Keep, limit).unwrap()
+    }
+
+    #[test]
+    fn each_end_is_told_apart() {
+        let good = shell("echo yes; echo no >&2", LONG);
+        assert!(good.status.unwrap().success());
+        assert_eq!((good.stdout.as_str(), good.stderr.as_str()), ("yes\n", "no\n"));
+        assert_eq!(shell("exit 3", LONG).status.unwrap().code(), Some(3));
+        assert!(run(&mut Command::new("/no/such/program"), Stderr::Discard, LONG).is_err());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_not_kept() {
+        let answer = run(Command::new("sh").args(["-c", "echo no >&2"]), Stderr::Discard, LONG).unwrap();
+        assert!(answer.stderr.is_empty() && answer.status.unwrap().success());
+    }
+
+    #[test]
+    fn a_child_that_hangs_is_killed_with_what_it_started_and_what_it_said_stands() {
+        let began = Instant::now();
+        // The grandchild holds the pipe open: killing the shell alone would leave it behind.
+        let late = shell("echo first; tail -f /dev/null & wait", Duration::from_secs(1));
+        assert_eq!((late.stdout.as_str(), late.status), ("first\n", None));
+        let left = shell("tail -f /dev/null & echo $!", Duration::from_secs(1));
+        assert_eq!(left.status, None, "its output was still open");
+        let is_gone = || !std::path::Path::new(&format!("/proc/{}", left.stdout.trim())).exists();
+        // Whoever adopts it takes it off the list when it likes; a zombie runs no more.
+        let is_dead = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.stdout.trim())).unwrap_or_default();
+            stat.contains(") Z ")
+        };
+        let waited = Instant::now();
+        while !is_gone() && !is_dead() {
+            assert!(waited.elapsed() < LONG, "{} still runs", left.stdout);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(began.elapsed() < LONG);
+    }
+
+    #[test]
+    fn an_endless_answer_is_cut() {
+        let answer = shell("yes", LONG);
+        assert_eq!(answer.stdout.len() as u64, MOST_BYTES);
+        assert!(!answer.status.unwrap().success());
+    }
+}

@@ -1,0 +1,223 @@
+//! Does a device do every operation right? Runs each once at a small size on every device of a backend, compares the
+//! result with the reference, and says which library or kernel did it.
+//!
+//! `cargo run --example device_check -- rocm` ends with 1 when anything is wrong.
+
+use std::process::ExitCode;
+
+use rsb_device::operation::{
+    Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stored, Stores, Stream, StreamPattern, Transfer,
+};
+use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
+use rsb_engine::backends::registry;
+use rsb_model::Dtype;
+
+const SEED: u64 = 7;
+/// The word that asks for what is no operation.
+const REST: &str = "rest";
+const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let backend = arguments.next().unwrap_or_else(|| "rocm".to_owned());
+    if backend == child::ARGUMENT {
+        let answered = child::answer(&registry(), &arguments.next().unwrap_or_default());
+        return if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    // With a word more, only operations whose description holds it.
+    let only = arguments.next().unwrap_or_default();
+    let devices = backend.parse().map_err(|error| format!("{error}")).and_then(|backend| {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        child::devices(&program, backend, child::LIMIT).map_err(|reason| reason.to_string())
+    });
+    let devices = match devices {
+        Ok(devices) => devices,
+        Err(reason) => {
+            eprintln!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut wrong = 0;
+    for info in devices {
+        println!("{info:#?}");
+        wrong += match registry().open(&info.device.0) {
+            Ok(device) => check_device(&*device, &only),
+            Err(reason) => {
+                println!("FAILED to open: {reason}");
+                1
+            }
+        };
+    }
+    println!("{wrong} failed");
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check_device(device: &dyn Device, only: &str) -> usize {
+    let mut wrong = 0;
+    for (operation, options) in cases() {
+        let described = describe(&operation, &options);
+        if !described.contains(only) {
+            continue;
+        }
+        match run(device, &operation, &options) {
+            Ok((provider, error, ns)) => println!("ok {described} by {provider}: error {error:.1e}, {ns:.0} ns"),
+            Err(DeviceError::Unsupported(reason)) => println!("-- {described}: {reason}"),
+            Err(DeviceError::Failed(reason)) => {
+                wrong += 1;
+                println!("FAILED {described}: {reason}");
+            }
+        }
+    }
+    if only.is_empty() || only == REST {
+        wrong += usize::from(!check_rest(device));
+    }
+    wrong
+}
+
+fn describe(operation: &Operation, options: &Options) -> String {
+    let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
+    let provider = options.provider.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}{dtype}{provider} {operation:?}", operation.name())
+}
+
+/// Two launches, as timing does; the second must leave the result right where it depends on the inputs alone.
+fn run(device: &dyn Device, operation: &Operation, options: &Options) -> Result<(String, f64, f64), DeviceError> {
+    let specs = operation.buffers();
+    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    reference::fill(device, operation, &buffers, SEED)?;
+    let mut kernel = device.prepare(operation, options, &buffers)?;
+    let mut stream = device.stream()?;
+    let from = stream.record()?;
+    kernel.launch()?;
+    let to = stream.record()?;
+    stream.synchronize()?;
+    let time = stream.elapsed_ns(from, to)?;
+    let mut error = reference::verify(device, operation, &buffers, SEED)?;
+    let repeatable = specs.iter().all(|spec| spec.role != rsb_device::Role::InOut);
+    if repeatable {
+        kernel.launch()?;
+        stream.synchronize()?;
+        error = error.max(reference::verify(device, operation, &buffers, SEED)?);
+    }
+    Ok((kernel.provider(), error, time))
+}
+
+/// What is no operation: a copy between two buffers, occupancy, a flush.
+fn check_rest(device: &dyn Device) -> bool {
+    let copied = || -> Result<bool, DeviceError> {
+        let (a, b) = (device.allocate(1000)?, device.allocate(1000)?);
+        device.write(&a, 0, &[42; 1000])?;
+        let mut kernel = device.prepare_copy(&a, &b)?;
+        kernel.launch()?;
+        device.stream()?.synchronize()?;
+        let mut found = [0; 1000];
+        device.read(&b, 0, &mut found)?;
+        Ok(found == [42; 1000])
+    };
+    let copied = copied();
+    println!("copy between buffers: {copied:?}");
+    let triad = stream(StreamPattern::Triad, Dtype::F32, 1 << 16, Stores::Temporal);
+    match device.occupancy(&triad, &Options { block_size: Some(512), ..Options::default() }) {
+        Ok(occupancy) => println!("occupancy of triad: {occupancy:?}, {:.0} %", occupancy.percent()),
+        Err(error) => println!("occupancy: {error}"),
+    }
+    let flushed = device.flush_caches();
+    println!("flush of the caches: {flushed:?}");
+    !matches!(copied, Ok(false) | Err(DeviceError::Failed(_))) && !matches!(flushed, Err(DeviceError::Failed(_)))
+}
+
+fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64, stores: Stores) -> Operation {
+    Operation::Stream(Stream { pattern, dtype, elements, stores })
+}
+
+fn cases() -> Vec<(Operation, Options)> {
+    let mut all: Vec<Operation> = Vec::new();
+    for dtype in FLOATS {
+        for &pattern in StreamPattern::ALL {
+            for &stores in Stores::ALL {
+                all.push(stream(pattern, dtype, 5003, stores));
+            }
+        }
+        all.extend(
+            ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 })),
+        );
+        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })));
+        all.extend(
+            NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
+        );
+        all.push(Operation::Convolution(convolution(dtype)));
+        let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 7, capacity: 11, position: 4 };
+        all.push(Operation::Rearrange(cache));
+    }
+    for dtype in Dtype::ALL {
+        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));
+    }
+    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
+    for &direction in Direction::ALL {
+        for &host_memory in HostMemory::ALL {
+            all.push(Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }));
+        }
+    }
+    for &way in LaunchWay::ALL {
+        all.push(Operation::Launch(Launch { kernels: 5, way }));
+    }
+    let plain = all.into_iter().map(|operation| (operation, Options::default()));
+    plain.chain(products()).chain(vector_peaks()).collect()
+}
+
+fn convolution(dtype: Dtype) -> Convolution {
+    Convolution {
+        dtype,
+        batch: 2,
+        in_channels: 4,
+        out_channels: 6,
+        height: 9,
+        width: 11,
+        kernel_height: 3,
+        kernel_width: 2,
+        stride: 2,
+        padding: 1,
+        dilation: 1,
+        groups: 2,
+    }
+}
+
+fn vector_peaks() -> impl Iterator<Item = (Operation, Options)> {
+    [Dtype::F64, Dtype::F32, Dtype::F16].into_iter().map(|dtype| {
+        let peak = PeakArithmetic { dtype, operations: 3 * PeakArithmetic::UNIT };
+        (Operation::PeakArithmetic(peak), by("vector"))
+    })
+}
+
+fn products() -> Vec<(Operation, Options)> {
+    let mut all = Vec::new();
+    for dtype in FLOATS {
+        for provider in ["rocblas", "native", "native-naive"] {
+            for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
+                let gemm = Gemm { batch: 2, transpose_a, transpose_b, alpha: 0.5, ..Gemm::new(dtype, 70, 45, 33) };
+                all.push((Operation::Gemm(gemm), by(provider)));
+            }
+            let beta = Gemm { beta: 0.25, ..Gemm::new(dtype, 64, 64, 16) };
+            all.push((Operation::Gemm(beta), by(provider)));
+        }
+    }
+    for provider in ["rocblas", "native"] {
+        for transpose_b in [false, true] {
+            let narrow =
+                Gemm { stored: Stored::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
+            all.push((Operation::Gemm(narrow), by(provider)));
+        }
+    }
+    for provider in ["rocblas", "native", "native-naive"] {
+        for (transpose_a, transpose_b) in [(false, false), (true, true)] {
+            let gemm = Gemm { batch: 2, transpose_a, transpose_b, ..Gemm::new(Dtype::I8, 72, 48, 36) };
+            all.push((Operation::Gemm(gemm), by(provider)));
+        }
+    }
+    all
+}
+
+fn by(provider: &str) -> Options {
+    Options { provider: Some(provider.to_owned()), ..Options::default() }
+}

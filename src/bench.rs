@@ -1,0 +1,122 @@
+//! The entry of the `cargo bench` targets: the same plan, engine and store, under Criterion's own command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use rsb_engine::measure::{self, bench};
+use rsb_engine::plan::{Machine, Plan, Selection};
+use rsb_engine::recorder::Recorder;
+use rsb_engine::{EngineError, machine, run};
+use rsb_model::run::Counts;
+use rsb_model::{Environment, Event, Outcome, Profile, Suite};
+
+use crate::cli::Places;
+use crate::commands::{environment, settings};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE` (quick by default).
+pub fn main(names: &[&str]) -> ExitCode {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    as_bench(|profile, _| vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }])
+}
+
+/// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by default).
+pub fn suite(suite: Suite) -> ExitCode {
+    as_bench(|profile, machine| bench::selections_of(suite, profile, machine))
+}
+
+fn as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
+    if let Some(ended) = measure::as_child() {
+        return ended;
+    }
+    match under_criterion(&selections) {
+        Ok(exit) => exit.into(),
+        Err(CliError { kind, error }) => {
+            eprintln!("error: {}", show::chain(&error));
+            Exit::from(kind).into()
+        }
+    }
+}
+
+fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
+    environment::check()?;
+    for note in environment::not_of_bench() {
+        eprintln!("note: {note}");
+    }
+    let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let places = Places { results_dir: path("RSB_RESULTS_DIR"), config: path("RSB_CONFIG"), ..Places::default() };
+    let (_, directories) = settings::load(&places)?;
+    let profile = match std::env::var("RSB_PROFILE") {
+        Ok(name) => name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?,
+        Err(_) => Profile::Quick,
+    };
+    let machine = machine::here();
+    let selections = selections(profile, &machine);
+    let plan = bench::planned(&selections, &machine).map_err(CliError::usage)?;
+    let environment = machine::environment();
+    let suite = selections.first().map(run::suite_name).unwrap_or_default();
+    let mut results = Results { recorder: None, counts: Counts::default() };
+    let begin = || begin(&directories.results, &suite, &environment, &plan);
+    bench::run(&plan, &environment, &mut |event| results.on_event(event, &begin)).context("cannot start workers")?;
+    let counts = results.counts;
+    if let Some(mut recorder) = results.recorder {
+        let path = recorder.finish()?;
+        eprintln!("stored in {}", path.display());
+        eprintln!("{}", in_words(counts));
+    }
+    Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
+}
+
+fn begin(
+    results: &std::path::Path,
+    suite: &str,
+    environment: &Environment,
+    plan: &Plan,
+) -> Result<Recorder, EngineError> {
+    let store = crate::commands::run::open_store(results)?;
+    let mut recorder =
+        Recorder::begin(&store, suite, "criterion", environment.clone(), plan).map_err(CliError::usage)?;
+    recorder.run.notes.extend(plan.notes.iter().cloned());
+    Ok(recorder)
+}
+
+/// `28 measured, 6 skipped, 0 failed`; what was simulated is said where there is any.
+fn in_words(counts: Counts) -> String {
+    let Counts { measured, skipped, failed, simulated } = counts;
+    let simulated = if simulated > 0 { format!("{simulated} simulated, ") } else { String::new() };
+    format!("{measured} measured, {simulated}{skipped} skipped, {failed} failed")
+}
+
+/// The results of a bench target. The store is opened with the first of them, so that `--list` and `--test` leave
+/// nothing behind.
+struct Results {
+    recorder: Option<Recorder>,
+    counts: Counts,
+}
+
+impl Results {
+    fn on_event(&mut self, event: &Event, begin: &impl Fn() -> Result<Recorder, EngineError>) {
+        console::tell(event);
+        let Event::CaseUpdated(result) = event else { return };
+        if let Some(reason) = &result.reason {
+            eprintln!("{}: {}: {reason}", result.benchmark_id, result.outcome);
+        }
+        match result.outcome {
+            Outcome::Measured => self.counts.measured += 1,
+            Outcome::Skipped => self.counts.skipped += 1,
+            Outcome::Failed => self.counts.failed += 1,
+            Outcome::Simulated => self.counts.simulated += 1,
+        }
+        if self.recorder.is_none() {
+            match begin() {
+                Ok(recorder) => self.recorder = Some(recorder),
+                Err(error) => eprintln!("warning: results are not kept: {}", show::chain(&error.error)),
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_event(event);
+        }
+    }
+}

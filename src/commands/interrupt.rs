@@ -1,0 +1,16 @@
+//! Ctrl-C asks the engine to stop; what was measured is kept.
+
+use rsb_engine::measure::interrupt;
+
+/// Begins to listen. A second signal ends the process at once.
+pub(super) fn listen() {
+    let heard = || {
+        if interrupt::ask() {
+            std::process::exit(130);
+        }
+    };
+    // Another handler (a test harness) may be there already: then Ctrl-C is theirs.
+    if let Err(error) = ctrlc::set_handler(heard) {
+        tracing::warn!("Ctrl-C cannot be handled: {error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! What a person sees on standard error while the engine works.
+
+use rsb_model::Event;
+use rsb_report::number::format_count;
+
+/// Says what happens, a line each; the progress of a run has a bar of its own.
+pub fn tell(event: &Event) {
+    if let Some(line) = line(event) {
+        eprintln!("{line}");
+    }
+}
+
+fn line(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Notice(notice) => format!("{}: {}", notice.level.as_str(), notice.text),
+        Event::InterleavedStarted { cases, left } => {
+            let count = format_count(*cases, "case", "cases");
+            format!("measuring {count} on both sides interleaved, {} s left", left.as_secs())
+        }
+        Event::RemeasureStarted { cases, left } => {
+            let count = format_count(*cases, "undecided case", "undecided cases");
+            format!("remeasuring {count}, {} s left", left.as_secs())
+        }
+        Event::PairedRerunStarted => "comparing with the program that made the baseline".to_owned(),
+        Event::BuildStarted { revision } => format!("building {revision}"),
+        Event::BuildWaiting { directory } => format!("waiting for another build in {}", directory.display()),
+        Event::BisectChecking { good, bad } => format!("first of all: whether {bad} is slower than {good} at all"),
+        Event::BisectNarrowed { commits, steps } => {
+            format!("{commits} commits are left, about {}", format_count(*steps, "step", "steps"))
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn each_event_that_a_person_waits_for_has_its_line() {
+        let left = Duration::from_secs(90);
+        for (event, expected) in [
+            (Event::warning("it is hot"), Some("warning: it is hot")),
+            (Event::RemeasureStarted { cases: 1, left }, Some("remeasuring 1 undecided case, 90 s left")),
+            (
+                Event::InterleavedStarted { cases: 2, left },
+                Some("measuring 2 cases on both sides interleaved, 90 s left"),
+            ),
+            (Event::RunEnded(rsb_model::RunStatus::Complete), None),
+        ] {
+            assert_eq!(line(&event).as_deref(), expected);
+        }
+    }
+}
