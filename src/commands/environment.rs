@@ -1,6 +1,7 @@
 //! The environment variables that count. One that looks like ours but is not known is an error: a typo never means the default.
 
 use anyhow::anyhow;
+use rsb_model::renamed;
 
 use crate::exit::CliError;
 
@@ -28,7 +29,7 @@ pub const KNOWN: [(&str, &str); 27] = [
     ("RSB_NVRTC_LIBRARY", "the file of NVRTC, in place of the usual search"),
     ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
-    ("RSB_CUDA_FOLDERS", "folders to look for NVRTC and cuBLAS in first, as PATH has them"),
+    ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
     ("RSB_SYSFS_ROOT", "a folder that stands for /sys where cards' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
     ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),
@@ -65,6 +66,10 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
+        if let Some((_, now)) = renamed::VARIABLES.iter().find(|(old, _)| *old == name) {
+            eprintln!("note: {name} is called {now} now; the old name is read in this version for the last time");
+            continue;
+        }
         if KNOWN.iter().all(|(known, _)| *known != name) {
             let nearest = KNOWN
                 .iter()
@@ -91,6 +96,7 @@ mod tests {
         let check = |name: &str| check_names(std::iter::once(name.to_owned()));
         assert!(check("RSB_RUNS").is_ok());
         assert!(check("PATH").is_ok());
+        assert!(check("RSB_CUDA_PATH").is_ok() && check("RSB_CUDA_FOLDERS").is_ok(), "the old name is still read");
         let error = check("RSB_RUNZ").unwrap_err().error.to_string();
         assert!(error.contains("RSB_RUNS"), "{error}");
     }

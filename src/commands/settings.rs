@@ -7,7 +7,7 @@ use rsb_engine::Directories;
 use rsb_engine::measure::{Count, Limits, Settings};
 use rsb_engine::plan::{CustomEntry, Selection};
 use rsb_engine::sweep;
-use rsb_model::{Profile, Suite};
+use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
@@ -49,6 +49,10 @@ pub(super) fn resolve(
         Some(entries) => (Vec::new(), Suite::Custom, entries),
         None => (names.to_vec(), suite, config.custom_entries()),
     };
+    let configured = custom.iter().flat_map(|entry| &entry.axes);
+    if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
+        eprintln!("note: {note}");
+    }
     let selection = Selection { names, suite, custom, backend, devices, axes: args.axis.clone(), profile };
     Ok((selection, settings))
 }

@@ -120,7 +120,7 @@ const LIBRARY: Wanted = Wanted {
     variable: "RSB_CUBLAS_LIBRARY",
     symbol: "cublasCreate_v2",
     cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name its folder in \
-           RSB_CUDA_FOLDERS",
+           RSB_CUDA_PATH",
 };
 
 impl Cublas {

@@ -78,7 +78,7 @@ const LIBRARY: Wanted = Wanted {
     variable: "RSB_NVRTC_LIBRARY",
     symbol: "nvrtcCompileProgram",
     cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and name its folder in \
-           RSB_CUDA_FOLDERS",
+           RSB_CUDA_PATH",
 };
 
 impl Nvrtc {

@@ -1,5 +1,5 @@
 //! Where a library of CUDA may lie, and in which order: the file that a variable names, the folders of
-//! `RSB_CUDA_FOLDERS`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active environment of Python or
+//! `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active environment of Python or
 //! Conda, then the default path of the system's loader.
 
 use std::env;
@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 
 use runtime_loading::{Loaded, Unavailable};
 
-/// The variable with folders to look into first, as `PATH` has them.
-pub const FOLDERS: &str = "RSB_CUDA_FOLDERS";
+/// The variable with directories to look into first, as `PATH` has them. The old name is read where this one is not set.
+pub const PATH: &str = "RSB_CUDA_PATH";
+
+/// What `PATH` was called.
+pub const OLD_PATH: &str = "RSB_CUDA_FOLDERS";
 
 /// The variable that names the driver's file. Where that file holds other libraries too, they are taken from it.
 pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
@@ -43,11 +46,16 @@ pub struct Places {
 impl Places {
     /// Of this process.
     pub fn here() -> Self {
+        Self::of(|name| env::var_os(name))
+    }
+
+    /// Of a process with these environment variables.
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         const FILES: [&str; 4] = [DRIVER, "RSB_NVRTC_LIBRARY", "RSB_CUBLAS_LIBRARY", "RSB_NVML_LIBRARY"];
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        let mut roots: Vec<PathBuf> = set(FOLDERS).iter().flat_map(env::split_paths).collect();
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let mut roots: Vec<PathBuf> = set(PATH).or_else(|| set(OLD_PATH)).iter().flat_map(env::split_paths).collect();
         let known = ["CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"];
-        roots.extend(known.into_iter().filter_map(set).map(PathBuf::from));
+        roots.extend(known.into_iter().filter_map(&set).map(PathBuf::from));
         roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
         let explicit = FILES.into_iter().filter_map(|name| Some((name, set(name)?))).collect();
         Self { explicit, roots, newest: None }
@@ -183,6 +191,17 @@ mod tests {
         let [newest, python, toolkit, by_name, older] = in_order;
         let older_driver = shown(root.path(), &places.up_to(Some(12)));
         assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
+    }
+
+    #[test]
+    fn the_variable_takes_a_list_and_its_old_name_counts_where_it_is_not_set() {
+        let roots = |set: &[(&str, &str)]| {
+            let places = Places::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
+            places.roots.into_iter().take(3).map(|root| root.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);
+        assert_eq!(roots(&[(OLD_PATH, "/old:/b"), ("CUDA_HOME", "/home")]), ["/old", "/b", "/home"]);
+        assert_eq!(roots(&[(PATH, "/new"), (OLD_PATH, "/old"), ("CUDA_PATH", "/toolkit")])[..2], ["/new", "/toolkit"]);
     }
 
     #[test]

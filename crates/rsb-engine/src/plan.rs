@@ -95,8 +95,8 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 /// Stands for every benchmark, where a whole backend is missing.
 pub const ALL: &str = "all";
 
-/// The axis by which a benchmark of sensors names a card.
-const CARD_AXIS: &str = "card";
+/// The axis by which a benchmark of sensors names a GPU.
+const GPU_AXIS: &str = "gpu";
 
 /// One benchmark with the axes asked for.
 struct Wanted {
@@ -109,6 +109,7 @@ struct Wanted {
 /// # Errors
 /// When it names what does not exist.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
+    let selection = &selection.under_todays_names();
     let wanted = wanted(selection)?;
     let devices = devices(selection, machine)?;
     let breadth = if selection.names.is_empty() {
@@ -236,9 +237,9 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
 /// The axes of `wanted` on `device`. What reads sensors watches on the host those cards that no run time reaches.
 fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
-    let is_asked = axes.iter().any(|(name, _)| name == CARD_AXIS);
+    let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
     if wanted.benchmark.runs_on() == RunsOn::CardsAndSensors && is_host(device) && !is_asked {
-        axes.push((CARD_AXIS.to_owned(), unreached(machine)));
+        axes.push((GPU_AXIS.to_owned(), unreached(machine)));
     }
     axes
 }
@@ -274,7 +275,7 @@ fn places<'m>(
         RunsOn::Host(tools) => host(tools).collect(),
         RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
         RunsOn::CardsAndSensors => {
-            let is_asked = selection.axes.iter().any(|(name, _)| name == CARD_AXIS);
+            let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
             let shown = is_asked || !unreached(machine).is_empty();
             cards.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
         }

@@ -1,5 +1,5 @@
 //! NVIDIA's real run-time compilers, where they are installed: they need no card. Every kernel is compiled for two
-//! generations of cards, and the cubins are what they should be. `RSB_CUDA_FOLDERS` names the installations, as `PATH`
+//! generations of cards, and the cubins are what they should be. `RSB_CUDA_PATH` names the installations, as `PATH`
 //! has them: environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
 #![cfg(feature = "cuda")]
 
@@ -10,13 +10,13 @@ use rsb_gpu::cuda::{Compiler, target};
 
 /// Every compiler that there is.
 fn compilers() -> Vec<Compiler> {
-    let folders = std::env::var_os("RSB_CUDA_FOLDERS").unwrap_or_default();
+    let folders = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
     let found: Vec<Compiler> =
         std::env::split_paths(&folders).filter_map(|folder| Compiler::load_in(&folder).ok()).collect();
     if found.is_empty() {
         test_needs::missing(
             "nvrtc",
-            "no compiler is in the folders of RSB_CUDA_FOLDERS (pip install nvidia-cuda-nvrtc)",
+            "no compiler is in the directories of RSB_CUDA_PATH (pip install nvidia-cuda-nvrtc)",
         );
     }
     found

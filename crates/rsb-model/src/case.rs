@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{BenchmarkType, CaseDevice, CaseId, ParseIdError};
 use crate::record::BenchmarkResult;
+use crate::renamed;
 
 /// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`, `shape=1024x1024x1024`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -104,6 +105,7 @@ impl BenchmarkResult {
         let params = parameters
             .iter()
             .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
+        let params = renamed::params(&params);
         Some(Case {
             id: self.benchmark_id.clone(),
             benchmark: self.category.clone()?,

@@ -1,5 +1,6 @@
 //! Names of things: backends, devices, data types, cases and runs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::card::Maker;
+use crate::renamed;
 
 /// Text that does not name what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -361,8 +363,18 @@ display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
 
 /// Identifies a case across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(from = "String")]
 pub struct CaseId(String);
+
+impl From<String> for CaseId {
+    /// An id that has an axis under an old name gets the new one.
+    fn from(text: String) -> Self {
+        match renamed::case_id(&text) {
+            Cow::Borrowed(_) => Self(text),
+            Cow::Owned(renamed) => Self(renamed),
+        }
+    }
+}
 
 impl CaseId {
     /// Joins `segments` with slashes. Segments are program-made and never empty.
@@ -424,7 +436,7 @@ impl FromStr for CaseId {
         if text.is_empty() || text.chars().any(char::is_control) {
             return Err(ParseIdError::new(text, "a case id"));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self::from(text.to_owned()))
     }
 }
 

@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod protocol;
 pub mod random;
 pub mod record;
+pub mod renamed;
 pub mod rocm;
 pub mod run;
 pub mod samples;

@@ -35,9 +35,10 @@ pub struct RocmInstallation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RocmSource {
-    /// A folder of its own, such as `/opt/rocm-6.4.3`.
+    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `folder`.
     #[default]
-    Folder,
+    #[serde(rename = "folder", alias = "directory")]
+    Directory,
     /// The distribution's own packages, beside its other libraries.
     Distribution,
     /// Packages of Python.
@@ -48,7 +49,7 @@ impl RocmSource {
     /// The word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Folder => "folder",
+            Self::Directory => "folder",
             Self::Distribution => "distribution",
             Self::Wheel => "wheel",
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{BenchmarkType, Better, DeviceType, Outcome, RunId, Timestamp};
+use rsb_model::{BenchmarkType, Better, DeviceType, Outcome, RunId, Timestamp, renamed};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use crate::error::StoreError;
@@ -104,7 +104,8 @@ const ROWS: &str = "
     FROM (SELECT * FROM runs WHERE ?4 IS NULL OR slug = ?4 ORDER BY started DESC, run_id DESC LIMIT ?3) r
     JOIN results c ON c.run_id = r.run_id
     LEFT JOIN metrics m ON m.run_id = c.run_id AND m.position = c.position
-    WHERE (?1 IS NULL OR c.id GLOB ?1) AND (?2 IS NULL OR m.metric = ?2)
+    WHERE (?1 IS NULL OR c.id GLOB ?1 OR c.id GLOB ?5 OR (c.benchmark = ?6 AND c.id GLOB ?7))
+          AND (?2 IS NULL OR m.metric = ?2)
     ORDER BY r.started DESC, r.run_id DESC, c.position, m.metric";
 
 impl Store {
@@ -138,10 +139,14 @@ impl Store {
 
     fn rows(&self, filter: &HistoryFilter, slug: Option<&str>) -> Result<Vec<HistoryRow>, StoreError> {
         let cases = filter.cases.as_deref().map(pattern);
+        let today = cases.as_deref().map(renamed::pattern);
+        let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
         let runs = filter.runs.map_or(-1, |runs| i64::try_from(runs).unwrap_or(-1));
         self.query(|connection| {
             let mut statement = connection.prepare(ROWS)?;
-            statement.query_map(params![cases, filter.metric, runs, slug], history_row)?.collect()
+            statement
+                .query_map(params![cases, filter.metric, runs, slug, today, benchmark, indexed], history_row)?
+                .collect()
         })
     }
 }
@@ -178,7 +183,7 @@ fn history_row(row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
         run_id: RunId(row.get(0)?),
         timestamp: time(row.get(1)?),
         commit: row.get(2)?,
-        benchmark_id: row.get(3)?,
+        benchmark_id: renamed::case_id(&row.get::<_, String>(3)?).into_owned(),
         benchmark_type: row.get::<_, Parsed<_>>(4)?.0,
         outcome: row.get::<_, Parsed<_>>(5)?.0,
         device_type: row.get::<_, Option<Parsed<_>>>(6)?.map(|kind| kind.0),

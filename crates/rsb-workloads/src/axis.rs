@@ -148,7 +148,7 @@ mod tests {
     fn values_become_canonical_or_are_refused() {
         let arch = AxisInfo::value("arch", "", AxisKind::Architecture);
         let shape = AxisInfo::value("shape", "", AxisKind::Shape(3, "1x2x3"));
-        let card = AxisInfo::named("card", "", "here", AxisKind::BusAddressOrHere);
+        let gpu = AxisInfo::named("gpu", "", "here", AxisKind::BusAddressOrHere);
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
         for (axis, text, expected) in [
@@ -164,9 +164,9 @@ mod tests {
             (&arch, "sm_9x", None),
             (&shape, "8x16x032", Some("8x16x32")),
             (&shape, "8x16", None),
-            (&card, "0000:0C:00.0", Some("0000:0c:00.0")),
-            (&card, "here", Some("here")),
-            (&card, "card0", None),
+            (&gpu, "0000:0C:00.0", Some("0000:0c:00.0")),
+            (&gpu, "here", Some("here")),
+            (&gpu, "card0", None),
             (&bytes, "65536", Some("64KiB")),
             (&bytes, "-1", None),
             (&number, "1.0", Some("1")),

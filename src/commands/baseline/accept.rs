@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use rsb_engine::{Directories, gate, revisions};
 use rsb_model::record::Comparison;
-use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
+use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict, renamed};
 use rsb_report::Style;
 use rsb_stats::glob;
 use rsb_store::{Accepted, Baseline, Baselines, StoreError};
@@ -91,6 +91,7 @@ fn baseline_for(
 fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, CliError> {
     // That an absolute target is missed is said by the policy; no baseline changes it.
     let rows = || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
+    let wanted = &*renamed::case_id(wanted);
     let exact = rows().any(|row| row.id.as_str() == wanted);
     let fits = |row: &&Comparison| {
         if exact { row.id.as_str() == wanted } else { glob::matches(wanted, row.id.as_str()) }

@@ -39,12 +39,12 @@ fn metrics(status: u64) -> Vec<u8> {
 fn sensors_are_a_benchmark_before_any_run_time_is_installed() {
     let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
     let document = run(&bench, &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
-    let watched = case(&document, "/smi-metrics/cpu:0/idle/card=0000:01:00.0");
+    let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
     assert_eq!(outcome(watched), "simulated", "a tree of files is no card");
     assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
     let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
     assert!(case(&reached, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_power_w"] == 290.0);
-    assert!(reached.to_string().matches("/smi-metrics/").count() >= 1 && !reached.to_string().contains("card=0000"));
+    assert!(reached.to_string().matches("/smi-metrics/").count() >= 1 && !reached.to_string().contains("gpu=0000"));
 }
 
 const GEMM: [&str; 5] = ["gemm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"];

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rsb_model::protocol::{Request, Response, SLOWDOWN};
 use rsb_model::telemetry::GpuTelemetry;
-use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason};
+use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason, renamed};
 
 use super::{interrupt, telemetry};
 use crate::worker_command::WorkerCommand;
@@ -83,7 +83,7 @@ impl Worker {
                 "check that the program can be executed",
             ))
         })?;
-        match worker.ask(&Request::Prepare { case: case.clone() })? {
+        match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
             Response::Ready { device_type, pci_address } => {
                 worker.watch = pci_address.as_deref().and_then(telemetry::Watch::begin);
                 Ok((worker, device_type))

@@ -140,6 +140,28 @@ fn what_needs_no_card_is_planned_on_the_host() {
 }
 
 #[test]
+fn axes_are_understood_under_the_name_that_they_had() {
+    let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    let ids = |axis: &str, entries: bool| {
+        let axes = vec![(axis.to_owned(), vec!["0000:83:00.0".to_owned()])];
+        let named = selection(&["smi-metrics"], Suite::Custom);
+        let asked = if entries {
+            let custom = vec![CustomEntry { benchmark: "smi-metrics".to_owned(), axes }];
+            Selection { names: Vec::new(), custom, ..named }
+        } else {
+            Selection { axes, ..named }
+        };
+        let plan = plan(&asked, &shown).unwrap();
+        plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
+    };
+    for entries in [false, true] {
+        let old = ids("card", entries);
+        assert_eq!(old, ids("gpu", entries));
+        assert_eq!(old, ["gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0"]);
+    }
+}
+
+#[test]
 fn sensors_are_watched_before_any_run_time_is_installed() {
     let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
     let ids = |machine: &Machine, selection: &Selection| {
@@ -149,7 +171,7 @@ fn sensors_are_watched_before_any_run_time_is_installed() {
     let named = selection(&["smi-metrics"], Suite::Quick);
     let both = ids(&shown, &named);
     assert_eq!(both.len(), 2, "{both:?}");
-    assert!(both[1].ends_with("smi-metrics/cpu:0/idle/card=0000:83:00.0"), "{both:?}");
+    assert!(both[1].ends_with("smi-metrics/cpu:0/idle/gpu=0000:83:00.0"), "{both:?}");
     assert_eq!(ids(&shown, &Selection { backend: Some(BackendId::Rocm), ..named.clone() }), both);
     assert!(ids(&machine(), &named).is_empty());
     let before = ids(&shown, &selection(&[], Suite::PreInstallation));

@@ -29,7 +29,7 @@ const ENTRIES: &[Entry] = &[
     ("gemm", On::Cards, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
     ("tensor-ops", On::Every, &[("operation", "gelu,sum,softmax"), ("dtype", "f32"), ("shape", "1024x1024")]),
     ("convolution", On::Every, &[("dtype", "f32"), ("shape", "1x32x28x28"), ("kernel", "32x3x3"), ("padding", "1")]),
-    ("launch-latency", On::Every, &[("way", "single")]),
+    ("launch-latency", On::Every, &[("launch_mode", "single")]),
 ];
 
 /// Each entry, as one of the suite `custom` is written.

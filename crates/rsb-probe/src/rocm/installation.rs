@@ -19,7 +19,7 @@ pub(super) fn in_folder(host: &Host, root: &Path) -> Option<RocmInstallation> {
     Some(RocmInstallation {
         version: release.version,
         path: root.display().to_string(),
-        source: RocmSource::Folder,
+        source: RocmSource::Directory,
         build: release.build,
         build_date: release.build_date,
         commit: release.commit,

@@ -15,13 +15,13 @@ pub(super) struct LaunchLatency;
 /// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its end written.
 const SHORTEST_NS: f64 = 5.0;
 
-const WAYS: &[&str] = &["single", "back-to-back", "graph"];
+const MODES: &[&str] = &["single", "back-to-back", "graph"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
-        "way",
+        "launch_mode",
         "single: started, then waited for; back-to-back: one call for each; graph: one call for all",
-        AxisKind::Choice(WAYS),
+        AxisKind::Choice(MODES),
     ),
     AxisInfo::named("kernels", "kernels in one iteration", "1", AxisKind::Count),
 ];
@@ -50,32 +50,32 @@ impl Benchmark for LaunchLatency {
             Breadth::Full => &["1", "2", "5", "10", "20", "50", "100", "200", "500", "1000"],
         };
         vec![
-            grid([axis("way", &["single"])]),
-            grid([axis("way", &["back-to-back", "graph"]), axis("kernels", in_a_row)]),
+            grid([axis("launch_mode", &["single"])]),
+            grid([axis("launch_mode", &["back-to-back", "graph"]), axis("kernels", in_a_row)]),
         ]
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let kernels: u32 = number(params, "kernels")?;
-        let way = match params.text("way") {
+        let mode = match params.text("launch_mode") {
             Some("graph") => LaunchWay::Graph,
             Some("single") if kernels > 1 => {
                 return Err(Reason::new(
                     format!("{kernels} kernels one by one"),
                     "a single launch has one kernel",
-                    "choose kernels=1, or another way",
+                    "choose kernels=1, or another launch_mode",
                 ));
             }
             _ => LaunchWay::Stream,
         };
-        Ok(Operation::Launch(Launch { kernels, way }))
+        Ok(Operation::Launch(Launch { kernels, way: mode }))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
-        let way = params.text("way").unwrap_or("back-to-back").to_owned();
-        let pace = if way == "single" { Pace::Awaited } else { Pace::Streamed };
+        let mode = params.text("launch_mode").unwrap_or("back-to-back").to_owned();
+        let pace = if mode == "single" { Pace::Awaited } else { Pace::Streamed };
         let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let each = time_ns / f64::from(kernels);
@@ -87,7 +87,7 @@ impl Benchmark for LaunchLatency {
                 )));
             }
             let mut fields = timed.common_fields();
-            fields.set("operation", way.clone());
+            fields.set("operation", mode.clone());
             fields.set("kernels", kernels);
             fields.set("latency_us", each / 1e3);
             fields.set("time_us", time_ns / 1e3);

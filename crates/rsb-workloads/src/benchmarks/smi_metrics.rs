@@ -25,7 +25,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["idle", "memory", "compute"]),
     ),
     AxisInfo::named(
-        "card",
+        "gpu",
         "whose sensors: those of the device itself, or of the card at this address on the bus, before a run time is installed",
         HERE,
         AxisKind::BusAddressOrHere,
@@ -80,12 +80,12 @@ fn prepare_in<'d>(
     params: &Params,
     device: &'d dyn Device,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
-    let elsewhere = params.text("card").filter(|&card| card != HERE);
+    let elsewhere = params.text("gpu").filter(|&gpu| gpu != HERE);
     let card = card(options, device, elsewhere).map_err(Failure::Skipped)?;
     let period: u64 = number(params, "period_ms").map_err(Failure::Skipped)?;
     let load = match work(params, device.info().device_type) {
         Some(_) if elsewhere.is_some() => {
-            let cure = "choose load=idle, or install the card's run time and leave `card` out";
+            let cure = "choose load=idle, or install the card's run time and leave `gpu` out";
             let why = "its sensors alone are reached, through the driver's files";
             return Err(Failure::Skipped(Reason::new("work for the card", why, cure)));
         }
@@ -337,7 +337,7 @@ mod tests {
     fn a_card_is_watched_before_any_run_time_is_installed() {
         let (_folder, options) = tree(FILES);
         let host = rsb_cpu::CpuDevice::new();
-        let at = |load, address: &str| params(load).with("card", address);
+        let at = |load, address: &str| params(load).with("gpu", address);
         let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &host).unwrap();
         assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no card");
         let fields = prepared.fields(1e3).unwrap();

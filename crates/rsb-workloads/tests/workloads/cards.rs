@@ -73,7 +73,9 @@ fn within_the_card_bytes_are_read_and_written() {
 
 #[test]
 fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
-    for (name, axes) in [("memory-transfer", vec![("size", "4KiB")]), ("launch-latency", vec![("way", "single")])] {
+    for (name, axes) in
+        [("memory-transfer", vec![("size", "4KiB")]), ("launch-latency", vec![("launch_mode", "single")])]
+    {
         let card = card();
         let mut prepared = find(name).unwrap().prepare_with(&params(name, &axes), &card, &backends()).unwrap();
         let (before, time) = (card.counts().launches, prepared.sample(5).unwrap());
@@ -84,15 +86,15 @@ fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
 
 #[test]
 fn a_row_of_launches_is_counted_by_the_kernel() {
-    for way in ["back-to-back", "graph"] {
-        let row = fields(&card(), "launch-latency", &[("way", way), ("kernels", "100")], 250_000.0).unwrap();
+    for mode in ["back-to-back", "graph"] {
+        let row = fields(&card(), "launch-latency", &[("launch_mode", mode), ("kernels", "100")], 250_000.0).unwrap();
         near(&row, "latency_us", 2.5);
         near(&row, "kernels", 100.0);
-        assert_eq!(row.text("operation"), Some(way));
+        assert_eq!(row.text("operation"), Some(mode));
         assert!(row.get("init").is_none() && row.get("accuracy_error").is_none() && row.get("cache").is_none());
     }
     assert!(
-        fields(&card(), "launch-latency", &[("way", "graph"), ("kernels", "100")], 100.0).is_err(),
+        fields(&card(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0).is_err(),
         "1 ns a kernel"
     );
 }
