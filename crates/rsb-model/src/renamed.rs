@@ -153,7 +153,7 @@ mod tests {
             id: "gpu_performance/launch-latency/rocm:0/graph".parse().unwrap(),
             benchmark: "launch-latency".to_owned(),
             benchmark_type: BenchmarkType::GpuPerformance,
-            device: "rocm:0".to_owned(),
+            device: "rocm:0".parse().unwrap(),
             params: Params::new().with(name, value),
         };
         for name in ["way", "launch_mode"] {
