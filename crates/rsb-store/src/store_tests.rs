@@ -152,7 +152,7 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     let recovered = read_run(&run_file).unwrap();
     assert_eq!(recovered.benchmarks, [measured("a", 1.0), skipped("b")]);
     assert_eq!(recovered.finished, None);
-    assert_eq!(recovered.notes, [Note::CutOff { ended: 2, planned: Some(5), torn_lines: 0 }]);
+    assert_eq!(recovered.notes, [Note::CutOff { ended: 2, planned: Some(5), torn_lines: 1 }]);
     assert_eq!(store.runs().unwrap().len(), 1);
     assert_eq!(notices(&folder.read()), Vec::<String>::new());
 }
@@ -369,7 +369,7 @@ fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
 
 fn comparison(id: &str) -> ComparisonResult {
     ComparisonResult {
-        format_version: 1,
+        format_version: rsb_model::format::FORMAT_VERSION,
         comparison_id: id.to_owned(),
         baseline_run_id: "a".to_owned(),
         current_run_id: "b".to_owned(),
