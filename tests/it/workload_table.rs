@@ -72,9 +72,7 @@ fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
     );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
-    assert!(
-        text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)")
-    );
+    assert!(text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)"));
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
     for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
         assert!(on_cards.contains(expected), "{expected}");

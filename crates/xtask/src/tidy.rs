@@ -23,7 +23,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-python", &[]),
     (
         "rsb-engine",
-        &["rsb-cpu", "rsb-device", "rsb-gpu", "rsb-portable", "rsb-probe", "rsb-stats", "rsb-store", "rsb-workloads", "timed-child"],
+        &[
+            "rsb-cpu",
+            "rsb-device",
+            "rsb-gpu",
+            "rsb-portable",
+            "rsb-probe",
+            "rsb-stats",
+            "rsb-store",
+            "rsb-workloads",
+            "timed-child",
+        ],
     ),
     ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-store"]),
     ("runtime-loading", &[]),

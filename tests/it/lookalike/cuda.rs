@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Bench, Ended, SMALL};
 use super::support::{
     THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, id, lookalike, outcome,
 };
+use crate::common::{Bench, Ended, SMALL};
 
 /// The program with the look-alike in the places of ROCm and CUDA.
 fn both() -> Bench {

@@ -1,8 +1,8 @@
 //! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for other cards, or
 //! several of them.
 
-use crate::common::Bench;
 use super::support::{THREE, assert_reason, assert_rest_stands, case, cases, lookalike, run, with_library};
+use crate::common::Bench;
 
 /// The program with a copy of the library that lacks functions.
 fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {

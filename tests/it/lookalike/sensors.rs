@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Bench;
 use super::support::{assert_reason, case, lookalike, outcome, run};
+use crate::common::Bench;
 
 /// Where the first card of the look-alike says that it is.
 const CARD: &str = "sys/class/drm/card0/device";

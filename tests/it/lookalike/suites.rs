@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::common::{Bench, SMALL};
 use super::support::{assert_no_process_left, cases, id, lookalike, outcome, run};
+use crate::common::{Bench, SMALL};
 
 /// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a reason.
 fn whole(suite: &str, more: &[&str]) -> (Bench, Value) {
