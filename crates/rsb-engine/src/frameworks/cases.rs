@@ -3,7 +3,7 @@
 use rsb_model::{BenchmarkType, Case, CaseId, DeviceRef, Params};
 use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
 
-use super::catalogue::{Component, Workload};
+use super::component::{Component, Workload};
 
 /// The axis that every component has: which of its workloads.
 pub const WORKLOAD: &str = "workload";

@@ -2,7 +2,7 @@
 
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
-use super::catalogue::{Component, Place, Workload};
+use super::component::{Component, Place, Workload};
 
 const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> AxisInfo {
     AxisInfo { name, about, default: None, form: IdForm::Value, kind }

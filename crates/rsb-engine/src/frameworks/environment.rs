@@ -10,7 +10,7 @@ use rsb_model::Reason;
 use serde::Deserialize;
 use timed_child::Stderr;
 
-use super::catalogue::{Component, Place};
+use super::component::{Component, Place};
 
 /// How long an interpreter may take to answer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -141,6 +141,24 @@ pub fn ask(program: &Path) -> Result<Environment, Reason> {
             broken(format!("it does not work ({status}): {last}"))
         }
     })
+}
+
+impl Component {
+    /// Whether `environment` has it, as far as the names of its packages tell.
+    pub fn is_in(&self, environment: &Environment) -> bool {
+        let installed = packages_of(environment);
+        self.packages.is_empty() || self.packages.iter().any(|package| installed.contains_key(*package))
+    }
+
+    /// Why it cannot be measured in `environment`: its package is not there.
+    pub fn missing(&self, environment: &Environment) -> Reason {
+        let package = self.packages.first().copied().unwrap_or(self.name);
+        Reason::new(
+            format!("package {package}"),
+            format!("the Python at {} does not have it", environment.program.display()),
+            format!("`python setup {}` makes an environment with it, or `pip install {package}` in yours", self.name),
+        )
+    }
 }
 
 #[cfg(test)]

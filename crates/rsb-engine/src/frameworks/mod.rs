@@ -5,13 +5,15 @@
 
 mod cases;
 mod catalogue;
+mod component;
 mod components;
 mod environment;
 mod status;
 mod worker;
 
 pub use cases::{WORKLOAD, Wish, axes, cases, has_axis, workloads_with};
-pub use catalogue::{Component, Place, Workload, all, find};
+pub use catalogue::{all, find};
+pub use component::{Component, Place, Workload};
 pub use environment::{Environment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};

@@ -7,7 +7,7 @@ use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, ComponentBenchmarkResult, Field, Outcome, Verdict,
 };
 
-use super::catalogue::Component;
+use super::component::Component;
 
 /// Rates, the one that says most first.
 const RATES: [&str; 6] = [

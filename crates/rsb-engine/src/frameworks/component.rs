@@ -1,0 +1,50 @@
+//! What a component and a workload of it are.
+
+use rsb_workloads::{AxisInfo, Breadth};
+
+/// A framework, which is also a verb.
+#[derive(Debug)]
+pub struct Component {
+    /// Also its verb: `pytorch`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// The packages of which one must be installed, by normalised name; none where Python itself is enough.
+    pub packages: &'static [&'static str],
+    /// What `python setup` installs for it.
+    pub install: &'static [&'static str],
+    /// Where `python setup` installs it.
+    pub place: Place,
+    /// What is measured of it.
+    pub workloads: &'static [Workload],
+}
+
+/// Where a component is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Together with the others.
+    Shared,
+    /// Apart: it wants other versions than they do.
+    Apart,
+}
+
+/// Something that is measured of a component: a function of its Python file.
+#[derive(Debug)]
+pub struct Workload {
+    /// The function's name, with dashes.
+    pub name: &'static str,
+    /// Its parameters, in the order in which they show in an id.
+    pub axes: &'static [AxisInfo],
+    /// The points for a glance: `dtype=f32,bf16 shape=512x512x512`, every combination.
+    pub quick: &'static [&'static str],
+    /// The points beside them for a thorough look.
+    pub more: &'static [&'static str],
+}
+
+impl Workload {
+    /// The points of `breadth`.
+    pub fn grids(&self, breadth: Breadth) -> impl Iterator<Item = &'static str> {
+        let more: &[&str] = if breadth == Breadth::Quick { &[] } else { self.more };
+        self.quick.iter().chain(more).copied()
+    }
+}
