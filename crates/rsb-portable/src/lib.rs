@@ -1,5 +1,7 @@
 //! OpenCL and Vulkan: GPUs, and drivers that run on the CPU, through what a stock distribution brings. Both share the
 //! plan of which portable kernels do an operation. A build has those of its features.
+//!
+//! Kernels are in `kernels/opencl` and `kernels/vulkan`; `cargo xtask codegen` makes SPIR-V of the latter.
 
 #[cfg(feature = "opencl")]
 pub mod opencl;

@@ -2,6 +2,8 @@
 //!
 //! A sensor that is missing, not a number, or out of what can be true is absent. A card that sleeps is not asked: that
 //! would wake it, and what it then says is about waking up.
+//!
+//! What stands beside a measurement is chosen by the engine (`measure::telemetry`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! What the Python package needs of Rust: results are kept and judged by the code that the program uses.
 //!
 //! The measuring is done in Python, by the same workloads as the program's; see `python/rusty_stack_bench`.
+//!
+//! `python/checks` measures its quality.
 
 mod keep;
 

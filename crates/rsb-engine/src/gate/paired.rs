@@ -3,6 +3,8 @@
 //!
 //! That holds for what this program does itself on processors. On GPUs, and where a vendor's library works, the subject
 //! is the driver and the library, which both programs share: there the record alone counts.
+//!
+//! `rsb_store::Programs` keeps the programs.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //!
 //! Rule: nothing is dropped. A replicate during which the card was held back is named in the record, and a note says by
 //! what; whoever compares may then measure again.
+//!
+//! The sensors themselves are read by `rsb_probe::telemetry`.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Which devices `auto` takes: each card once, through its native run time where that is here, and the processor as
 //! itself alone, not through the drivers of Vulkan and OpenCL that run on it.
+//!
+//! Which devices are one GPU, reached twice, is for `rsb-model` to say (`RunDevice`).
 
 use std::cmp::Ordering;
 

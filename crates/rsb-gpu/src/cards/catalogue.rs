@@ -3,6 +3,8 @@
 //!
 //! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; kernels without data types have the stem
 //! alone. Every parameter takes 8 bytes: an address of the device, a whole number without sign, or a number in f64.
+//!
+//! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for tests.
 
 use rsb_model::Dtype;
 

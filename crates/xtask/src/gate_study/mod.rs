@@ -2,6 +2,8 @@
 //!
 //! Pairs of processes are recorded once and drawn again at random, with slow-downs multiplied in. Every verdict comes
 //! from the gate itself; Criterion's own rule judges samples of the same processes beside it.
+//!
+//! `examples/record_pairs.rs` records them.
 
 mod criterion_rule;
 mod recording;
