@@ -8,6 +8,8 @@ mod shaders;
 mod speed;
 mod steps;
 mod tidy;
+#[cfg(test)]
+mod words;
 
 use std::process::ExitCode;
 

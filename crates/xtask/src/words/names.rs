@@ -1,0 +1,163 @@
+//! Names of types and modules: the field's words, and one meaning for each name that is public.
+
+use super::{NAMES, TEXT};
+
+/// Crates whose names mirror somebody else's: C's, and those of the runtimes that are imitated.
+const MIRRORS: &[&str] = &["-sys/", "crates/rsb-fake-gpu/"];
+
+/// Backends fill the same roles with types of the same name. What they show to nobody else may repeat among them.
+const BACKENDS: &[&str] = &["crates/rsb-cpu/", "crates/rsb-gpu/", "crates/rsb-portable/"];
+
+/// Programs of their own, whose names no other crate sees.
+const APART: &[&str] = &["/tests/", "/benches/", "/examples/", "tests/", "benches/", "examples/"];
+
+/// Who may use a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Every crate: `pub`.
+    Workspace,
+    /// Other modules of its crate: `pub(crate)`, `pub(super)`.
+    Crate,
+}
+
+/// A public type and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Definition {
+    name: String,
+    owner: String,
+    place: String,
+    reach: Reach,
+}
+
+/// Types and modules in `text` that are called by an old word.
+pub(super) fn breaches(file: &str, text: &str) -> Vec<String> {
+    let named = |line: &str| {
+        let (_, kind, name) = item(line)?;
+        let parts = parts(name);
+        let whole = NAMES.iter().find(|word| parts.join("_") == word.old);
+        let word = whole.or_else(|| TEXT.iter().find(|word| parts.iter().any(|part| is_form_of(part, word.old))))?;
+        Some(format!("the {kind} `{name}`: call it {}", word.new))
+    };
+    let lines = text.lines().enumerate();
+    lines.filter_map(|(at, line)| Some(format!("{file}:{}: {}", at + 1, named(line)?))).collect()
+}
+
+/// The public types that `file` defines outside its tests.
+pub(super) fn definitions(file: &str, text: &str) -> Vec<Definition> {
+    let is_apart =
+        APART.iter().any(|part| if part.starts_with('/') { file.contains(part) } else { file.starts_with(part) });
+    if is_apart || file.ends_with("tests.rs") || MIRRORS.iter().any(|mirror| file.contains(mirror)) {
+        return Vec::new();
+    }
+    let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let owner = file.strip_prefix("crates/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let in_backend = BACKENDS.iter().any(|backend| file.starts_with(backend));
+    let definition = |(at, line): (usize, &str)| {
+        let (visibility, kind, name) = item(line)?;
+        let reach = if visibility == "pub" { Reach::Workspace } else { Reach::Crate };
+        let counts = visibility.starts_with("pub") && kind != "mod" && !(in_backend && reach == Reach::Crate);
+        let place = format!("{file}:{}", at + 1);
+        counts.then(|| Definition { name: name.to_owned(), owner: owner.to_owned(), place, reach })
+    };
+    product.lines().enumerate().filter_map(definition).collect()
+}
+
+/// Names that are defined more than once where somebody can use both.
+pub(super) fn defined_twice(definitions: &[Definition]) -> Vec<String> {
+    let mut sorted: Vec<&Definition> = definitions.iter().collect();
+    sorted.sort_by(|a, b| (&a.name, &a.place).cmp(&(&b.name, &b.place)));
+    let groups = sorted.chunk_by(|a, b| a.name == b.name);
+    groups.filter(|group| group.len() > 1 && group.iter().any(|one| meets_another(one, group))).map(told).collect()
+}
+
+fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
+    let meets = |other: &&&Definition| {
+        other.place != one.place && (one.owner == other.owner || [one.reach, other.reach].contains(&Reach::Workspace))
+    };
+    group.iter().any(|other| meets(&other))
+}
+
+fn told(group: &[&Definition]) -> String {
+    let places: Vec<&str> = group.iter().map(|one| one.place.as_str()).collect();
+    let name = group.first().map_or("", |one| one.name.as_str());
+    format!("`{name}` is {} things ({}): give each a name of its own", places.len(), places.join(", "))
+}
+
+/// Whether `part` is `word`, or several of them.
+fn is_form_of(part: &str, word: &str) -> bool {
+    part == word || part.strip_suffix('s') == Some(word)
+}
+
+/// Visibility, kind and name of the type or module that `line` defines.
+fn item(line: &str) -> Option<(&str, &str, &str)> {
+    const KINDS: [&str; 6] = ["struct", "enum", "trait", "type", "union", "mod"];
+    let line = line.trim_start();
+    let (visibility, rest) = match line.strip_prefix("pub(") {
+        Some(rest) => ("pub(", rest.split_once(") ")?.1),
+        None => line.strip_prefix("pub ").map_or(("", line), |rest| ("pub", rest)),
+    };
+    let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
+    let (kind, rest) = KINDS.iter().find_map(|kind| Some((*kind, rest.strip_prefix(kind)?.strip_prefix(' ')?)))?;
+    let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
+    (!name.is_empty()).then_some((visibility, kind, name))
+}
+
+/// The words of `name`, in lower case, whether it is written `LikeThis` or `like_this`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for letter in name.chars() {
+        match parts.last_mut() {
+            Some(part) if !letter.is_uppercase() && letter != '_' => part.push(letter),
+            _ if letter == '_' => parts.push(String::new()),
+            _ => parts.push(letter.to_lowercase().collect()),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_and_modules_have_the_field_s_words() {
+        for (line, word) in [
+            ("mod in_turn;", "interleaved"),
+            ("pub(super) enum Trouble {", "error"),
+            ("pub struct Kept<T>(T);", "noun"),
+            ("struct Team {", "thread_pool"),
+            ("pub mod least;", "minimum"),
+            ("    type Found = ();", "noun"),
+            ("pub(crate) struct CardFolders;", "GPU"),
+        ] {
+            let found = breaches("src/a.rs", line);
+            assert!(found.len() == 1 && found[0].contains(word), "{line}: {found:?}");
+        }
+        for line in ["mod at_least_once;", "fn beside() {}", "let more = 1;", "// type Found", "pub struct Finding {"] {
+            assert_eq!(breaches("src/a.rs", line), Vec::<String>::new(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_public_name_means_one_thing() {
+        let check = |files: &[(&str, &str)], expected: usize| {
+            let all: Vec<Definition> = files.iter().flat_map(|(file, text)| definitions(file, text)).collect();
+            let found = defined_twice(&all);
+            assert_eq!(found.len(), expected, "{files:?}: {found:?}");
+        };
+        let (one, two) = ("crates/rsb-stats/src/a.rs", "crates/rsb-store/src/b.rs");
+        check(&[(one, "pub struct Case {"), (two, "pub enum Case {")], 1);
+        check(&[(one, "pub struct Case {"), (two, "pub(crate) struct Case {")], 1);
+        check(&[(one, "pub(super) struct Case {"), ("crates/rsb-stats/src/b.rs", "pub(super) type Case = ();")], 1);
+        check(&[(one, "pub struct Case {"), ("src/main.rs", "pub trait Case {")], 1);
+        // What nobody else can use, what tests and mirrors of C have, and the roles that each backend fills.
+        check(&[(one, "pub(crate) struct Case {"), (two, "pub(crate) struct Case {")], 0);
+        check(&[(one, "pub struct Case {"), (two, "struct Case {")], 0);
+        check(&[(one, "pub struct Case {\n#[cfg(test)]\nmod tests {\npub struct Case;\n}")], 0);
+        check(&[(one, "pub struct Device {"), ("crates/cuda-sys/src/a.rs", "pub struct Device;")], 0);
+        let roles = ["crates/rsb-portable/src/opencl/core.rs", "crates/rsb-portable/src/vulkan/core.rs"];
+        check(&[(roles[0], "pub(super) struct Core {"), (roles[1], "pub(super) struct Core {")], 0);
+        check(&[(roles[0], "pub struct Core {"), (roles[1], "pub struct Core {")], 1);
+    }
+}
