@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stored, Stores, Stream, StreamPattern, Transfer,
+    Convolution, TransferDirection, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, Normalize, NormalizeOp,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, OutputWidth, Stores, MemoryStream, StreamPattern, Transfer,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_engine::backends::registry;
@@ -128,7 +128,7 @@ fn check_rest(device: &dyn Device) -> bool {
 }
 
 fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64, stores: Stores) -> Operation {
-    Operation::Stream(Stream { pattern, dtype, elements, stores })
+    Operation::Stream(MemoryStream { pattern, dtype, elements, stores })
 }
 
 fn cases() -> Vec<(Operation, Options)> {
@@ -154,12 +154,12 @@ fn cases() -> Vec<(Operation, Options)> {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));
     }
     all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
-    for &direction in Direction::ALL {
+    for &direction in TransferDirection::ALL {
         for &host_memory in HostMemory::ALL {
             all.push(Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }));
         }
     }
-    for &way in LaunchWay::ALL {
+    for &way in LaunchMode::ALL {
         all.push(Operation::Launch(Launch { kernels: 5, way }));
     }
     let plain = all.into_iter().map(|operation| (operation, Options::default()));
@@ -205,7 +205,7 @@ fn products() -> Vec<(Operation, Options)> {
     for provider in ["rocblas", "native"] {
         for transpose_b in [false, true] {
             let narrow =
-                Gemm { stored: Stored::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
+                Gemm { stored: OutputWidth::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
             all.push((Operation::Gemm(narrow), by(provider)));
         }
     }

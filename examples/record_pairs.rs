@@ -44,7 +44,7 @@ fn record(arguments: &[String]) -> Result<()> {
     let plan = plan::plan(&quick(), &machine()?)?;
     let command = WorkerCommand::this_program()?;
     let started = Timestamp::now();
-    let (both, _) = measure::in_turn(&plan.cases, &settings, &[command.clone(), command], (&environment, &mut |_| {}))?;
+    let (both, _) = measure::interleaved(&plan.cases, &settings, &[command.clone(), command], (&environment, &mut |_| {}))?;
     let side = |name: &str, results: &[rsb_model::BenchmarkResult]| {
         let name = RunId(name.to_owned());
         let mut run = Run::begin(name, started, "quick", "quick", Environment { git: None, ..environment.clone() });

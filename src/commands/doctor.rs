@@ -1,6 +1,6 @@
 //! What is wrong here, and how to cure it.
 
-use rsb_model::finding::Severity;
+use rsb_model::finding::FindingSeverity;
 use rsb_report::Style;
 
 use crate::cli::ProbeArgs;
@@ -16,6 +16,6 @@ pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let text =
         if args.json { rsb_report::doctor::json(&findings)? } else { rsb_report::doctor::text(&findings, style) };
     show::text(&text)?;
-    let is_wrong = findings.iter().any(|finding| finding.severity == Severity::Error);
+    let is_wrong = findings.iter().any(|finding| finding.severity == FindingSeverity::Error);
     Ok(if is_wrong { Exit::Failure } else { Exit::Pass })
 }

@@ -2,7 +2,7 @@
 
 use rsb_engine::gate;
 use rsb_report::number::format_count;
-use rsb_report::{ComparisonRow, HistoryRow, RunRow, Style, list};
+use rsb_report::{ComparisonRow, HistoryTableRow, RunRow, Style, list};
 use rsb_store::{HistoryFilter, Store};
 
 use super::settings;
@@ -74,9 +74,9 @@ fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
     Ok(store.runs()?.into_iter().map(row).collect())
 }
 
-fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryRow>> {
+fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryTableRow>> {
     let filter = HistoryFilter { cases: args.case.as_deref().map(settings::anywhere), ..HistoryFilter::default() };
-    let row = |row: rsb_store::HistoryRow| HistoryRow {
+    let row = |row: rsb_store::HistoryRow| HistoryTableRow {
         run_id: row.run_id.0,
         timestamp: row.timestamp,
         commit: row.commit,

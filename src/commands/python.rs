@@ -3,7 +3,7 @@
 mod setup;
 
 use anyhow::anyhow;
-use rsb_engine::frameworks::{self, Component, Environment};
+use rsb_engine::frameworks::{self, Component, PythonEnvironment};
 use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::json;
@@ -24,7 +24,7 @@ pub fn run(verb: &PythonVerb) -> CliResult {
     }
 }
 
-fn environment(args: &PythonArgs) -> Result<Environment, Reason> {
+fn environment(args: &PythonArgs) -> Result<PythonEnvironment, Reason> {
     args.python.as_deref().map_or_else(frameworks::chosen, frameworks::ask)
 }
 

@@ -6,7 +6,7 @@ use runtime_loading::{Loaded, Unavailable, function_table};
 
 use crate::driver::CUstream;
 use crate::handles;
-use crate::search::{Places, Wanted};
+use crate::search::{CudaPaths, CudaLibrary};
 
 /// A status; 0 is success. See [`status`].
 pub type cublasStatus_t = c_int;
@@ -114,7 +114,7 @@ function_table! {
     }
 }
 
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: CudaLibrary = CudaLibrary {
     name: "cuBLAS (libcublas)",
     files: &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"],
     variable: "RSB_CUBLAS_LIBRARY",
@@ -129,14 +129,14 @@ impl Cublas {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here())
+        Self::load_from(&CudaPaths::here())
     }
 
     /// Loads the library from `places`.
     ///
     /// # Errors
     /// When there is none.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let found: Loaded = LIBRARY.find(places)?;
         let library = Self::resolve(found);
         if library.cublasCreate_v2.is_none() {

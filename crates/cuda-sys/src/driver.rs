@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{Places, Wanted};
+use crate::search::{CudaPaths, CudaLibrary};
 
 /// A status; 0 is success. See [`error`].
 pub type CUresult = c_int;
@@ -257,7 +257,7 @@ function_table! {
 }
 
 /// The driver's library.
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: CudaLibrary = CudaLibrary {
     name: "NVIDIA's driver (libcuda)",
     files: &["libcuda.so.1", "libcuda.so"],
     variable: "RSB_CUDA_LIBRARY",
@@ -272,14 +272,14 @@ impl Cuda {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here())
+        Self::load_from(&CudaPaths::here())
     }
 
     /// Loads the driver from `places`. It belongs to the system: no folder of a toolkit is looked into.
     ///
     /// # Errors
     /// When there is none.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let driver = Self::resolve(LIBRARY.find(&places.of_the_system())?);
         if driver.cuInit.is_none() {
             return Err(Unavailable::symbol("cuInit", driver.loaded.path()));

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{Places, Wanted};
+use crate::search::{CudaPaths, CudaLibrary};
 
 /// A status; 0 is success.
 pub type nvmlReturn_t = c_int;
@@ -88,7 +88,7 @@ pub struct Readings {
     pub held_back: Option<u64>,
 }
 
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: CudaLibrary = CudaLibrary {
     name: "NVIDIA's library of sensors (libnvidia-ml)",
     files: &["libnvidia-ml.so.1", "libnvidia-ml.so"],
     variable: "RSB_NVML_LIBRARY",
@@ -116,11 +116,11 @@ pub fn reasons(held_back: u64) -> Vec<&'static str> {
 /// When there is no library, or it knows no such card.
 pub fn read(address: &str) -> Result<Readings, Unavailable> {
     static STARTED: OnceLock<Result<Nvml, Unavailable>> = OnceLock::new();
-    let api = STARTED.get_or_init(|| start(&Places::here())).as_ref().map_err(Clone::clone)?;
+    let api = STARTED.get_or_init(|| start(&CudaPaths::here())).as_ref().map_err(Clone::clone)?;
     api.readings(address)
 }
 
-fn start(places: &Places) -> Result<Nvml, Unavailable> {
+fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     let api = Nvml::resolve(LIBRARY.find(&places.of_the_system())?);
     let init = api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
     // SAFETY: it takes nothing and may be called more than once.
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_the_library_says_how_to_get_it() {
-        let nowhere = Places { explicit: vec![("RSB_NVML_LIBRARY", "/nowhere.so".into())], ..Places::default() };
+        let nowhere = CudaPaths { explicit: vec![("RSB_NVML_LIBRARY", "/nowhere.so".into())], ..CudaPaths::default() };
         let error = start(&nowhere).unwrap_err();
         assert!(error.why.contains("/nowhere.so") && error.cure.contains("driver"), "{error}");
     }

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{Places, Wanted};
+use crate::search::{CudaPaths, CudaLibrary};
 
 /// A status; 0 is success. See [`result`].
 pub type nvrtcResult = c_int;
@@ -72,7 +72,7 @@ function_table! {
     }
 }
 
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: CudaLibrary = CudaLibrary {
     name: "NVIDIA's run-time compiler (libnvrtc)",
     files: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"],
     variable: "RSB_NVRTC_LIBRARY",
@@ -87,14 +87,14 @@ impl Nvrtc {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here())
+        Self::load_from(&CudaPaths::here())
     }
 
     /// Loads the compiler from `places`.
     ///
     /// # Errors
     /// When there is none.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let compiler = Self::resolve(LIBRARY.find(places)?);
         match compiler.missing().first() {
             Some(name) if compiler.nvrtcGetCUBIN.is_none() => Err(Unavailable::symbol(name, compiler.loaded.path())),

@@ -19,7 +19,7 @@ pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
 
 /// One library.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct CudaLibrary {
     /// What people call it.
     pub name: &'static str,
     /// File names, the newest first. What follows `.so.` is the major version.
@@ -34,7 +34,7 @@ pub struct Wanted {
 
 /// What the search depends on.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct CudaPaths {
     /// Values of variables that name a file.
     pub explicit: Vec<(&'static str, OsString)>,
     /// Folders of installations, the first leading.
@@ -43,7 +43,7 @@ pub struct Places {
     pub newest: Option<u32>,
 }
 
-impl Places {
+impl CudaPaths {
     /// Of this process.
     pub fn here() -> Self {
         Self::of(|name| env::var_os(name))
@@ -120,12 +120,12 @@ fn entries(folder: &Path, start: &str) -> Vec<PathBuf> {
     found
 }
 
-impl Wanted {
+impl CudaLibrary {
     /// The first of the candidates that can be loaded.
     ///
     /// # Errors
     /// When none can: what the loader said of the last file that exists, or where it was looked for.
-    pub fn find(&self, places: &Places) -> Result<Loaded, Unavailable> {
+    pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         let failed = |why: String| Unavailable::new(self.name, why, self.cure);
         if let Some(file) = places.named(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
@@ -152,7 +152,7 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted = Wanted {
+    const WANTED: CudaLibrary = CudaLibrary {
         name: "NVRTC",
         files: &["libx.so.13", "libx.so.12"],
         variable: "RSB_X_LIBRARY",
@@ -166,7 +166,7 @@ mod tests {
         std::fs::write(path, "not a library").unwrap();
     }
 
-    fn shown(root: &Path, places: &Places) -> Vec<String> {
+    fn shown(root: &Path, places: &CudaPaths) -> Vec<String> {
         let candidates = places.candidates(WANTED.files);
         let short = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
         candidates.iter().map(short).collect()
@@ -179,7 +179,7 @@ mod tests {
         put(root.path(), "venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libx.so.12");
         put(root.path(), "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libx.so.13");
         let roots = vec![root.path().join("venv"), root.path().join("toolkit")];
-        let places = Places { roots, ..Places::default() };
+        let places = CudaPaths { roots, ..CudaPaths::default() };
         let in_order = [
             "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libx.so.13",
             "venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libx.so.12",
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_variable_takes_a_list_and_its_old_name_counts_where_it_is_not_set() {
         let roots = |set: &[(&str, &str)]| {
-            let places = Places::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
+            let places = CudaPaths::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
             places.roots.into_iter().take(3).map(|root| root.display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);
@@ -207,13 +207,13 @@ mod tests {
     #[test]
     fn each_way_to_miss_is_told() {
         let root = tempfile::tempdir().unwrap();
-        let absent = Places { roots: vec![root.path().to_owned()], ..Places::default() };
+        let absent = CudaPaths { roots: vec![root.path().to_owned()], ..CudaPaths::default() };
         let error = WANTED.find(&absent).unwrap_err();
         assert!(error.why.contains("libx.so.13") && error.why.contains(&*root.path().to_string_lossy()), "{error}");
         put(root.path(), "libx.so.12");
         let error = WANTED.find(&absent).unwrap_err();
         assert!(error.why.contains("libx.so.12:") || error.why.contains("ELF"), "it is no library: {error}");
-        let named = Places { explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())], ..Places::default() };
+        let named = CudaPaths { explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())], ..CudaPaths::default() };
         let error = WANTED.find(&named).unwrap_err();
         assert!(error.why.contains("RSB_X_LIBRARY names /a/b.so") && error.cure == "install it", "{error}");
     }

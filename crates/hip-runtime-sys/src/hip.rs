@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::search::{Places, Wanted};
+use crate::search::{RocmPaths, RocmLibrary};
 use crate::{PropertiesR0000, PropertiesR0600, Unavailable, function_table};
 
 /// A status; 0 is success. See [`error`].
@@ -302,7 +302,7 @@ function_table! {
 }
 
 /// The library, by its names of ROCm 7, 6 and 5.
-pub(crate) const LIBRARY: Wanted = Wanted {
+pub(crate) const LIBRARY: RocmLibrary = RocmLibrary {
     name: "the HIP run time (libamdhip64)",
     files: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"],
     variable: "RSB_HIP_LIBRARY",
@@ -315,14 +315,14 @@ impl Hip {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here(&LIBRARY))
+        Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
     /// Loads the library from `places`.
     ///
     /// # Errors
     /// When there is none, or what is there is not the HIP run time.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let hip = Self::resolve(LIBRARY.find(places)?);
         if hip.hipGetDeviceCount.is_none() {
             return Err(Unavailable::symbol("hipGetDeviceCount", hip.loaded.path()));

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
 use crate::hip::LIBRARY;
-use crate::search::{Places, Wanted};
+use crate::search::{RocmPaths, RocmLibrary};
 use crate::{Loaded, Unavailable, function_table};
 
 /// A status; 0 is success. See [`result`].
@@ -69,7 +69,7 @@ function_table! {
     }
 }
 
-const COMPILER: Wanted = Wanted {
+const COMPILER: RocmLibrary = RocmLibrary {
     name: "the HIP run-time compiler (libhiprtc)",
     files: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"],
     variable: LIBRARY.variable,
@@ -82,7 +82,7 @@ impl Hiprtc {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here(&LIBRARY))
+        Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
     /// Loads the compiler from `places`: one that goes with the run time there. With an explicit file that is the file
@@ -90,7 +90,7 @@ impl Hiprtc {
     ///
     /// # Errors
     /// When there is none.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let complete = |loaded: &Loaded| loaded.exports("hiprtcCompileProgram");
         let beside = match &places.explicit {
             Some(file) => {

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use runtime_loading::{Unavailable, function_table};
 
 use crate::hip::hipStream_t;
-use crate::search::{Places, Wanted};
+use crate::search::{RocmPaths, RocmLibrary};
 
 /// A status; 0 is success.
 pub type ncclResult_t = c_int;
@@ -62,7 +62,7 @@ function_table! {
 }
 
 /// The library, by its names with and without a version.
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: RocmLibrary = RocmLibrary {
     name: "RCCL (librccl)",
     files: &["librccl.so.1", "librccl.so"],
     variable: "RSB_RCCL_LIBRARY",
@@ -75,6 +75,6 @@ impl Rccl {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Ok(Self::resolve(LIBRARY.find(&Places::here(&LIBRARY))?))
+        Ok(Self::resolve(LIBRARY.find(&RocmPaths::here(&LIBRARY))?))
     }
 }

@@ -9,7 +9,7 @@ use runtime_loading::{Loaded, Unavailable};
 
 /// One library of ROCm.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct RocmLibrary {
     /// What people call it.
     pub name: &'static str,
     /// File names, the newest first.
@@ -22,8 +22,8 @@ pub struct Wanted {
 
 /// What the search depends on.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
-    /// The value of [`Wanted::variable`].
+pub struct RocmPaths {
+    /// The value of [`RocmLibrary::variable`].
     pub explicit: Option<OsString>,
     /// The value of `ROCM_PATH`.
     pub rocm_path: Option<OsString>,
@@ -31,9 +31,9 @@ pub struct Places {
     pub opt: PathBuf,
 }
 
-impl Places {
+impl RocmPaths {
     /// Of this process.
-    pub fn here(wanted: &Wanted) -> Self {
+    pub fn here(wanted: &RocmLibrary) -> Self {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         Self { explicit: set(wanted.variable), rocm_path: set("ROCM_PATH"), opt: PathBuf::from("/opt") }
     }
@@ -65,12 +65,12 @@ pub fn installations(opt: &Path) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-impl Wanted {
+impl RocmLibrary {
     /// The first of the candidates that can be loaded.
     ///
     /// # Errors
     /// When none can: what the loader said of the last file that exists, or where it was looked for.
-    pub fn find(&self, places: &Places) -> Result<Loaded, Unavailable> {
+    pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
             let nowhere = || {
@@ -100,7 +100,7 @@ fn candidates_text(candidates: &[PathBuf]) -> String {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted = Wanted {
+    const WANTED: RocmLibrary = RocmLibrary {
         name: "HIP",
         files: &["libx.so.7", "libx.so.6", "libx.so"],
         variable: "RSB_X_LIBRARY",
@@ -135,7 +135,7 @@ mod tests {
         installed(folder.path(), "rocm-7.2.0", &["libx.so.7"]);
         installed(folder.path(), "own", &["libx.so.6"]);
         let own = folder.path().join("own");
-        let places = Places { rocm_path: Some(own.clone().into()), opt: folder.path().to_owned(), explicit: None };
+        let places = RocmPaths { rocm_path: Some(own.clone().into()), opt: folder.path().to_owned(), explicit: None };
         let candidates = places.candidates(WANTED.files);
         let shown: Vec<String> = candidates
             .iter()
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn an_explicit_file_is_the_only_one() {
         let places =
-            Places { explicit: Some("/a/b.so".into()), rocm_path: Some("/opt/rocm".into()), ..Places::default() };
+            RocmPaths { explicit: Some("/a/b.so".into()), rocm_path: Some("/opt/rocm".into()), ..RocmPaths::default() };
         assert_eq!(places.candidates(WANTED.files), [PathBuf::from("/a/b.so")]);
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("RSB_X_LIBRARY") && error.why.contains("/a/b.so"), "{error}");
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_missing_says_where_it_was_looked_for() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places { opt: folder.path().to_owned(), ..Places::default() };
+        let places = RocmPaths { opt: folder.path().to_owned(), ..RocmPaths::default() };
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("libx.so.7") && error.why.contains("ROCM_PATH"), "{error}");
         assert_eq!(error.cure, "install ROCm");
@@ -177,7 +177,7 @@ mod tests {
     fn a_file_that_is_no_library_says_so() {
         let folder = tempfile::tempdir().unwrap();
         installed(folder.path(), "rocm-6.0.0", &["libx.so.6"]);
-        let places = Places { opt: folder.path().to_owned(), ..Places::default() };
+        let places = RocmPaths { opt: folder.path().to_owned(), ..RocmPaths::default() };
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("rocm-6.0.0/lib/libx.so.6"), "{error}");
     }

@@ -9,7 +9,7 @@ mod tensile;
 
 use std::ffi::{c_char, c_int, c_void};
 
-use hip_runtime_sys::search::{Places, Wanted};
+use hip_runtime_sys::search::{RocmPaths, RocmLibrary};
 use hip_runtime_sys::{Unavailable, function_table, hipStream_t};
 
 pub use tensile::{check_kernels, kernel_folders};
@@ -172,7 +172,7 @@ function_table! {
 }
 
 /// The library, by its names of ROCm 7, 6, Debian and those without a version.
-const LIBRARY: Wanted = Wanted {
+const LIBRARY: RocmLibrary = RocmLibrary {
     name: "rocBLAS (librocblas)",
     files: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.0", "librocblas.so"],
     variable: "RSB_ROCBLAS_LIBRARY",
@@ -185,14 +185,14 @@ impl RocBlas {
     /// # Errors
     /// When there is none.
     pub fn load() -> Result<Self, Unavailable> {
-        Self::load_from(&Places::here(&LIBRARY))
+        Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
     /// Loads the library from `places`.
     ///
     /// # Errors
     /// When there is none, or what is there is not rocBLAS.
-    pub fn load_from(places: &Places) -> Result<Self, Unavailable> {
+    pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let library = Self::resolve(LIBRARY.find(places)?);
         if library.rocblas_create_handle.is_none() {
             return Err(Unavailable::symbol("rocblas_create_handle", library.loaded.path()));

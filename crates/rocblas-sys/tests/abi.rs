@@ -1,6 +1,6 @@
 //! The binary interface against the facts: values and numbers of arguments, as rocBLAS of ROCm 5.5 to 7.2 has them.
 
-use hip_runtime_sys::search::Places;
+use hip_runtime_sys::search::RocmPaths;
 use rocblas_sys::{RocBlas, datatype, operation, pointer_mode, status};
 
 #[test]
@@ -24,7 +24,7 @@ fn numbers_of_arguments() {
 
 #[test]
 fn a_library_that_is_missing_or_another_is_a_value() {
-    let places = |file: &str| Places { explicit: Some(file.into()), ..Places::default() };
+    let places = |file: &str| RocmPaths { explicit: Some(file.into()), ..RocmPaths::default() };
     let error = RocBlas::load_from(&places("/nonexistent/librocblas.so")).unwrap_err();
     assert!(error.why.contains("RSB_ROCBLAS_LIBRARY"), "{error}");
     if cfg!(target_os = "linux") {

@@ -2,10 +2,10 @@
 
 use rsb_model::Reason;
 
-use rsb_device::device::Counters;
+use rsb_device::device::CacheCounters;
 
 /// Opens both counters for this thread.
-pub(super) fn open() -> Result<Box<dyn Counters>, Reason> {
+pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
     #[cfg(target_os = "linux")]
     return linux::open();
     #[cfg(not(target_os = "linux"))]
@@ -20,7 +20,7 @@ mod linux {
     use perf_event::{Builder, Counter, Group};
     use rsb_model::Reason;
 
-    use rsb_device::device::{CacheCounts, Counters, DeviceError};
+    use rsb_device::device::{CacheCounts, CacheCounters, DeviceError};
 
     struct Pair {
         group: Group,
@@ -28,7 +28,7 @@ mod linux {
         misses: Counter,
     }
 
-    pub(super) fn open() -> Result<Box<dyn Counters>, Reason> {
+    pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
         let event = |result| Cache { which: CacheId::L1D, operation: CacheOp::READ, result };
         let build = || -> io::Result<Pair> {
             let mut group = Group::new()?;
@@ -61,7 +61,7 @@ mod linux {
         Reason::new("cache counters", format!("{why}: {error}"), cure)
     }
 
-    impl Counters for Pair {
+    impl CacheCounters for Pair {
         fn start(&mut self) -> Result<(), DeviceError> {
             self.group.reset().and_then(|()| self.group.enable()).map_err(|error| failed(&error))
         }

@@ -9,7 +9,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::blas::Blas;
 use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported};
-use super::team::Team;
+use super::thread_pool::ThreadPool;
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Gemm;
 
@@ -57,7 +57,7 @@ impl Library {
     /// # Safety
     /// The spans must be as large as the operation says and outlive the call, and C must overlap neither A nor B and be
     /// nobody else's.
-    unsafe fn run(self, product: &Product, team: &Team) {
+    unsafe fn run(self, product: &Product, team: &ThreadPool) {
         for batch in 0..product.op.batch as usize {
             // SAFETY: by the promise of the caller.
             unsafe {
@@ -176,7 +176,7 @@ impl Strides {
 
 /// # Safety
 /// As [`Library::run`].
-unsafe fn crate_product(product: &Product, batch: usize, team: &Team) {
+unsafe fn crate_product(product: &Product, batch: usize, team: &ThreadPool) {
     // SAFETY: by the promise of the caller, and the type is that of the buffers.
     unsafe {
         match product.op.dtype {
@@ -189,7 +189,7 @@ unsafe fn crate_product(product: &Product, batch: usize, team: &Team) {
 
 /// # Safety
 /// As [`Library::run`], with buffers of `T`.
-unsafe fn typed_product<T: 'static + Send + Copy>(product: &Product, batch: usize, team: &Team, to: fn(f64) -> T) {
+unsafe fn typed_product<T: 'static + Send + Copy>(product: &Product, batch: usize, team: &ThreadPool, to: fn(f64) -> T) {
     let op = product.op;
     let at = Strides::of(&op, batch);
     let parallelism = match team.threads() {
@@ -276,7 +276,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
 ///
 /// # Safety
 /// As [`Library::run`].
-pub(super) unsafe fn plain_product(product: &Product, team: &Rc<Team>) {
+pub(super) unsafe fn plain_product(product: &Product, team: &Rc<ThreadPool>) {
     // SAFETY: by the promise of the caller.
     unsafe { crate_product(product, 0, team) };
 }
@@ -284,7 +284,7 @@ pub(super) unsafe fn plain_product(product: &Product, team: &Rc<Team>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_device::operation::{Init, Stored};
+    use rsb_device::operation::{Init, OutputWidth};
 
     fn product(dtype: Dtype) -> Gemm {
         Gemm {
@@ -297,7 +297,7 @@ mod tests {
             transpose_b: false,
             alpha: 1.0,
             beta: 0.0,
-            stored: Stored::Wide,
+            stored: OutputWidth::Wide,
             init: Init::Random,
         }
     }

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use rsb_model::{Dtype, Reason};
 
 use super::memory::Memory;
-use super::team::Team;
+use super::thread_pool::ThreadPool;
 use super::{gemm, heap};
 use rsb_device::device::{DeviceError, Kernel, Options};
 use rsb_device::operation::Operation;
@@ -29,7 +29,7 @@ pub(super) use stream::evict;
 /// What every kernel is bound to.
 pub(super) struct Bound {
     memories: Vec<Rc<Memory>>,
-    pub(super) team: Rc<Team>,
+    pub(super) team: Rc<ThreadPool>,
 }
 
 impl Bound {
@@ -74,7 +74,7 @@ pub(super) fn prepare(
     operation: &Operation,
     options: &Options,
     memories: Vec<Rc<Memory>>,
-    team: Rc<Team>,
+    team: Rc<ThreadPool>,
 ) -> Result<Box<dyn Kernel>, DeviceError> {
     let bound = Bound { memories, team };
     if let (Some(provider), false) = (&options.provider, matches!(operation, Operation::Gemm(_))) {

@@ -8,7 +8,7 @@ mod gemm;
 mod heap;
 mod kernels;
 mod memory;
-mod team;
+mod thread_pool;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ use rsb_model::{BackendId, Reason};
 
 use memory::Memory;
 use rsb_device::device::{
-    Backend, Buffer, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Options, Stream, too_much_memory,
+    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, StreamEvent, Kernel, Options, Stream, too_much_memory,
 };
 use rsb_device::host_cpu;
 use rsb_device::operation::Operation;
-use team::Team;
+use thread_pool::ThreadPool;
 
 /// The one backend that is always there.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +50,7 @@ impl Backend for CpuBackend {
 pub struct CpuDevice {
     info: DeviceInfo,
     /// Made once for each number of threads: pinned threads are dear to start.
-    teams: RefCell<BTreeMap<usize, Rc<Team>>>,
+    teams: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
     /// What is streamed through to empty the caches, kept between calls.
     flush: RefCell<Option<Memory>>,
 }
@@ -62,7 +62,7 @@ impl CpuDevice {
     }
 
     /// A team of as many threads as the options ask for.
-    fn team(&self, options: &Options) -> Result<Rc<Team>, DeviceError> {
+    fn team(&self, options: &Options) -> Result<Rc<ThreadPool>, DeviceError> {
         let threads = options.threads.unwrap_or(1).max(1);
         if threads > self.info.units {
             return Err(DeviceError::Unsupported(Reason::new(
@@ -75,7 +75,7 @@ impl CpuDevice {
         if let Some(team) = teams.get(&(threads as usize)) {
             return Ok(Rc::clone(team));
         }
-        let team = Rc::new(Team::new(threads as usize)?);
+        let team = Rc::new(ThreadPool::new(threads as usize)?);
         teams.insert(threads as usize, Rc::clone(&team));
         Ok(team)
     }
@@ -147,7 +147,7 @@ impl Device for CpuDevice {
         Ok(())
     }
 
-    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+    fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
         counters::open()
     }
 }
@@ -186,15 +186,15 @@ struct HostClock {
 }
 
 impl Stream for HostClock {
-    fn record(&mut self) -> Result<Event, DeviceError> {
-        Ok(Event(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)))
+    fn record(&mut self) -> Result<StreamEvent, DeviceError> {
+        Ok(StreamEvent(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)))
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         match to.0.checked_sub(from.0) {
             Some(elapsed) => Ok(elapsed as f64),
             None => Err(DeviceError::Failed(Reason::new(

@@ -75,7 +75,7 @@ proptest! {
         count in any_threads(),
     ) {
         let stores = if around && cfg!(target_arch = "x86_64") { Stores::NonTemporal } else { Stores::Temporal };
-        let stream = rsb_device::operation::Stream { pattern, dtype, elements, stores };
+        let stream = rsb_device::operation::MemoryStream { pattern, dtype, elements, stores };
         check(&Operation::Stream(stream), &threads(count)).unwrap();
     }
 

@@ -295,7 +295,7 @@ pub trait Device {
     ///
     /// # Errors
     /// When the device has none, or they may not be read here: what, why, cure.
-    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+    fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
         Err(Reason::new(
             "cache counters",
             format!("{} offers none to programs", self.info().name),
@@ -321,7 +321,7 @@ pub fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceErro
 }
 
 /// Hardware counters of the first-level data cache, for the thread that opened them.
-pub trait Counters {
+pub trait CacheCounters {
     /// Sets them to zero and starts them.
     ///
     /// # Errors
@@ -387,7 +387,7 @@ pub trait Stream {
     ///
     /// # Errors
     /// When the device is gone.
-    fn record(&mut self) -> Result<Event, DeviceError>;
+    fn record(&mut self) -> Result<StreamEvent, DeviceError>;
 
     /// Waits until everything before is done.
     ///
@@ -399,9 +399,9 @@ pub trait Stream {
     ///
     /// # Errors
     /// When a mark is not of this stream, or not passed.
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError>;
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError>;
 }
 
 /// A mark in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event(pub u64);
+pub struct StreamEvent(pub u64);

@@ -18,7 +18,7 @@ pub mod registry;
 pub mod scripted;
 
 pub use device::{
-    Absence, Backend, Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Occupancy,
+    Absence, Backend, Buffer, CacheCounts, CacheCounters, Device, DeviceError, DeviceInfo, StreamEvent, Kernel, Occupancy,
     Options, Stream,
 };
 pub use operation::{BufferSpec, Operation, Role};

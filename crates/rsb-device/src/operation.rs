@@ -6,12 +6,12 @@ mod host;
 mod tensor;
 mod traffic;
 
-pub use host::{Direction, HostMemory, Launch, LaunchWay, Transfer};
+pub use host::{TransferDirection, HostMemory, Launch, LaunchMode, Transfer};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, PeakArithmetic, Rearrange, Reduce,
-    ReduceOp, Stored,
+    ReduceOp, OutputWidth,
 };
-pub use traffic::{Allocate, Churn, PointerChase, Stores, Stream, StreamPattern, Touch};
+pub use traffic::{Allocate, Churn, PointerChase, Stores, MemoryStream, StreamPattern, Touch};
 
 use rsb_model::Dtype;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub const LAYER_NORM_EPSILON: f64 = 1e-5;
 #[serde(rename_all = "snake_case", tag = "operation")]
 pub enum Operation {
     /// Memory traffic, after the STREAM benchmark.
-    Stream(Stream),
+    Stream(MemoryStream),
     /// Dependent reads along a random cycle: the latency of memory.
     PointerChase(PointerChase),
     /// `y = f(x)` or `y = f(x, z)`, element by element.

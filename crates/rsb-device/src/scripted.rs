@@ -9,7 +9,7 @@ use rsb_model::environment::Cache;
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use crate::device::{
-    Buffer, CacheCounts, Counters, Device, DeviceError, DeviceInfo, Event, Kernel, Occupancy, Options, Stream, no_peer,
+    Buffer, CacheCounts, CacheCounters, Device, DeviceError, DeviceInfo, StreamEvent, Kernel, Occupancy, Options, Stream, no_peer,
 };
 use crate::operation::Operation;
 use crate::reference::execute;
@@ -134,7 +134,7 @@ impl Script {
 
 /// What was asked of a [`ScriptedDevice`] so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ScriptedCounts {
     /// Allocations tried.
     pub allocations: u64,
     /// Buffers not freed yet.
@@ -156,7 +156,7 @@ pub struct ScriptedDevice {
 
 #[derive(Debug, Default)]
 struct State {
-    counts: Counts,
+    counts: ScriptedCounts,
     now_ns: f64,
     marks: Vec<f64>,
 }
@@ -207,7 +207,7 @@ impl ScriptedDevice {
     }
 
     /// What was asked of it so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ScriptedCounts {
         self.state.borrow().counts
     }
 
@@ -345,9 +345,9 @@ impl Device for ScriptedDevice {
         })
     }
 
-    fn counters(&self) -> Result<Box<dyn Counters + '_>, Reason> {
+    fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
         let refused = || Reason::new("cache counters", "the script has none", "give it some");
-        self.script.counters.map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn Counters>).ok_or_else(refused)
+        self.script.counters.map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>).ok_or_else(refused)
     }
 }
 
@@ -427,19 +427,19 @@ struct ScriptedStream<'d> {
 }
 
 impl Stream for ScriptedStream<'_> {
-    fn record(&mut self) -> Result<Event, DeviceError> {
+    fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         self.device.check_present()?;
         let mut state = self.device.state.borrow_mut();
         let now = state.now_ns;
         state.marks.push(now);
-        Ok(Event(state.marks.len() as u64 - 1))
+        Ok(StreamEvent(state.marks.len() as u64 - 1))
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {
         self.device.check_present()
     }
 
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         let lie = self.device.script.faults.iter().find_map(|fault| match fault {
             Fault::LyingClock { elapsed_ns } => Some(*elapsed_ns),
             _ => None,
@@ -448,7 +448,7 @@ impl Stream for ScriptedStream<'_> {
             return Ok(lie);
         }
         let state = self.device.state.borrow();
-        let at = |event: Event| state.marks.get(event.0 as usize).copied();
+        let at = |event: StreamEvent| state.marks.get(event.0 as usize).copied();
         match (at(from), at(to)) {
             (Some(from), Some(to)) => Ok(to - from),
             _ => Err(broken("time between two marks", "a mark is not of this stream", "record both on it")),
@@ -458,7 +458,7 @@ impl Stream for ScriptedStream<'_> {
 
 struct ScriptedCounters(CacheCounts);
 
-impl Counters for ScriptedCounters {
+impl CacheCounters for ScriptedCounters {
     fn start(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }

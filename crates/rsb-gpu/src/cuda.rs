@@ -1,7 +1,7 @@
 //! NVIDIA's cards through the driver's own interface, NVRTC and cuBLAS, all loaded at run time.
 //!
 //! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards share); everything above
-//! is in [`crate::cards`]. The sources of the kernels are those that AMD's cards are given.
+//! is in [`crate::common`]. The sources of the kernels are those that AMD's cards are given.
 #![allow(unsafe_code)]
 
 mod arch;
@@ -14,8 +14,8 @@ mod runtime;
 
 use rsb_model::{BackendId, Reason};
 
-use crate::cards;
-pub use compile::Compiler;
+use crate::common;
+pub use compile::CudaCompiler;
 pub use cubin::target;
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
@@ -31,7 +31,7 @@ impl Backend for CudaBackend {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
-        cards::devices(&*runtime::Runtime::start()?)
+        common::devices(&*runtime::Runtime::start()?)
     }
 
     fn defect(&self) -> Option<Reason> {
@@ -39,10 +39,10 @@ impl Backend for CudaBackend {
     }
 
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
-        cards::open(runtime::Runtime::start()?, index)
+        common::open(runtime::Runtime::start()?, index)
     }
 
     fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
-        Ok(Box::new(Compiler::load()?))
+        Ok(Box::new(CudaCompiler::load()?))
     }
 }

@@ -1,7 +1,7 @@
 //! AMD's cards through the HIP run time, hiprtc and rocBLAS, all loaded at run time.
 //!
 //! Layers: `hip-runtime-sys` and `rocblas-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards
-//! share); everything above is in [`crate::cards`].
+//! share); everything above is in [`crate::common`].
 #![allow(unsafe_code)]
 
 mod arch;
@@ -15,9 +15,9 @@ mod runtime;
 
 use rsb_model::{BackendId, Reason};
 
-use crate::cards;
-pub use cards::{Compiled, Source, catalogue, matrix_dtypes};
-pub use compile::{Compiler, compile};
+use crate::common;
+pub use common::{Compiled, Source, catalogue, matrix_dtypes};
+pub use compile::{HipCompiler, compile};
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
@@ -32,7 +32,7 @@ impl Backend for HipBackend {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
-        cards::devices(&*runtime::Runtime::start()?)
+        common::devices(&*runtime::Runtime::start()?)
     }
 
     fn defect(&self) -> Option<Reason> {
@@ -40,10 +40,10 @@ impl Backend for HipBackend {
     }
 
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
-        cards::open(runtime::Runtime::start()?, index)
+        common::open(runtime::Runtime::start()?, index)
     }
 
     fn compiler(&self) -> Result<Box<dyn KernelCompiler>, Reason> {
-        Ok(Box::new(Compiler::load()?))
+        Ok(Box::new(HipCompiler::load()?))
     }
 }

@@ -4,15 +4,15 @@
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
-use rsb_gpu::cards::catalogue::{KERNELS, Module};
-use rsb_gpu::cards::{Source, matrix_dtypes};
-use rsb_gpu::cuda::{Compiler, target};
+use rsb_gpu::common::catalogue::{KERNELS, Module};
+use rsb_gpu::common::{Source, matrix_dtypes};
+use rsb_gpu::cuda::{CudaCompiler, target};
 
 /// Every compiler that there is.
-fn compilers() -> Vec<Compiler> {
+fn compilers() -> Vec<CudaCompiler> {
     let folders = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
-    let found: Vec<Compiler> =
-        std::env::split_paths(&folders).filter_map(|folder| Compiler::load_in(&folder).ok()).collect();
+    let found: Vec<CudaCompiler> =
+        std::env::split_paths(&folders).filter_map(|folder| CudaCompiler::load_in(&folder).ok()).collect();
     if found.is_empty() {
         test_needs::missing(
             "nvrtc",

@@ -3,7 +3,7 @@
 #![cfg(feature = "rocm")]
 
 use rsb_gpu::hip::catalogue::{KERNELS, Module};
-use rsb_gpu::hip::{Compiler, Source};
+use rsb_gpu::hip::{HipCompiler, Source};
 
 /// Architecture, its number in the flags of an ELF header, and the first version of ROCm that is asked for it: before,
 /// the compiler ends the process.
@@ -20,8 +20,8 @@ const ARCHITECTURES: &[(&str, u8, u32)] = &[
 ];
 
 /// The compiler and its major version, from the file's name; nothing where there is none.
-fn compiler() -> Option<(Compiler, u32)> {
-    let compiler = match Compiler::load() {
+fn compiler() -> Option<(HipCompiler, u32)> {
+    let compiler = match HipCompiler::load() {
         Ok(compiler) => compiler,
         Err(reason) => {
             test_needs::missing("hiprtc", &reason.to_string());

@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn every_prototype_is_that_of_the_tables_of_hip() {
         let library = crate::file::library().unwrap();
-        let places = hip_runtime_sys::search::Places {
+        let places = hip_runtime_sys::search::RocmPaths {
             explicit: Some(library.into()),
-            ..hip_runtime_sys::search::Places::default()
+            ..hip_runtime_sys::search::RocmPaths::default()
         };
         let mut table = Hip::load_from(&places).unwrap();
         let found = same! { table, hip:
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_prototype_is_that_of_the_tables_of_cuda() {
-        let places = cuda_sys::search::Places::only(&crate::file::library().unwrap());
+        let places = cuda_sys::search::CudaPaths::only(&crate::file::library().unwrap());
         let mut table = Cuda::load_from(&places).unwrap();
         let found = same! { table, cuda:
             device: cuInit cuDriverGetVersion cuGetErrorName cuGetErrorString cuDeviceGetCount cuDeviceGet

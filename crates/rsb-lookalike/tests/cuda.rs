@@ -5,7 +5,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use cuda_sys::search::Places;
+use cuda_sys::search::CudaPaths;
 use cuda_sys::{Cublas, Cuda, Nvrtc, attribute, compute, datatype, error, func_attribute, operation, result, status};
 
 /// `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and `_CONTEXT_IS_DESTROYED`, which the program never asks about.
@@ -13,8 +13,8 @@ const INVALID_CONTEXT: c_int = 201;
 const INVALID_HANDLE: c_int = 400;
 const CONTEXT_IS_DESTROYED: c_int = 709;
 
-fn places() -> Places {
-    Places::only(&rsb_lookalike::file::library().unwrap())
+fn places() -> CudaPaths {
+    CudaPaths::only(&rsb_lookalike::file::library().unwrap())
 }
 
 fn cuda() -> Cuda {

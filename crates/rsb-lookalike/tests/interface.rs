@@ -5,13 +5,13 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::ptr::null_mut;
 
-use hip_runtime_sys::search::Places;
+use hip_runtime_sys::search::RocmPaths;
 use hip_runtime_sys::{Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, text};
 use rocblas_sys::RocBlas;
 use rsb_gpu::hip::catalogue::KERNELS;
 
-fn places(file: &Path) -> Places {
-    Places { explicit: Some(file.into()), ..Places::default() }
+fn places(file: &Path) -> RocmPaths {
+    RocmPaths { explicit: Some(file.into()), ..RocmPaths::default() }
 }
 
 fn hip() -> Hip {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How bad a finding is; a worse one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// As it should be.
     Ok,
     /// Worth knowing; nothing is wrong.
@@ -17,7 +17,7 @@ pub enum Severity {
     Error,
 }
 
-impl Severity {
+impl FindingSeverity {
     /// The word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// What was found.
     pub what: String,
     /// How it is known, or why it matters.
@@ -45,11 +45,11 @@ pub struct Finding {
 impl Finding {
     /// Something that is as it should be.
     pub fn ok(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { severity: Severity::Ok, what: what.into(), why: why.into(), cure: None }
+        Self { severity: FindingSeverity::Ok, what: what.into(), why: why.into(), cure: None }
     }
 
     /// Something to know or to cure.
-    pub fn new(severity: Severity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+    pub fn new(severity: FindingSeverity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { severity, what: what.into(), why: why.into(), cure: Some(cure.into()) }
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::card::Maker;
+use crate::run_device::Maker;
 use crate::renamed;
 
 /// Text that does not name what it should.

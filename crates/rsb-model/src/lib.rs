@@ -3,7 +3,7 @@
 //! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
 
 pub mod architecture;
-pub mod card;
+pub mod run_device;
 pub mod case;
 pub mod environment;
 pub mod event;
@@ -29,7 +29,7 @@ pub mod unit;
 pub mod verdict;
 
 pub use architecture::Architecture;
-pub use card::RunDevice;
+pub use run_device::RunDevice;
 pub use case::{Case, ParamError, Params};
 pub use environment::{Environment, MachineState};
 pub use event::{Event, Notice, NoticeLevel, RunStatus};

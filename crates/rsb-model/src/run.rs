@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::card::RunDevice;
+use crate::run_device::RunDevice;
 use crate::environment::Environment;
 use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;

@@ -15,7 +15,7 @@ pub(crate) use checks::{
 use rsb_model::{DeviceType, Dtype};
 
 use rsb_device::device::{DeviceError, Options};
-use rsb_device::operation::{Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, Stream, StreamPattern};
+use rsb_device::operation::{Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
 
 /// Bytes that a work-item moves at once.
 pub(crate) const PACK: u64 = 16;
@@ -238,7 +238,7 @@ impl Planner<'_> {
         ))
     }
 
-    fn stream(&self, op: &Stream) -> Result<Plan, DeviceError> {
+    fn stream(&self, op: &MemoryStream) -> Result<Plan, DeviceError> {
         if op.stores == Stores::NonTemporal {
             return Err(unsupported(
                 "stores around the caches",

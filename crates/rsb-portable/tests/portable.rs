@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use rsb_device::operation::{
-    Convolution, Direction, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchWay, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, Stream, StreamPattern, Transfer,
+    Convolution, TransferDirection, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, Normalize, NormalizeOp,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, MemoryStream, StreamPattern, Transfer,
 };
 use rsb_device::scripted::{Script, ScriptedDevice};
 use rsb_device::{Backend, Buffer, Device, DeviceError, Operation, Options, Role, reference};
@@ -86,7 +86,7 @@ fn kernels() -> Vec<Operation> {
         for &pattern in StreamPattern::ALL {
             // A size that ends within a pack, and one that needs several groups of a reduction.
             for elements in [5003, 70_001] {
-                all.push(Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal }));
+                all.push(Operation::Stream(MemoryStream { pattern, dtype, elements, stores: Stores::Temporal }));
             }
         }
         for &op in ElementwiseOp::ALL {
@@ -108,12 +108,12 @@ fn kernels() -> Vec<Operation> {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
     }
     all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
-    all.extend(Direction::ALL.iter().flat_map(|&direction| {
+    all.extend(TransferDirection::ALL.iter().flat_map(|&direction| {
         HostMemory::ALL
             .iter()
             .map(move |&host_memory| Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }))
     }));
-    all.extend(LaunchWay::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, way })));
+    all.extend(LaunchMode::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, way })));
     all
 }
 
@@ -173,7 +173,7 @@ mod opencl {
     fn every_operation_is_right() {
         check(&OpenclBackend::Every, &kernels(), |operation, _| match operation {
             Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
-            Operation::Launch(op) => op.way == LaunchWay::Graph,
+            Operation::Launch(op) => op.way == LaunchMode::Graph,
             other => other.dtype() == Some(Dtype::F64),
         });
     }

@@ -7,7 +7,7 @@ use timed_child::Stderr;
 
 /// How a child ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ChildEnd {
     /// With success; what it wrote to stdout.
     Well(String),
     /// With a failure.
@@ -19,12 +19,12 @@ pub(crate) enum Ended {
 }
 
 /// Runs `command` to its end or the limit.
-pub(crate) fn run(mut command: Command, limit: Duration) -> Ended {
-    let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else { return Ended::Missing };
+pub(crate) fn run(mut command: Command, limit: Duration) -> ChildEnd {
+    let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else { return ChildEnd::Missing };
     match answer.status {
-        Some(status) if status.success() => Ended::Well(answer.stdout),
-        Some(_) => Ended::Badly,
-        None => Ended::Late,
+        Some(status) if status.success() => ChildEnd::Well(answer.stdout),
+        Some(_) => ChildEnd::Badly,
+        None => ChildEnd::Late,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rsb_model::finding::Finding;
 
 use crate::gpu::intel;
-use crate::gpu::{card, details};
+use crate::gpu::{sysfs_gpu, details};
 use crate::host::Host;
 use crate::limit::Pending;
 use crate::{HANG_LIMIT, ProbeOptions, environment_of};
@@ -64,9 +64,9 @@ fn facts_of(host: &Arc<Host>) -> Facts {
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
     let is_driven = |folder: &PathBuf| matches!(card::driver(folder).as_deref(), Some("i915" | "xe"));
     let awake = |folder: &PathBuf| details::asleep(folder) != Some(true);
-    let folders = card::folders(host).into_iter().filter(|folder| is_driven(folder) && awake(folder));
+    let folders = sysfs_gpu::folders(host).into_iter().filter(|folder| is_driven(folder) && awake(folder));
     let look = |folder: PathBuf| {
-        let place = card::address(&folder).unwrap_or_else(|| card::place(&folder));
+        let place = sysfs_gpu::address(&folder).unwrap_or_else(|| sysfs_gpu::place(&folder));
         intel::sensors(&folder, details::monitor(&folder).as_deref(), place)
     };
     folders.map(look).collect()

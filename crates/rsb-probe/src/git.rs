@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rsb_model::environment::Git;
 
-use crate::child::{self, Ended};
+use crate::child::{self, ChildEnd};
 use crate::host::{read_line, read_text};
 
 /// A large tree on a slow disk; one that takes longer counts as changed.
@@ -30,9 +30,9 @@ fn git_with(folder: &Path, program: &str, limit: Duration) -> Option<Git> {
     let (read, branch) = files.head();
     let status = status(top, program, limit);
     let (told, dirty) = match &status {
-        Ended::Well(text) => (Some(text.as_str()), is_dirty(text)),
-        Ended::Badly => return None,
-        Ended::Late | Ended::Missing => (None, true),
+        ChildEnd::Well(text) => (Some(text.as_str()), is_dirty(text)),
+        ChildEnd::Badly => return None,
+        ChildEnd::Late | ChildEnd::Missing => (None, true),
     };
     let commit = read.or_else(|| hash(header(told?, "branch.oid")?))?;
     let branch =
@@ -88,7 +88,7 @@ fn hash(text: &str) -> Option<String> {
     (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| text.to_owned())
 }
 
-fn status(top: &Path, program: &str, limit: Duration) -> Ended {
+fn status(top: &Path, program: &str, limit: Duration) -> ChildEnd {
     let mut command = Command::new(program);
     // No hook of the repository is run, no lock is taken, nothing is asked.
     command.args(["-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch"]).current_dir(top);

@@ -11,11 +11,11 @@ use std::time::Instant;
 use rsb_model::gpu::{Answer, Gpu, GpuLink, GpuMemory, UnreadGpu};
 
 use crate::host::Host;
-use crate::limit::{Ended, Pending};
+use crate::limit::{Completion, Pending};
 
 mod answers;
 mod backends;
-pub(crate) mod card;
+pub(crate) mod sysfs_gpu;
 pub(crate) mod details;
 pub(crate) mod intel;
 mod kfd;
@@ -24,15 +24,15 @@ mod memory;
 mod names;
 mod pci;
 
-use answers::{Asked, gather};
+use answers::{GpuQuery, gather};
 use backends::Runtimes;
-use card::Card;
+use sysfs_gpu::SysfsGpu;
 use kfd::Node;
 
 /// Cards being read.
 pub(crate) struct Started {
-    cards: Vec<Asked<Card>>,
-    nodes: Vec<Asked<Node>>,
+    cards: Vec<GpuQuery<SysfsGpu>>,
+    nodes: Vec<GpuQuery<Node>>,
     runtimes: Pending<Runtimes>,
     /// Lists that did not come.
     unread: Vec<UnreadGpu>,
@@ -40,7 +40,7 @@ pub(crate) struct Started {
 
 /// What was read of the cards.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct GpuInventory {
     /// In the order of the bus.
     pub(crate) gpus: Vec<Gpu>,
     /// Those that were not read, or not to their end.
@@ -51,9 +51,9 @@ pub(crate) struct Found {
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
     let folders = Pending::start(move |report| {
-        let in_drm = card::in_drm(&listing);
+        let in_drm = sysfs_gpu::in_drm(&listing);
         report(in_drm.clone());
-        report(card::with_those_on_the_bus(&listing, in_drm));
+        report(sysfs_gpu::with_those_on_the_bus(&listing, in_drm));
     });
     let nodes = Pending::start(move |report| report(kfd::folders(&own)));
     let runtimes = Pending::start(move |report| report(Runtimes::find(&installed)));
@@ -61,14 +61,14 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
     let listed = now + deadline.saturating_duration_since(now) / 2;
     let mut unread = Vec::new();
     let read = |folder: PathBuf| {
-        let (host, place) = (Arc::clone(host), card::place(&folder));
-        Asked { place, reading: Pending::start(move |report| card::read(&host, &folder, report)) }
+        let (host, place) = (Arc::clone(host), sysfs_gpu::place(&folder));
+        GpuQuery { place, reading: Pending::start(move |report| sysfs_gpu::read(&host, &folder, report)) }
     };
     let folders = list(folders, "the list of cards", listed, &mut unread);
     let cards = folders.into_iter().map(read).collect();
     let read = |(number, folder): (u32, PathBuf)| {
         let place = format!("node {number} of the compute driver");
-        Asked { place, reading: Pending::start(move |report| kfd::read(&folder, number, report)) }
+        GpuQuery { place, reading: Pending::start(move |report| kfd::read(&folder, number, report)) }
     };
     let nodes = list(nodes, "the compute driver's list of cards", listed, &mut unread).into_iter().map(read).collect();
     Started { cards, nodes, runtimes, unread }
@@ -82,7 +82,7 @@ fn list<T: Default + Send + 'static>(
     unread: &mut Vec<UnreadGpu>,
 ) -> T {
     let (folders, ended) = listing.outcome(deadline);
-    if ended == Ended::Late {
+    if ended == Completion::Late {
         unread.push(UnreadGpu { place: name.to_owned(), asked: "what there is".to_owned(), answer: Answer::Late });
     }
     folders.unwrap_or_default()
@@ -90,7 +90,7 @@ fn list<T: Default + Send + 'static>(
 
 impl Started {
     /// What has been read by `deadline`.
-    pub(crate) fn finish(self, deadline: Instant) -> Found {
+    pub(crate) fn finish(self, deadline: Instant) -> GpuInventory {
         let (cards, unread_cards) = gather(self.cards, deadline);
         let (nodes, unread_nodes) = gather(self.nodes, deadline);
         let unread = [self.unread, unread_cards, unread_nodes].concat();
@@ -104,20 +104,20 @@ impl Started {
             let backends = runtimes.reaching(&entry.card, entry.node.is_some());
             Gpu { index, backends, links: entry.links(&places), kfd_node: number(&entry), ..entry.gpu() }
         });
-        Found { gpus: numbered.collect(), unread }
+        GpuInventory { gpus: numbered.collect(), unread }
     }
 }
 
 /// One compute device: a card, one of the partitions of a card, or a node whose card is not shown here.
 struct Entry {
-    card: Card,
+    card: SysfsGpu,
     node: Option<Node>,
     /// Whether the card is split into several nodes.
     is_part: bool,
 }
 
 /// Brings together what the two trees say of the same card.
-fn merge(cards: Vec<Card>, nodes: Vec<Node>) -> Vec<Entry> {
+fn merge(cards: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
     let mut found = Vec::new();
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
     for card in cards {

@@ -122,7 +122,7 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
         found.rocm_installations.extend(python.rocm);
         found.rocm = rocm::version(&found.rocm_installations);
     }
-    let gpu::Found { gpus, unread } = gpus.finish(deadline);
+    let gpu::GpuInventory { gpus, unread } = gpus.finish(deadline);
     (found.gpus, found.unread_gpus) = (gpus, unread);
     found
 }

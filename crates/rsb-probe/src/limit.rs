@@ -27,13 +27,13 @@ impl<T: Send + 'static> Pending<T> {
     }
 
     /// As [`Self::latest`], and which of the two it was.
-    pub(crate) fn outcome(self, deadline: Instant) -> (Option<T>, Ended) {
+    pub(crate) fn outcome(self, deadline: Instant) -> (Option<T>, Completion) {
         let mut last = None;
         loop {
             match self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(report) => last = Some(report),
-                Err(RecvTimeoutError::Timeout) => return (last, Ended::Late),
-                Err(RecvTimeoutError::Disconnected) => return (last, Ended::InTime),
+                Err(RecvTimeoutError::Timeout) => return (last, Completion::Late),
+                Err(RecvTimeoutError::Disconnected) => return (last, Completion::InTime),
             }
         }
     }
@@ -41,7 +41,7 @@ impl<T: Send + 'static> Pending<T> {
 
 /// Whether work has come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum Completion {
     /// It has.
     InTime,
     /// It was left behind.

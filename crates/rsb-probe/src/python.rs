@@ -15,7 +15,7 @@ mod packages;
 
 pub use packages::FRAMEWORKS;
 
-use find::Found;
+use find::PythonCandidate;
 use layout::Layout;
 
 /// How long an interpreter may take to say its version, where no file does.
@@ -34,7 +34,7 @@ pub(crate) struct Python {
 /// The interpreter that framework workloads start, as it is called.
 pub(crate) fn program(host: &Host) -> Option<PathBuf> {
     find::interpreter(host).map(|found| match found {
-        Found::Program(program) | Found::Launcher(program) => program,
+        PythonCandidate::Program(program) | PythonCandidate::Launcher(program) => program,
     })
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn read(host: &Host) -> Python {
 
 fn read_within(host: &Host, limit: Duration) -> Python {
     let layout = match find::interpreter(host) {
-        Some(Found::Program(program)) => Layout::of(&program, limit),
+        Some(PythonCandidate::Program(program)) => Layout::of(&program, limit),
         // A launcher that only it can resolve: asking is the fallback.
-        Some(Found::Launcher(program)) => Layout::by_asking(&program, limit),
+        Some(PythonCandidate::Launcher(program)) => Layout::by_asking(&program, limit),
         None => None,
     };
     let Some(layout) = layout else { return Python::default() };

@@ -14,7 +14,7 @@ mod heat;
 mod warnings;
 
 use counters::Counters;
-use warnings::Seen;
+use warnings::WarningInputs;
 
 /// How long a sensor may take. Those of disks and cards answer within milliseconds or hang.
 const SENSOR_LIMIT: Duration = Duration::from_millis(500);
@@ -25,7 +25,7 @@ pub struct StateSample {
     /// Clocks, load and heat as they were; steal and throttling since boot.
     moment: MachineState,
     counters: Counters,
-    seen: Seen,
+    seen: WarningInputs,
 }
 
 /// Reads the machine as it is now.
@@ -73,7 +73,7 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
         temperature_c: heat.latest(Instant::now() + limit),
         warnings: Vec::new(),
     };
-    StateSample { moment, counters, seen: Seen::read(host) }
+    StateSample { moment, counters, seen: WarningInputs::read(host) }
 }
 
 fn load_average(host: &Host) -> Option<f64> {

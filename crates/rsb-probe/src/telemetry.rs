@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rsb_model::telemetry::{GpuSample, Temperatures};
 
 use crate::ProbeOptions;
-use crate::gpu::{self, card, details, levels};
+use crate::gpu::{self, sysfs_gpu, details, levels};
 use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
 
@@ -62,8 +62,8 @@ pub fn cards(options: &ProbeOptions) -> Vec<CardFolder> {
         let with_sensors = |folder: &PathBuf| {
             folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file() || gpu::intel::is_here(folder)
         };
-        let found = card::folders(&host).into_iter().filter(with_sensors);
-        let told = found.map(|folder| CardFolder::new(card::address(&folder), Source::Folder(folder)));
+        let found = sysfs_gpu::folders(&host).into_iter().filter(with_sensors);
+        let told = found.map(|folder| CardFolder::new(sysfs_gpu::address(&folder), Source::Folder(folder)));
         report(told.collect::<Vec<_>>());
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()

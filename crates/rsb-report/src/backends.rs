@@ -11,7 +11,7 @@ mod tests;
 pub(crate) use show::times;
 pub use show::{markdown, text};
 
-use rsb_model::card::Alike;
+use rsb_model::run_device::HardwareMatch;
 use rsb_model::{
     BackendId, BenchmarkResult, Better, CaseId, DeviceRef, DeviceType, Field, Outcome, Reason, Run, RunDevice,
 };
@@ -109,8 +109,8 @@ pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
 /// hardware yet: a maker's name alone does not tell twins apart.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     let alike = |known: &&RunDevice| device.alike(known);
-    let by_name = || group.iter().all(|known| alike(known) != Alike::Not && known.backend() != device.backend());
-    group.iter().any(|known| alike(known) == Alike::OneCard) || by_name()
+    let by_name = || group.iter().all(|known| alike(known) != HardwareMatch::Different && known.backend() != device.backend());
+    group.iter().any(|known| alike(known) == HardwareMatch::SameGpu) || by_name()
 }
 
 fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {

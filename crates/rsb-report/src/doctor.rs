@@ -1,6 +1,6 @@
 //! What an examination of the machine found: the worst first, each with its cure.
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::format::FORMAT_VERSION;
 
 use crate::document::{ReportError, json as write};
@@ -38,17 +38,17 @@ pub fn json(findings: &[Finding]) -> Result<String, ReportError> {
     write(&serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }))
 }
 
-const SEVERITIES: [Severity; 4] = [Severity::Error, Severity::Warning, Severity::Note, Severity::Ok];
+const SEVERITIES: [FindingSeverity; 4] = [FindingSeverity::Error, FindingSeverity::Warning, FindingSeverity::Note, FindingSeverity::Ok];
 
-fn count(findings: &[Finding], severity: Severity) -> usize {
+fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
     findings.iter().filter(|finding| finding.severity == severity).count()
 }
 
 /// One sentence for the whole.
 fn summary(findings: &[Finding]) -> String {
     let (errors, warnings, notes) =
-        (count(findings, Severity::Error), count(findings, Severity::Warning), count(findings, Severity::Note));
-    let good = match count(findings, Severity::Ok) {
+        (count(findings, FindingSeverity::Error), count(findings, FindingSeverity::Warning), count(findings, FindingSeverity::Note));
+    let good = match count(findings, FindingSeverity::Ok) {
         0 => String::new(),
         good => format!(", {good} as it should be"),
     };
@@ -65,12 +65,12 @@ fn summary(findings: &[Finding]) -> String {
     format!("{lead}{}{good}.", words.join(", "))
 }
 
-const fn tone(severity: Severity) -> Tone {
+const fn tone(severity: FindingSeverity) -> Tone {
     match severity {
-        Severity::Ok => Tone::Good,
-        Severity::Note => Tone::Strong,
-        Severity::Warning => Tone::Caution,
-        Severity::Error => Tone::Bad,
+        FindingSeverity::Ok => Tone::Good,
+        FindingSeverity::Note => Tone::Strong,
+        FindingSeverity::Warning => Tone::Caution,
+        FindingSeverity::Error => Tone::Bad,
     }
 }
 

@@ -43,7 +43,7 @@ pub use chart::{Chart, ChartLink};
 pub use comparison::Detail;
 pub use document::{ReportError, document, json};
 pub use gate::GateFormat;
-pub use list::{BaselineRow, ComparisonRow, HistoryRow, RunRow};
+pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;

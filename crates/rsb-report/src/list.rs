@@ -13,7 +13,7 @@ use crate::trend::short;
 
 /// One metric of one case in one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HistoryRow {
+pub struct HistoryTableRow {
     /// The run.
     pub run_id: String,
     /// When the case ended.
@@ -98,16 +98,16 @@ fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
 }
 
 /// Metrics over time, for a terminal.
-pub fn history(rows: &[HistoryRow], style: Style) -> String {
+pub fn history(rows: &[HistoryTableRow], style: Style) -> String {
     or_nothing(&history_table(rows), style, "No results are stored that match.")
 }
 
 /// As [`history`], in Markdown.
-pub fn history_markdown(rows: &[HistoryRow]) -> String {
+pub fn history_markdown(rows: &[HistoryTableRow]) -> String {
     history_table(rows).markdown()
 }
 
-fn history_table(rows: &[HistoryRow]) -> Table {
+fn history_table(rows: &[HistoryTableRow]) -> Table {
     let mut table = Table::new([
         Column::left("time"),
         Column::left("commit"),
@@ -134,9 +134,9 @@ fn history_table(rows: &[HistoryRow]) -> Table {
 ///
 /// # Errors
 /// Never for data that the rows can hold.
-pub fn history_csv(rows: &[HistoryRow]) -> Result<String, ReportError> {
+pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
     let header = ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
-    let cells = |row: &HistoryRow| {
+    let cells = |row: &HistoryTableRow| {
         vec![
             row.run_id.clone(),
             row.timestamp.to_string(),

@@ -6,7 +6,7 @@ use crate::chart::{ChartLink, Place};
 use crate::charts;
 use crate::comparison::{self, Detail};
 use crate::gate::{self, GateFormat};
-use crate::list::{BaselineRow, ComparisonRow, HistoryRow, RunRow};
+use crate::list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 use crate::matrix::CaseRow;
 use crate::sample;
 use crate::{Color, Report, Style, document, environment, gpus, json, list, matrix, report, run, trend};
@@ -197,7 +197,7 @@ fn the_machine() {
 
 #[test]
 fn lists() {
-    let history = HistoryRow {
+    let history = HistoryTableRow {
         run_id: "r1".into(),
         timestamp: sample::moment(),
         commit: Some("1a2b3c4d5e6f".into()),
@@ -207,7 +207,7 @@ fn lists() {
         value: Some(104.23),
         outcome: Outcome::Measured,
     };
-    let broken = HistoryRow { metric: None, unit: None, value: None, outcome: Outcome::Failed, ..history.clone() };
+    let broken = HistoryTableRow { metric: None, unit: None, value: None, outcome: Outcome::Failed, ..history.clone() };
     let rows = [history, broken];
     insta::assert_snapshot!("history", list::history(&rows, Style::PLAIN));
     insta::assert_snapshot!("history_csv", list::history_csv(&rows).unwrap());

@@ -56,7 +56,7 @@ pub struct Pair {
 
 /// What is concluded of one pair. Changes are fractions in the bad direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Finding {
+pub struct PairConclusion {
     /// Estimate of the baseline.
     pub baseline: f64,
     /// Estimate of what is judged.
@@ -100,7 +100,7 @@ impl ErrorRates {
 ///
 /// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one false alarm is rarer
 /// than `alpha`.
-pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<Finding> {
+pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<PairConclusion> {
     compare_less(pairs, rates, Shift::default())
 }
 
@@ -114,7 +114,7 @@ pub struct Shift {
 }
 
 /// As [`compare`], with `shift` taken out of every change.
-pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Finding> {
+pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
     let [normal, least] = [Law::Normal, Law::Least].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
@@ -227,13 +227,13 @@ struct Judging {
 }
 
 impl Judging {
-    fn finding(&mut self, pair: &Pair, centre: Centre, (estimate, level): (Option<Estimate>, Level)) -> Finding {
+    fn finding(&mut self, pair: &Pair, centre: Centre, (estimate, level): (Option<Estimate>, Level)) -> PairConclusion {
         let worse = centre.residual.difference;
         let [baseline, current] = [centre.baseline, centre.baseline + worse].map(|log| turned(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
         let Some(estimate) = estimate else {
             let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
-            return Finding {
+            return PairConclusion {
                 baseline,
                 current,
                 change,
@@ -255,7 +255,7 @@ impl Judging {
             change_of_log(low, pair.better)
         });
         let detectable = Some(self.detectable(&estimate, pair));
-        Finding { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
+        PairConclusion { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
     }
 
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T, and exceed T/2 by
@@ -317,7 +317,7 @@ mod tests {
         Pair { baseline: side(baseline), current: side(current), ratios: None, better, threshold: 0.1 }
     }
 
-    fn one(baseline: &[f64], current: &[f64], better: Better) -> Finding {
+    fn one(baseline: &[f64], current: &[f64], better: Better) -> PairConclusion {
         compare(&[pair(baseline, current, better)], ErrorRates::USUAL)[0]
     }
 
@@ -452,12 +452,12 @@ mod tests {
         let mut random = crate::rng::Rng::new(7);
         let mut side =
             |factor: f64| -> Vec<f64> { (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect() };
-        let cases = |factor: f64, side: &mut dyn FnMut(f64) -> Vec<f64>| -> Vec<Finding> {
+        let cases = |factor: f64, side: &mut dyn FnMut(f64) -> Vec<f64>| -> Vec<PairConclusion> {
             let pairs: Vec<Pair> = (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
             compare(&pairs, ErrorRates::USUAL)
         };
         let mean =
-            |found: &[Finding]| found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64;
+            |found: &[PairConclusion]| found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64;
         let detectable = mean(&cases(1.0, &mut side));
         assert!((0.1..0.2).contains(&detectable), "{detectable}");
         let found = cases(1.0 + detectable, &mut side);

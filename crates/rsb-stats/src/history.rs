@@ -21,7 +21,7 @@ use crate::multiple::holm;
 use scale::Scale;
 use view::View;
 
-pub use runs::{AcceptedLevel, Stored, gate_history};
+pub use runs::{AcceptedLevel, StoredRuns, gate_history};
 
 /// How many stored runs are asked where nothing else is said: what strays once in ten runs is seen five times.
 pub const RUNS: usize = 50;
@@ -73,13 +73,13 @@ pub struct Question {
 
 /// What is concluded of a question. Changes are fractions in the bad direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct HistoryConclusion {
     /// The level of the last runs; NaN where there is none.
     pub before: f64,
     /// What is judged: the median of its runs.
     pub now: f64,
     /// Which runs those are.
-    pub judged: Judged,
+    pub judged: Evidence,
     /// Relative change in the bad direction, Δ.
     pub change: f64,
     /// Interval of Δ, low then high, for this case alone: where an unchanged next run would put it. `None` where
@@ -93,7 +93,7 @@ pub struct Found {
 
 /// The runs that a verdict rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judged {
+pub enum Evidence {
     /// So many, all there are.
     Runs(usize),
     /// So many, the first left out: it looked slow, which is why there are others.
@@ -104,7 +104,7 @@ pub enum Judged {
 ///
 /// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed the low end is corrected
 /// after Holm over all questions; repeats of suspects are corrected over these alone.
-pub fn judge(questions: &[Question], rule: &Rule, alpha: f64) -> Vec<Found> {
+pub fn judge(questions: &[Question], rule: &Rule, alpha: f64) -> Vec<HistoryConclusion> {
     let views: Vec<Option<View>> = questions.iter().map(|question| View::of(question, rule)).collect();
     let known = || views.iter().flatten();
     let mut among_all = holm(&known().map(View::chance).collect::<Vec<_>>()).into_iter();
@@ -121,13 +121,13 @@ pub fn judge(questions: &[Question], rule: &Rule, alpha: f64) -> Vec<Found> {
 }
 
 /// What can be said of a question without enough runs before it.
-fn unknown(question: &Question) -> Found {
+fn unknown(question: &Question) -> HistoryConclusion {
     let scale = Scale(question.better);
     let [before, now] = [&question.before, &question.now].map(|values| median(&scale.logs(values)).unwrap_or(f64::NAN));
-    Found {
+    HistoryConclusion {
         before: scale.value(before),
         now: scale.value(now),
-        judged: Judged::Runs(question.now.len()),
+        judged: Evidence::Runs(question.now.len()),
         change: scale.change(now - before),
         interval: None,
         verdict: Verdict::Inconclusive,

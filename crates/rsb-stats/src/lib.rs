@@ -6,7 +6,7 @@
 
 pub mod compare;
 pub mod distribution;
-pub mod doubt;
+pub mod remeasure;
 pub mod effect;
 pub mod estimate;
 pub mod gate;
@@ -14,7 +14,7 @@ pub mod glob;
 pub mod history;
 pub mod hypothesis;
 pub mod interval;
-pub mod least;
+pub mod minimum;
 pub mod multiple;
 pub mod policy;
 pub mod policy_file;
@@ -23,10 +23,10 @@ pub mod spread;
 pub mod trend;
 pub mod trimmed;
 
-pub use doubt::{doubtful, suspects};
+pub use remeasure::{undecided_cases, suspects};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired, with_statistics};
-pub use history::{AcceptedLevel, Stored, gate_history};
+pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
 pub use trend::{SeriesInput, trend};

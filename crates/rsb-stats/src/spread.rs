@@ -44,7 +44,7 @@ pub enum Law {
 
 /// How far the logarithms of a case's values vary from process to process, and how well that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub struct ProcessSpread {
     /// What the scale is of.
     pub law: Law,
     /// The scale.
@@ -84,16 +84,16 @@ impl Law {
 }
 
 /// The spread of each case; `None` where nothing tells.
-pub fn spreads(residuals: &[Residual]) -> Vec<Option<Spread>> {
+pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     let mut priors = [Law::Normal, Law::Least].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
     let of_case = |residual: &Residual| {
         let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
         let Residual { law, freedom, .. } = *residual;
         match (residual.scale(), prior) {
-            (Some(own), None) => Some(Spread { law, scale: own, freedom }),
+            (Some(own), None) => Some(ProcessSpread { law, scale: own, freedom }),
             (Some(own), Some(prior)) => Some(prior.moderate(own, freedom)),
-            (None, Some(prior)) => Some(Spread { law, scale: prior.scale, freedom: prior.freedom }),
+            (None, Some(prior)) => Some(ProcessSpread { law, scale: prior.scale, freedom: prior.freedom }),
             (None, None) => unreplicated,
         }
     };
@@ -129,14 +129,14 @@ impl Prior {
         Some(Self { law, scale: typical.max(law.smallest()), freedom: lent, limits: BTreeMap::new() })
     }
 
-    fn moderate(&mut self, own: f64, freedom: f64) -> Spread {
+    fn moderate(&mut self, own: f64, freedom: f64) -> ProcessSpread {
         let (law, common, lent) = (self.law, self.scale, self.freedom);
         let limit = self.limits.entry(freedom.to_bits());
         if own > *limit.or_insert_with(|| common * f_quantile(SURPRISE, freedom, lent)) {
-            return Spread { law, scale: own, freedom };
+            return ProcessSpread { law, scale: own, freedom };
         }
         let together = freedom + lent;
-        Spread { law, scale: (freedom * own + lent * common) / together, freedom: together }
+        ProcessSpread { law, scale: (freedom * own + lent * common) / together, freedom: together }
     }
 }
 
@@ -152,10 +152,10 @@ fn commonest_freedom(residuals: &[&Residual]) -> Option<f64> {
 
 /// The spread where each side has one value: that of the log ratios of all cases. No shift is taken out of the ratios
 /// themselves. A ratio varies with both of its values.
-fn from_ratios(residuals: &[Residual]) -> Option<Spread> {
+fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     let single = residuals.iter().filter(|residual| residual.freedom <= 0.0);
     let common = Common::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
-    Some(Spread { law: Law::Normal, scale: common.deviation.powi(2) / 2.0, freedom: common.freedom })
+    Some(ProcessSpread { law: Law::Normal, scale: common.deviation.powi(2) / 2.0, freedom: common.freedom })
 }
 
 /// Where most of the cases' changes lie.
@@ -220,7 +220,7 @@ mod tests {
     fn cases_that_are_alike_lend_each_other_what_they_know() {
         let mut rng = Rng::new(3);
         let residuals: Vec<Residual> = (0..200).map(|_| replicated(&mut rng, 0.02)).collect();
-        let found: Vec<Spread> = spreads(&residuals).into_iter().flatten().collect();
+        let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
         assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
         assert!(found.iter().filter(|spread| spread.freedom > 10.0).count() >= 190);
@@ -262,9 +262,9 @@ mod tests {
             |at: usize| Residual { law: Law::Least, sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0), ..residuals[at] };
         let leasts: Vec<Residual> = (0..30).map(excess).collect();
         residuals.extend(leasts);
-        let found: Vec<Spread> = spreads(&residuals).into_iter().flatten().collect();
+        let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         assert!(found[..30].iter().all(|spread| spread.law == Law::Normal && spread.scale < 0.002), "{found:?}");
-        let least = |spread: &Spread| spread.law == Law::Least && (0.01..0.02).contains(&spread.scale);
+        let least = |spread: &ProcessSpread| spread.law == Law::Least && (0.01..0.02).contains(&spread.scale);
         assert!(found[30..].iter().all(least) && found[31].freedom > 10.0, "{found:?}");
     }
 

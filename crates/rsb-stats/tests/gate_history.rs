@@ -7,7 +7,7 @@ mod common;
 use common::{bare, now, run, steady, valued};
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{BenchmarkResult, Fields, Outcome, ReasonCode, Run, Timestamp, Verdict};
-use rsb_stats::{AcceptedLevel, Policy, Stored, exit_code, gate_history};
+use rsb_stats::{AcceptedLevel, Policy, StoredRuns, exit_code, gate_history};
 
 /// The moment of the `at`-th stored run.
 fn moment(at: u32) -> Timestamp {
@@ -35,7 +35,7 @@ fn case(name: &str, time_ns: f64) -> BenchmarkResult {
 }
 
 fn judged(runs: &[Run], accepted: &[AcceptedLevel], current: &[Run]) -> ComparisonResult {
-    gate_history(&Stored { runs, accepted }, current, &Policy::default(), &[], moment(1000))
+    gate_history(&StoredRuns { runs, accepted }, current, &Policy::default(), &[], moment(1000))
 }
 
 /// The newest run, with `gemm` at this many times its level.

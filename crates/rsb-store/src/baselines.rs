@@ -43,7 +43,7 @@ pub struct Baseline {
 
 /// What a file that one side of a comparison names may be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Recorded {
+pub enum RecordedFile {
     /// A run.
     Run(Box<Run>),
     /// A baseline.
@@ -54,13 +54,13 @@ pub enum Recorded {
 ///
 /// # Errors
 /// As [`read::read_run`] and [`Baseline::read`].
-pub fn read_recorded(path: &Path) -> Result<Recorded, ReadError> {
+pub fn read_recorded(path: &Path) -> Result<RecordedFile, ReadError> {
     let bytes = read::read_bytes(path)?;
     let document = Document::parse(path, &bytes)?;
     if document.runs.is_some() {
-        return Ok(Recorded::Baseline(Box::new(Baseline::from_document(path, document)?)));
+        return Ok(RecordedFile::Baseline(Box::new(Baseline::from_document(path, document)?)));
     }
-    Ok(Recorded::Run(Box::new(document.into_run(path)?)))
+    Ok(RecordedFile::Run(Box::new(document.into_run(path)?)))
 }
 
 /// A baseline in a list.

@@ -182,7 +182,7 @@ pub enum ReadError {
 
 /// What a reader should know although the work goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum StoreNotice {
     /// A run was cut off, and its journal became a run file.
     Recovered {
         /// The run file.
@@ -227,7 +227,7 @@ pub enum Notice {
     },
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for StoreNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recovered { path, cases, dropped } => {

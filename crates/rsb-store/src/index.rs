@@ -8,7 +8,7 @@ use rsb_model::{BenchmarkResult, ComparisonResult, Fingerprint, Run};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 
-use crate::error::{Notice, StoreError};
+use crate::error::{StoreNotice, StoreError};
 use crate::files::{self, COMPARISONS, RUNS};
 use crate::read;
 
@@ -139,26 +139,26 @@ impl Index {
     }
 
     /// Makes the index agree with the files within `results_dir`: new and changed ones are read, vanished ones go.
-    pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<Notice>> {
+    pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
         let runs = files::files_in(&results_dir.join(RUNS), ".json");
         let comparisons = files::files_in(&results_dir.join(COMPARISONS), ".json");
         let mut notices = Vec::new();
         for path in self.changed("runs", &runs)? {
             match read::read_run(&path) {
                 Ok(run) => match self.owner_of(&run, &path)? {
-                    Some(other) => notices.push(Notice::LeftOut {
+                    Some(other) => notices.push(StoreNotice::LeftOut {
                         path,
                         problem: format!("`{other}` has the run id {} already; remove one of them", run.run_id),
                     }),
                     None => self.add_run(&path, &run)?,
                 },
-                Err(error) => notices.push(Notice::LeftOut { path, problem: error.to_string() }),
+                Err(error) => notices.push(StoreNotice::LeftOut { path, problem: error.to_string() }),
             }
         }
         for path in self.changed("comparisons", &comparisons)? {
             match read::read_comparison(&path) {
                 Ok(comparison) => self.add_comparison(&path, &comparison)?,
-                Err(error) => notices.push(Notice::LeftOut { path, problem: error.to_string() }),
+                Err(error) => notices.push(StoreNotice::LeftOut { path, problem: error.to_string() }),
             }
         }
         Ok(notices)

@@ -28,10 +28,10 @@ mod testing;
 pub mod trend_input;
 
 pub use baselines::{
-    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, Recorded, read_recorded,
+    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, RecordedFile, read_recorded,
 };
 pub use criterion_folder::read_criterion_folder;
-pub use error::{Notice, ReadError, StoreError};
+pub use error::{StoreNotice, ReadError, StoreError};
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, new_run_id};
 pub use programs::Programs;

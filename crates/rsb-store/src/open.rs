@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Notice, StoreError};
+use crate::error::{StoreNotice, StoreError};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
 
 /// The index of `results_dir`, in agreement with its files: rebuilt when corrupt, in memory when there is no other way.
-pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<Notice>), StoreError> {
+pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
     match opened_and_synced(results_dir) {
         Ok(opened) => Ok(opened),
         Err(OpenError::Corrupt) => rebuild(results_dir),
@@ -17,7 +17,7 @@ pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<Notice>), Sto
     }
 }
 
-fn opened_and_synced(results_dir: &Path) -> Result<(Index, Vec<Notice>), OpenError> {
+fn opened_and_synced(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), OpenError> {
     let mut index = Index::open(&results_dir.join(DATABASE))?;
     let notices = index.sync(results_dir)?;
     Ok((index, notices))
@@ -27,16 +27,16 @@ fn newer(results_dir: &Path, found: i64) -> StoreError {
     StoreError::NewerDatabase { path: results_dir.join(DATABASE), found, known: SCHEMA_VERSION }
 }
 
-fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<Notice>), StoreError> {
+fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<StoreNotice>), StoreError> {
     let path = results_dir.join(DATABASE);
     let mut index = Index::in_memory().map_err(|error| database_error(&path, error))?;
     let mut notices = index.sync(results_dir).map_err(|error| database_error(&path, error))?;
-    notices.push(Notice::IndexUnavailable { path, problem });
+    notices.push(StoreNotice::IndexUnavailable { path, problem });
     Ok((index, notices))
 }
 
 /// Moves the corrupt database aside and builds a new one from the files.
-pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<Notice>), StoreError> {
+pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
     // Two processes may find the corruption at once. The second waits here, and then finds the first one's new index.
     let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
     match opened_and_synced(results_dir) {
@@ -54,7 +54,7 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<Notice>), StoreE
     match rebuilt {
         Ok((index, mut notices)) => {
             let count = index.connection().query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
-            notices.push(Notice::DatabaseRebuilt { moved_to, runs: count.unwrap_or_default() as usize });
+            notices.push(StoreNotice::DatabaseRebuilt { moved_to, runs: count.unwrap_or_default() as usize });
             Ok((index, notices))
         }
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::{BenchmarkResult, Note, Run};
 use serde_json::Value;
 
-use crate::error::{Notice, StoreError};
+use crate::error::{StoreNotice, StoreError};
 use crate::files::{self, JOURNAL_SUFFIX, RUNS};
 use crate::journal::write_run;
 use crate::read;
@@ -14,7 +14,7 @@ use crate::read;
 /// Recovers every journal within `results_dir` whose writer is dead, and says what was done.
 ///
 /// While another process recovers, or where there are no locks to tell the dead from the living, nothing is done.
-pub(crate) fn recover(results_dir: &Path) -> Vec<Notice> {
+pub(crate) fn recover(results_dir: &Path) -> Vec<StoreNotice> {
     let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
     if journals.is_empty() {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn recover(results_dir: &Path) -> Vec<Notice> {
     journals.into_iter().filter_map(|path| recover_one(&path)).collect()
 }
 
-fn recover_one(path: &Path) -> Option<Notice> {
+fn recover_one(path: &Path) -> Option<StoreNotice> {
     let file = File::open(path).ok()?;
     match file.try_lock() {
         Ok(()) => {}
@@ -45,12 +45,12 @@ fn recover_one(path: &Path) -> Option<Notice> {
     Some(match parse(path, &bytes) {
         Ok(None) => {
             remove(path);
-            Notice::NothingToRecover { path: path.to_owned() }
+            StoreNotice::NothingToRecover { path: path.to_owned() }
         }
         Ok(Some(salvage)) => match write_run(&run_file, &salvage.run) {
             Ok(()) => {
                 remove(path);
-                Notice::Recovered { path: run_file, cases: salvage.run.benchmarks.len(), dropped: salvage.dropped }
+                StoreNotice::Recovered { path: run_file, cases: salvage.run.benchmarks.len(), dropped: salvage.dropped }
             }
             Err(error) => kept(path, error.to_string()),
         },
@@ -71,8 +71,8 @@ pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
     files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX).into_iter().filter(is_held).filter_map(begun).collect()
 }
 
-fn kept(path: &Path, problem: String) -> Notice {
-    Notice::JournalKept { path: path.to_owned(), problem }
+fn kept(path: &Path, problem: String) -> StoreNotice {
+    StoreNotice::JournalKept { path: path.to_owned(), problem }
 }
 
 /// A journal that cannot be removed is found again at the next opening, beside its run file, and tried again.

@@ -7,7 +7,7 @@ use rsb_model::run::Counts;
 use rsb_model::{ComparisonResult, Fingerprint, Note, Run, RunId, Timestamp, Verdict};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::error::{Notice, StoreError};
+use crate::error::{StoreNotice, StoreError};
 use crate::files::{self, COMPARISONS, DATABASE, RUNS};
 use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
@@ -21,7 +21,7 @@ use crate::{document, read, recovery};
 pub struct Store {
     results_dir: PathBuf,
     index: RefCell<Index>,
-    notices: RefCell<Vec<Notice>>,
+    notices: RefCell<Vec<StoreNotice>>,
 }
 
 /// A run in a list.
@@ -108,7 +108,7 @@ impl Store {
         Ok(Self::with(results_dir, index, notices))
     }
 
-    fn with(results_dir: &Path, index: Index, notices: Vec<Notice>) -> Self {
+    fn with(results_dir: &Path, index: Index, notices: Vec<StoreNotice>) -> Self {
         Self { results_dir: results_dir.to_owned(), index: RefCell::new(index), notices: RefCell::new(notices) }
     }
 
@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// What a reader should know about the folder, since it was opened.
-    pub fn notices(&self) -> Ref<'_, [Notice]> {
+    pub fn notices(&self) -> Ref<'_, [StoreNotice]> {
         Ref::map(self.notices.borrow(), Vec::as_slice)
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::record::{ComparisonSummary, OverallStatus};
 use rsb_model::{BenchmarkResult, CaseId, ComparisonResult, Fingerprint, Note, Run, Verdict};
 
-use crate::error::{Notice, StoreError};
+use crate::error::{StoreNotice, StoreError};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
 use crate::read::read_run;
 use crate::store::Store;

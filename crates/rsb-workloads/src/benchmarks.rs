@@ -31,7 +31,7 @@ use crate::benchmark::{Benchmark, Grid, unusable};
 /// Every benchmark, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     &[
-        &control::Control,
+        &control::ControlBenchmark,
         &bandwidth::MemoryBandwidth,
         &latency::MemoryLatency,
         &memory_transfer::MemoryTransfer,
@@ -41,16 +41,16 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &fragmentation::MemoryFragmentation,
         &peak::ComputePeak,
         &tensor_core::TensorCore,
-        &gemm::Gemm,
+        &gemm::GemmBenchmark,
         &tensor_ops::TensorOps,
-        &convolution::Convolution,
+        &convolution::ConvolutionBenchmark,
         &precision::Precision,
         &inference::Inference,
         &multi_gpu::MultiGpu,
         &all_reduce::AllReduce,
         &smi_metrics::SmiMetrics,
         &launch_latency::LaunchLatency,
-        &occupancy::Occupancy,
+        &occupancy::OccupancyBenchmark,
         &kernel_compilation::KernelCompilation,
     ]
 }

@@ -23,7 +23,7 @@ const COUNTERS: [&str; 3] = ["OccupancyPercent", "VALUUtilization", "MemUnitBusy
 
 /// Means over the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Profile {
+pub(crate) struct KernelProfile {
     /// Blocks.
     pub(crate) grid_size: Option<u64>,
     /// Threads in a block.
@@ -51,8 +51,8 @@ pub(crate) fn find() -> Result<PathBuf, Reason> {
 }
 
 /// Runs `case` under the tool, by the worker that `program` is.
-pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<Profile, Reason> {
-    let mut found = Profile::default();
+pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<KernelProfile, Reason> {
+    let mut found = KernelProfile::default();
     let mut refused = None;
     for counter in COUNTERS {
         match counted(tool, program, case, counter) {
@@ -61,7 +61,7 @@ pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<Profil
         }
     }
     match refused {
-        Some(reason) if found == Profile::default() => Err(reason),
+        Some(reason) if found == KernelProfile::default() => Err(reason),
         _ => Ok(found),
     }
 }
@@ -160,7 +160,7 @@ fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
     own.iter().filter(|row| row.kernel == most.kernel).map(|&row| row.clone()).collect()
 }
 
-impl Profile {
+impl KernelProfile {
     fn add(&mut self, counter: &str, rows: &[Row]) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block);
@@ -192,7 +192,7 @@ mod tests {
     fn the_kernel_of_the_case_is_found_in_the_table() {
         let own = of_the_case(&rows(TABLE), "OccupancyPercent");
         assert_eq!(own.len(), 2, "{own:?}");
-        let mut profile = Profile::default();
+        let mut profile = KernelProfile::default();
         profile.add("OccupancyPercent", &own);
         assert_eq!((profile.grid_size, profile.block_size), (Some(104), Some(256)));
         assert_eq!(profile.occupancy_percent, Some(70.0));
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_share_above_the_whole_is_no_share() {
         let row = |value| Row { kernel: "rsb_x".into(), counter: "MemUnitBusy".into(), value, threads: 512, block: 0 };
-        let mut profile = Profile::default();
+        let mut profile = KernelProfile::default();
         profile.add("MemUnitBusy", &[row(130.0)]);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));
     }

@@ -23,7 +23,7 @@ pub enum Stderr {
 
 /// What a child said and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ChildOutput {
     /// What it wrote to standard output, up to the limit where it was late.
     pub stdout: String,
     /// Likewise standard error, where it is kept.
@@ -37,7 +37,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result<Answer> {
+pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result<ChildOutput> {
     let deadline = Instant::now() + limit;
     let errors = match stderr {
         Stderr::Discard => Stdio::null(),
@@ -56,7 +56,7 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
         drop(child.kill());
         drop(child.wait());
     }
-    Ok(Answer { stdout: stdout.text(), stderr: stderr.text(), status })
+    Ok(ChildOutput { stdout: stdout.text(), stderr: stderr.text(), status })
 }
 
 /// How the child ended, if it did by the deadline.
@@ -145,7 +145,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    fn shell(script: &str, limit: Duration) -> Answer {
+    fn shell(script: &str, limit: Duration) -> ChildOutput {
         run(Command::new("sh").args(["-c", script]), Stderr::Keep, limit).unwrap()
     }
 

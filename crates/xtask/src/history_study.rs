@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use rsb_stats::history::{LEVEL, RUNS, Rule};
 
 use replay::{Tally, Way, coverage, replay};
-use series::Series;
+use series::RecordedSeries;
 
 /// Slow-downs that are multiplied in, after the run as it was.
 const FACTORS: [f64; 6] = [1.0, 1.1, 1.15, 1.2, 1.3, 1.5];
@@ -36,7 +36,7 @@ pub(crate) fn run(file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn heading(series: &[Series]) -> String {
+fn heading(series: &[RecordedSeries]) -> String {
     let runs: usize = series.iter().map(|one| one.values.len()).sum();
     format!(
         "## `gate --against-history` on {} series of {runs} runs\n\n\
@@ -47,7 +47,7 @@ fn heading(series: &[Series]) -> String {
 }
 
 /// Every rule beside the gate's.
-fn ways(series: &[Series]) -> String {
+fn ways(series: &[RecordedSeries]) -> String {
     let ways = [
         ("`gate --against-history`", GATE),
         ("the same, 2 repeats", Way::History { rule: Rule::DEFAULT, repeats: 2 }),
@@ -79,8 +79,8 @@ fn ways(series: &[Series]) -> String {
 }
 
 /// The three series with the most false alarms.
-fn worst(series: &[Series]) -> String {
-    let mut each: Vec<(&Series, Tally)> = series.iter().map(|one| (one, replay(one, GATE, &[1.0, 1.2]))).collect();
+fn worst(series: &[RecordedSeries]) -> String {
+    let mut each: Vec<(&RecordedSeries, Tally)> = series.iter().map(|one| (one, replay(one, GATE, &[1.0, 1.2]))).collect();
     each.retain(|(_, tally)| tally.checks > 0);
     each.sort_by(|(_, a), (_, b)| b.regressed(0).total_cmp(&a.regressed(0)));
     let mut text =
@@ -93,10 +93,10 @@ fn worst(series: &[Series]) -> String {
 }
 
 /// The one constant that was chosen on these series, chosen on half of them and tried on the other, both ways.
-fn cross_validation(series: &[Series]) -> String {
-    let groups: Vec<&str> = series.iter().map(Series::group).collect::<BTreeSet<_>>().into_iter().collect();
-    let is_even = |one: &&Series| groups.iter().position(|group| *group == one.group()).is_some_and(|at| at % 2 == 0);
-    let (even, odd): (Vec<&Series>, Vec<&Series>) = series.iter().partition(is_even);
+fn cross_validation(series: &[RecordedSeries]) -> String {
+    let groups: Vec<&str> = series.iter().map(RecordedSeries::group).collect::<BTreeSet<_>>().into_iter().collect();
+    let is_even = |one: &&RecordedSeries| groups.iter().position(|group| *group == one.group()).is_some_and(|at| at % 2 == 0);
+    let (even, odd): (Vec<&RecordedSeries>, Vec<&RecordedSeries>) = series.iter().partition(is_even);
     let mut text = "Chosen on half of the suites (the least `reach`, in steps of 0.05, with which the 95 % interval \
                     holds 95 % of the runs) and tried on the other half:\n\n\
                     | tried on | reach | checks | false alarms in 100 | found: +20 % |\n|---|---|---|---|---|\n"
@@ -118,7 +118,7 @@ fn rates(tally: &Tally) -> String {
 }
 
 /// The rule with the least reach that holds what it says on `series`.
-fn chosen(series: &[&Series]) -> Rule {
+fn chosen(series: &[&RecordedSeries]) -> Rule {
     let rules: Vec<Rule> = (1..=40).map(|step| Rule { reach: 0.05 * f64::from(step), ..Rule::DEFAULT }).collect();
     let first = rules.partition_point(|rule| coverage(series, *rule) < 0.95);
     rules.get(first).or(rules.last()).copied().unwrap_or_default()
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     /// The series that the constant was chosen on lie outside of the repository: `RSB_SHARED`, or `../shared`.
-    fn shared() -> Option<Vec<Series>> {
+    fn shared() -> Option<Vec<RecordedSeries>> {
         let shared = std::env::var_os("RSB_SHARED")
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
         let file = shared.join("series/github-runners.csv");
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_small_study_has_every_table() {
         let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let one = |id: &str, better| Series { id: id.to_owned(), better, values: (0..60).map(wobble).collect() };
+        let one = |id: &str, better| RecordedSeries { id: id.to_owned(), better, values: (0..60).map(wobble).collect() };
         let series = [
             one("a/time", rsb_model::Better::Lower),
             one("a/other", rsb_model::Better::Lower),

@@ -79,7 +79,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Each side measured in turn; their medians.
-fn in_turn(
+fn interleaved(
     mut ours: impl FnMut() -> Result<Option<f64>>,
     mut peer: impl FnMut() -> Result<Option<f64>>,
 ) -> Result<(Option<f64>, Option<f64>)> {
@@ -128,7 +128,7 @@ fn copy_against_c(program: &Program) -> Result<()> {
             "--axis",
             &stores_axis,
         ];
-        let sides = in_turn(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
+        let sides = interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
         row(&format!("copy, 64 MiB, {stores} stores, against plain C STREAM"), "GB/s", sides);
     }
     Ok(())
@@ -160,7 +160,7 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
             program.figure(&arguments, "gflops")
         };
         for peer in ["gemm", "openblas", "mkl"] {
-            let sides = in_turn(|| gemm("auto"), || gemm(peer))?;
+            let sides = interleaved(|| gemm("auto"), || gemm(peer))?;
             row(&format!("gemm {dtype} 1024³, one thread, against {peer}"), "GFLOP/s", sides);
         }
     }

@@ -3,7 +3,7 @@
 
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, Span, Team, no_kernel, unsupported};
+use super::{Bound, CpuKernel, Span, ThreadPool, no_kernel, unsupported};
 use crate::gemm::{Product, plain_product};
 use crate::memory::Memory;
 use rsb_device::device::DeviceError;
@@ -105,7 +105,7 @@ unsafe fn one(
     let columns = if shape.is_pointwise() {
         input.from::<f32>(part.start)
     } else {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         let all_taps = shape.taps();
         team.each(|thread| {
             let taps = team.share(thread, all_taps, 1);

@@ -8,7 +8,7 @@ use rsb_model::Dtype;
 use super::maths;
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::{Bound, CpuKernel, Team, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp};
@@ -31,7 +31,7 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
         other => return Err(no_kernel("element-wise operations", other, "f32, f16 and bf16")),
     };
     Ok(CpuKernel::native(move || {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         team.each(|index| {
             let share = team.share(index, elements, GRAIN);
             // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.

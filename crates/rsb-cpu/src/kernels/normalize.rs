@@ -9,7 +9,7 @@ use rsb_model::Dtype;
 use super::maths::exp;
 use super::sixteen;
 use super::span::Span;
-use super::{Bound, CpuKernel, Team, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{LAYER_NORM_EPSILON, Normalize, NormalizeOp};
@@ -51,7 +51,7 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
         .map(|_| Mutex::new(Scratch { x: row(), y: row(), gain: row(), bias: row() }))
         .collect();
     Ok(CpuKernel::native(move || {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         team.each(|index| {
             let share = team.share(index, rows, 1);
             let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };

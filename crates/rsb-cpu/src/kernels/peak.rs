@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, Team, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::PeakArithmetic;
 
@@ -24,7 +24,7 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
     let (dtype, output) = (op.dtype, bound.span(0));
     let lowest = Mutex::new(f64::INFINITY);
     Ok(CpuKernel::new(name, move || {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         set(&lowest, |_| f64::INFINITY);
         team.each(|index| {
             let share = team.share(index, units, 1).len();

@@ -1,6 +1,6 @@
 //! Rows in another order: each is copied as it is, whatever its type.
 
-use super::{Bound, CpuKernel, Span, Team, unsupported};
+use super::{Bound, CpuKernel, Span, ThreadPool, unsupported};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::Rearrange;
 
@@ -15,7 +15,7 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
     let (x, y) = (bound.span(0), bound.span(1));
     let rows = (op.batch * op.rows) as usize;
     Ok(CpuKernel::native(move || {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         team.each(|index| {
             for row in team.share(index, rows, 1) {
                 // SAFETY: `bound` keeps both buffers, which are distinct, and no two threads have a row of `x` in common,

@@ -7,7 +7,7 @@ use rsb_model::Dtype;
 
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::{Bound, CpuKernel, Team, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Reduce, ReduceOp};
@@ -44,7 +44,7 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
     let (input, output) = (bound.span(0), bound.span(1));
     let partials: Vec<Mutex<Partial>> = (0..bound.team.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
     Ok(CpuKernel::native(move || {
-        let team: &Team = &bound.team;
+        let team: &ThreadPool = &bound.team;
         team.each(|index| {
             let share = team.share(index, elements, BLOCK);
             // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.

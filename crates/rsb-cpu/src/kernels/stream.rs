@@ -10,16 +10,16 @@ use rsb_model::Dtype;
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
 use super::vector::{self, Line};
-use super::{Bound, CpuKernel, Team, no_kernel, unsupported};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
 use crate::memory::Memory;
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
-use rsb_device::operation::{STREAM_SCALAR, Stores, Stream, StreamPattern};
+use rsb_device::operation::{STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
 
 /// Threads take whole lines, so that no two of them write to the same one.
 const LINE: usize = 64;
 
-pub(super) fn kernel(op: &Stream, bound: Bound) -> Result<CpuKernel, DeviceError> {
+pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if op.stores == Stores::NonTemporal && !vector::HAS_NON_TEMPORAL {
         return Err(unsupported(
             "non-temporal stores",
@@ -59,7 +59,7 @@ pub(super) fn kernel(op: &Stream, bound: Bound) -> Result<CpuKernel, DeviceError
     })
 }
 
-fn each_share(team: &Team, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
+fn each_share(team: &ThreadPool, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     team.each(|index| work(team.share(index, bytes, LINE)));
 }
 

@@ -10,7 +10,7 @@ use super::{BufferSpec, Role, named};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// From where to where.
-    pub direction: Direction,
+    pub direction: TransferDirection,
     /// The kind of memory on the host's side; of no matter between devices.
     pub host_memory: HostMemory,
     /// How much in one launch, a multiple of four.
@@ -20,7 +20,7 @@ pub struct Transfer {
 /// From where to where a [`Transfer`] goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Direction {
+pub enum TransferDirection {
     /// From the host to the device.
     HostToDevice,
     /// From the device to the host.
@@ -30,7 +30,7 @@ pub enum Direction {
 }
 
 named!(
-    Direction,
+    TransferDirection,
     "direction",
     HostToDevice = "host-to-device",
     DeviceToHost = "device-to-host",
@@ -58,8 +58,8 @@ impl Transfer {
     /// Within the device each byte is read and written there; over a link it passes once.
     pub(super) fn bytes_moved(&self) -> f64 {
         match self.direction {
-            Direction::DeviceToDevice => 2.0 * self.bytes as f64,
-            Direction::HostToDevice | Direction::DeviceToHost => self.bytes as f64,
+            TransferDirection::DeviceToDevice => 2.0 * self.bytes as f64,
+            TransferDirection::HostToDevice | TransferDirection::DeviceToHost => self.bytes as f64,
         }
     }
 }
@@ -70,17 +70,17 @@ pub struct Launch {
     /// Kernels in one launch of the operation.
     pub kernels: u32,
     /// How they are handed over.
-    pub way: LaunchWay,
+    pub way: LaunchMode,
 }
 
 /// How kernels are handed to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LaunchWay {
+pub enum LaunchMode {
     /// One call for each.
     Stream,
     /// All together as a graph that was recorded before.
     Graph,
 }
 
-named!(LaunchWay, "way of launching", Stream = "stream", Graph = "graph");
+named!(LaunchMode, "way of launching", Stream = "stream", Graph = "graph");

@@ -246,7 +246,7 @@ pub struct Gemm {
     /// Factor of C. With zero, C is not read.
     pub beta: f64,
     /// How wide an element of C is.
-    pub stored: Stored,
+    pub stored: OutputWidth,
     /// What A, B and C are filled with.
     pub init: Init,
 }
@@ -254,7 +254,7 @@ pub struct Gemm {
 /// How wide the elements of a product are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stored {
+pub enum OutputWidth {
     /// As libraries have it by default: bf16 as f32, i8 as i32, all else as the inputs.
     Wide,
     /// As the inputs, so that the next operation can go on with it.
@@ -288,7 +288,7 @@ impl Gemm {
             transpose_b: false,
             alpha: 1.0,
             beta: 0.0,
-            stored: Stored::Wide,
+            stored: OutputWidth::Wide,
             init: Init::Random,
         }
     }
@@ -296,15 +296,15 @@ impl Gemm {
     /// Type of an element of C.
     pub const fn output_dtype(&self) -> Dtype {
         match (self.stored, self.dtype) {
-            (Stored::Wide, Dtype::Bf16) => Dtype::F32,
-            (Stored::Wide, Dtype::I8) => Dtype::I32,
+            (OutputWidth::Wide, Dtype::Bf16) => Dtype::F32,
+            (OutputWidth::Wide, Dtype::I8) => Dtype::I32,
             (_, other) => other,
         }
     }
 
     /// Whether C is narrower than a product of this type usually is.
     pub fn is_narrowed(&self) -> bool {
-        self.output_dtype() != (Self { stored: Stored::Wide, ..*self }).output_dtype()
+        self.output_dtype() != (Self { stored: OutputWidth::Wide, ..*self }).output_dtype()
     }
 
     /// Whether C is read.

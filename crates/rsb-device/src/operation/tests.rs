@@ -1,7 +1,7 @@
 use super::*;
 
 fn stream(pattern: StreamPattern) -> Operation {
-    Operation::Stream(Stream { pattern, dtype: Dtype::F32, elements: 1000, stores: Stores::Temporal })
+    Operation::Stream(MemoryStream { pattern, dtype: Dtype::F32, elements: 1000, stores: Stores::Temporal })
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn names_are_read_back() {
         assert_eq!(pattern.as_str().parse(), Ok(pattern));
         assert_eq!(serde_json::to_value(pattern).unwrap(), pattern.as_str());
     }
-    for &direction in Direction::ALL {
+    for &direction in TransferDirection::ALL {
         assert_eq!(direction.as_str().parse(), Ok(direction));
         assert_eq!(serde_json::to_value(direction).unwrap(), direction.as_str());
     }

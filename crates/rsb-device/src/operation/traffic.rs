@@ -7,7 +7,7 @@ use super::{BufferSpec, Role, named};
 
 /// Traffic over buffers of `elements` each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stream {
+pub struct MemoryStream {
     /// Which reads and writes.
     pub pattern: StreamPattern,
     /// Type of an element.
@@ -18,7 +18,7 @@ pub struct Stream {
     pub stores: Stores,
 }
 
-/// Reads and writes of a [`Stream`].
+/// Reads and writes of a [`MemoryStream`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamPattern {
@@ -47,7 +47,7 @@ pub enum Stores {
 
 named!(Stores, "kind of store", Temporal = "temporal", NonTemporal = "non-temporal");
 
-impl Stream {
+impl MemoryStream {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
         let array = |role| BufferSpec::new(role, self.dtype, self.elements);
         match self.pattern {

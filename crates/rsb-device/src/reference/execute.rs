@@ -2,7 +2,7 @@
 
 use super::maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
 use crate::convert::{decode, encode, word};
-use crate::operation::{Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, Stream, StreamPattern};
+use crate::operation::{Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, MemoryStream, StreamPattern};
 
 /// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
 /// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left as they are.
@@ -66,7 +66,7 @@ fn value(values: &[f64], at: u64) -> f64 {
     values.get(at as usize).copied().unwrap_or(f64::NAN)
 }
 
-fn stream(op: &Stream, buffers: &[Vec<u8>], number: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Result> {
+fn stream(op: &MemoryStream, buffers: &[Vec<u8>], number: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Result> {
     let scalar = crate::operation::STREAM_SCALAR;
     Some(match op.pattern {
         StreamPattern::Read => Result::Word(checksum(buffers.first()?)),

@@ -5,7 +5,7 @@ use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, Operation, Rearrange, Reduce,
-    ReduceOp, Stored,
+    ReduceOp, OutputWidth,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -111,13 +111,13 @@ fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
 
 fn some_operations() -> Vec<Operation> {
     use crate::operation::{
-        Direction, HostMemory, PeakArithmetic, PointerChase, Stores, Stream, StreamPattern, Transfer,
+        TransferDirection, HostMemory, PeakArithmetic, PointerChase, Stores, MemoryStream, StreamPattern, Transfer,
     };
     let mut all: Vec<Operation> = StreamPattern::ALL
         .iter()
         .flat_map(|&pattern| {
             [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]
-                .map(|dtype| Operation::Stream(Stream { pattern, dtype, elements: 1001, stores: Stores::Temporal }))
+                .map(|dtype| Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores: Stores::Temporal }))
         })
         .collect();
     all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));
@@ -150,7 +150,7 @@ fn some_operations() -> Vec<Operation> {
         all.push(Operation::Gemm(Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) }));
     }
     all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
-    let narrow = Gemm { stored: Stored::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
+    let narrow = Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
     all.push(Operation::Gemm(narrow));
     for &init in Init::ALL {
         all.extend(
@@ -159,7 +159,7 @@ fn some_operations() -> Vec<Operation> {
         );
     }
     all.extend(
-        Direction::ALL.iter().map(|&direction| {
+        TransferDirection::ALL.iter().map(|&direction| {
             Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4004 })
         }),
     );

@@ -15,7 +15,7 @@ use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_valu
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
     BufferSpec, ElementwiseOp, Gemm, Init, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR,
-    Stream, StreamPattern,
+    MemoryStream, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 
@@ -306,7 +306,7 @@ impl Check<'_> {
         })
     }
 
-    fn stream(&self, op: &Stream, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    fn stream(&self, op: &MemoryStream, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let of = |inputs: &[Vec<f64>], buffer: usize, at: usize| {
             inputs.get(buffer).and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
         };

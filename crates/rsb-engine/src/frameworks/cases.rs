@@ -10,7 +10,7 @@ pub const WORKLOAD: &str = "workload";
 
 /// What is wanted of a component.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct ComponentSelection<'a> {
     /// How many cases.
     pub breadth: Breadth,
     /// Values that replace those of an axis.
@@ -53,7 +53,7 @@ pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> 
 ///
 /// # Errors
 /// For text that is no value of its axis.
-pub fn cases(component: &Component, device: DeviceRef, wish: Wish<'_>) -> Result<Vec<Case>, UsageError> {
+pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<'_>) -> Result<Vec<Case>, UsageError> {
     let chosen = wish.axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
     let chosen: Vec<&str> = chosen.map(String::as_str).collect();
     if let Some(unknown) = chosen.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
@@ -146,7 +146,7 @@ mod tests {
     fn ids(component: &str, breadth: Breadth, axes: &[(&str, &str)]) -> Result<Vec<String>, UsageError> {
         let axes: Vec<(String, Vec<String>)> =
             axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
-        let cases = cases(find(component).unwrap(), DeviceRef::CPU, Wish { breadth, axes: &axes })?;
+        let cases = cases(find(component).unwrap(), DeviceRef::CPU, ComponentSelection { breadth, axes: &axes })?;
         Ok(cases.into_iter().map(|case| case.id.to_string()).collect())
     }
 

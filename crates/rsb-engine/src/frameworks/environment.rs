@@ -35,7 +35,7 @@ print('rsb-answer:' + json.dumps({
 
 /// A Python that answered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Environment {
+pub struct PythonEnvironment {
     /// The interpreter, as it calls itself.
     pub program: PathBuf,
     /// Such as `3.11.7`.
@@ -50,7 +50,7 @@ pub struct Environment {
     pub packages: Vec<(String, String)>,
 }
 
-impl Environment {
+impl PythonEnvironment {
     /// Such as `3.11`.
     pub fn major_minor(&self) -> &str {
         let second = self.version.match_indices('.').nth(1).map(|(at, _)| at);
@@ -64,7 +64,7 @@ impl Environment {
 }
 
 /// The packages of `environment`.
-pub fn packages_of(environment: &Environment) -> BTreeMap<&str, &str> {
+pub fn packages_of(environment: &PythonEnvironment) -> BTreeMap<&str, &str> {
     environment.packages.iter().map(|(name, version)| (name.as_str(), version.as_str())).collect()
 }
 
@@ -72,7 +72,7 @@ pub fn packages_of(environment: &Environment) -> BTreeMap<&str, &str> {
 ///
 /// # Errors
 /// When there is none, or it does not answer.
-pub fn chosen() -> Result<Environment, Reason> {
+pub fn chosen() -> Result<PythonEnvironment, Reason> {
     match (rsb_probe::python_program(), rsb_probe::named_python()) {
         (Some(program), _) => ask_once(&program),
         (None, Some(named)) => Err(Reason::new(
@@ -93,9 +93,9 @@ pub fn chosen() -> Result<Environment, Reason> {
 ///
 /// # Errors
 /// As [`chosen`].
-pub fn of_component(component: &Component) -> Result<Environment, Reason> {
+pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> {
     let chosen = chosen();
-    let has_it = |environment: &Environment| component.is_in(environment);
+    let has_it = |environment: &PythonEnvironment| component.is_in(environment);
     if component.place == Place::Shared || chosen.as_ref().is_ok_and(has_it) {
         return chosen;
     }
@@ -112,8 +112,8 @@ pub fn apart(component: &Component) -> Option<PathBuf> {
 }
 
 /// As [`ask`], but each interpreter is asked once.
-fn ask_once(program: &Path) -> Result<Environment, Reason> {
-    static KNOWN: Mutex<BTreeMap<PathBuf, Result<Environment, Reason>>> = Mutex::new(BTreeMap::new());
+fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, Result<PythonEnvironment, Reason>>> = Mutex::new(BTreeMap::new());
     // Whoever panicked while he held it left a whole map behind.
     let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     known.entry(program.to_owned()).or_insert_with(|| ask(program)).clone()
@@ -123,7 +123,7 @@ fn ask_once(program: &Path) -> Result<Environment, Reason> {
 ///
 /// # Errors
 /// When it cannot be started, breaks, takes too long, or says something else.
-pub fn ask(program: &Path) -> Result<Environment, Reason> {
+pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     let broken = |why: String| {
         let cure = "make the environment anew with `python setup`, or name another with MLSTACK_BENCHMARK_PYTHON";
         Reason::new(format!("Python at {}", program.display()), why, cure)
@@ -145,13 +145,13 @@ pub fn ask(program: &Path) -> Result<Environment, Reason> {
 
 impl Component {
     /// Whether `environment` has it, as far as the names of its packages tell.
-    pub fn is_in(&self, environment: &Environment) -> bool {
+    pub fn is_in(&self, environment: &PythonEnvironment) -> bool {
         let installed = packages_of(environment);
         self.packages.is_empty() || self.packages.iter().any(|package| installed.contains_key(*package))
     }
 
     /// Why it cannot be measured in `environment`: its package is not there.
-    pub fn missing(&self, environment: &Environment) -> Reason {
+    pub fn missing(&self, environment: &PythonEnvironment) -> Reason {
         let package = self.packages.first().copied().unwrap_or(self.name);
         Reason::new(
             format!("package {package}"),

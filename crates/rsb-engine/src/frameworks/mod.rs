@@ -11,10 +11,10 @@ mod environment;
 mod status;
 mod worker;
 
-pub use cases::{WORKLOAD, Wish, axes, cases, has_axis, workloads_with};
+pub use cases::{WORKLOAD, ComponentSelection, axes, cases, has_axis, workloads_with};
 pub use catalogue::{all, find};
 pub use component::{Component, Place, Workload};
-pub use environment::{Environment, apart, ask, chosen, of_component, packages_of};
+pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};
 
@@ -23,7 +23,7 @@ use rsb_workloads::Breadth;
 
 /// How many points a component has on a device, for `list`.
 pub fn count(component: &Component) -> usize {
-    cases(component, DeviceRef::CPU, Wish { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
+    cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
 }
 
 /// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start: fewer samples and
@@ -46,7 +46,7 @@ pub fn readiness(name: &str) -> Result<(), Reason> {
 ///
 /// # Errors
 /// What is missing, why, and its cure.
-pub fn readiness_in(name: &str, environment: &Environment) -> Result<(), Reason> {
+pub fn readiness_in(name: &str, environment: &PythonEnvironment) -> Result<(), Reason> {
     worker::fits(&this_program()?, environment)?;
     let Some(component) = find(name) else { return Ok(()) };
     if component.is_in(environment) { Ok(()) } else { Err(component.missing(environment)) }

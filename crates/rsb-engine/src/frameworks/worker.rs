@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::Reason;
 
-use super::environment::{self, Environment};
+use super::environment::{self, PythonEnvironment};
 use crate::worker_command::WorkerCommand;
 
 /// The program's name.
@@ -56,7 +56,7 @@ pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
 ///
 /// # Errors
 /// When it was built for another version.
-pub(super) fn fits(program: &Path, environment: &Environment) -> Result<(), Reason> {
+pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     let worker = beside(program)?;
     let Some(built_for) = std::fs::read(&worker).ok().and_then(|bytes| linked(&bytes)) else { return Ok(()) };
     if environment.major_minor() == built_for {
@@ -111,7 +111,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(WORKER_PROGRAM), "libpython3.11.so.1.0").unwrap();
         let program = folder.path().join("rusty-stack-bench");
-        let python = |version: &str| Environment {
+        let python = |version: &str| PythonEnvironment {
             program: "/opt/python".into(),
             version: version.to_owned(),
             prefix: "/opt".into(),

@@ -2,7 +2,7 @@
 
 use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp};
 use rsb_stats::history::LEVEL;
-use rsb_stats::{AcceptedLevel, Stored};
+use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baseline, Baselines, RunSummary, read_run};
 
 use super::judge::Judge;
@@ -46,7 +46,7 @@ pub fn against_history(
         return Ok(nothing(judge, &current, why));
     }
     let accepted = accepted(judge, first, &known)?;
-    let stored = Stored { runs: &before, accepted: &accepted };
+    let stored = StoredRuns { runs: &before, accepted: &accepted };
     let result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), Timestamp::now());
     Ok(Judgement::of_figures(result))
 }

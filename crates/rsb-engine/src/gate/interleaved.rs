@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rsb_model::{BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp};
 use rsb_stats::Policy;
-use rsb_stats::doubt::PAIRS;
+use rsb_stats::remeasure::PAIRS;
 
 use super::budget::Budget;
-use crate::measure::{self, Both, Count, Settings, assemble};
+use crate::measure::{self, InterleavedResults, Count, Settings, assemble};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
 
 /// Two programs and what was measured of them so far, in turn.
@@ -45,7 +45,7 @@ impl Sides {
             let Some(left) = budget.begin(replicates) else { return Ok(()) };
             listener(&Event::InterleavedStarted { cases: cases.len(), left });
             settings.limits.suite = left;
-            let (both, _) = measure::in_turn(&cases, &settings, &self.programs, (&self.environment, listener))
+            let (both, _) = measure::interleaved(&cases, &settings, &self.programs, (&self.environment, listener))
                 .context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             budget.end(replicates);
@@ -64,7 +64,7 @@ impl Sides {
         &self.baseline
     }
 
-    fn take_over(&mut self, both: &Both) {
+    fn take_over(&mut self, both: &InterleavedResults) {
         let count = |results: &[BenchmarkResult], id: &CaseId| {
             results.iter().find(|result| result.benchmark_id == *id).map_or(0, |result| result.samples.len())
         };
@@ -86,7 +86,7 @@ impl Sides {
     }
 
     fn doubtful(&self, policy: &Policy) -> Vec<Case> {
-        let ids = rsb_stats::doubtful(&self.compare(policy), &self.current, PAIRS);
+        let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, PAIRS);
         self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
     }
 }
@@ -115,7 +115,7 @@ mod tests {
         let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         let mut replicates = |baseline, current| {
-            sides.take_over(&Both { baseline: vec![baseline], current: vec![current] });
+            sides.take_over(&InterleavedResults { baseline: vec![baseline], current: vec![current] });
             [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len())
         };
         assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
@@ -127,7 +127,7 @@ mod tests {
     fn a_side_that_only_one_program_has_figures_of_keeps_them() {
         let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
-        sides.take_over(&Both { baseline: vec![result("skipped", 0)], current: vec![result("measured", 1)] });
+        sides.take_over(&InterleavedResults { baseline: vec![result("skipped", 0)], current: vec![result("measured", 1)] });
         assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
         let compared = sides.compare(&Policy::default());
         assert_eq!(compared.new.len(), 1, "{compared:?}");

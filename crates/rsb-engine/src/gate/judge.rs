@@ -7,7 +7,7 @@ use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::criterion_folder::LATEST;
 use rsb_store::import::{self, ImportError};
-use rsb_store::{Baselines, Recorded, Store, read_criterion_folder, read_recorded};
+use rsb_store::{Baselines, RecordedFile, Store, read_criterion_folder, read_recorded};
 
 use crate::policy::{self, Thresholds};
 use crate::{Directories, EngineError, Listener};
@@ -191,8 +191,8 @@ pub fn latest(store: &Store) -> Result<Run, EngineError> {
 /// A run, a baseline, or what another tool has measured.
 fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
     match read_recorded(path) {
-        Ok(Recorded::Run(run)) => Ok(vec![*run]),
-        Ok(Recorded::Baseline(baseline)) => Ok(baseline.into_runs()),
+        Ok(RecordedFile::Run(run)) => Ok(vec![*run]),
+        Ok(RecordedFile::Baseline(baseline)) => Ok(baseline.into_runs()),
         Err(not_ours) => match import::import(path, None) {
             Ok(run) => Ok(vec![run]),
             Err(ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. }) => {

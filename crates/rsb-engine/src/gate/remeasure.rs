@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rsb_model::{BenchmarkResult, Case, CaseId, Event, Fingerprint, Profile, Run};
-use rsb_stats::doubt::AGAINST_BASELINE;
+use rsb_stats::remeasure::AGAINST_BASELINE;
 
 use super::budget::Budget;
 use super::judge::Judge;
@@ -54,7 +54,7 @@ pub fn unlike_here(run: &Run) -> Option<String> {
 
 fn doubtful(judge: &Judge, baseline: &[Run], run: &Run) -> Vec<Case> {
     let result = judge.judge(baseline, std::slice::from_ref(run));
-    let ids = rsb_stats::doubtful(&result, run, AGAINST_BASELINE);
+    let ids = rsb_stats::undecided_cases(&result, run, AGAINST_BASELINE);
     run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)).filter_map(BenchmarkResult::case).collect()
 }
 

@@ -11,7 +11,7 @@ use super::telemetry;
 
 /// What is known of a case so far.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct CaseProgress {
     /// Its replicates.
     pub replicates: Vec<Replicate>,
     /// Why it was given up, and how.
@@ -23,7 +23,7 @@ pub struct Progress {
 /// The record of `case`.
 pub fn result(
     case: &Case,
-    progress: &Progress,
+    progress: &CaseProgress,
     environment: &EnvironmentSummary,
     timestamp: Timestamp,
 ) -> BenchmarkResult {
@@ -52,7 +52,7 @@ pub fn result(
 }
 
 /// The fields of the last replicate, its metrics and facts replaced by their median over all replicates.
-fn fields(progress: &Progress, times: &[f64]) -> Fields {
+fn fields(progress: &CaseProgress, times: &[f64]) -> Fields {
     let mut merged = progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
     set_figures(&mut merged, &by_replicate(&progress.replicates));
     let warm_up: u64 = progress.replicates.iter().map(|replicate| replicate.warm_up).sum();
@@ -60,7 +60,7 @@ fn fields(progress: &Progress, times: &[f64]) -> Fields {
     merged
 }
 
-fn metadata(case: &Case, progress: &Progress) -> Map<String, Value> {
+fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     let mut metadata = Map::new();
     metadata.insert(
         "parameters".into(),
@@ -226,7 +226,7 @@ mod tests {
 
     fn measured(times_ns: &[f64]) -> BenchmarkResult {
         let replicates = (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
-        let progress = Progress { replicates, ..Progress::default() };
+        let progress = CaseProgress { replicates, ..CaseProgress::default() };
         result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
     }
 
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn what_ended_it_is_kept_beside_what_was_measured() {
         let reason = Reason::new("case", "it hung", "wait");
-        let progress = Progress {
+        let progress = CaseProgress {
             replicates: vec![replicate(0, 1.0)],
             ended: Some((Outcome::Failed, reason.clone())),
             noise: vec!["loud".into()],
@@ -263,7 +263,7 @@ mod tests {
         let ended = Some((Outcome::Failed, reason));
         let failed = result(
             &case(),
-            &Progress { ended, ..Progress::default() },
+            &CaseProgress { ended, ..CaseProgress::default() },
             &EnvironmentSummary::default(),
             Timestamp::UNIX_EPOCH,
         );
@@ -286,7 +286,7 @@ mod tests {
             Replicate { telemetry: Some(telemetry), ..replicate(number, 1000.0) }
         };
         let of = |replicates: Vec<Replicate>| {
-            let progress = Progress { replicates, ..Progress::default() };
+            let progress = CaseProgress { replicates, ..CaseProgress::default() };
             result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
         };
         let before = of(vec![replicate(0, 1000.0), held_back(1)]);

@@ -3,11 +3,11 @@
 use criterion::Criterion;
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Samples, Suite};
 
-use super::assemble::{self, Progress};
-use super::client::{Finished, Trouble, Worker};
+use super::assemble::{self, CaseProgress};
+use super::client::{Finished, WorkerError, Worker};
 use super::session::{Ask, Cost, Replicate, drive};
 use super::settings::{self, LEAST_SAMPLES, Settings};
-use super::tape::{DeviceTime, Shown, Tape};
+use super::tape::{DeviceTime, TimeFormatter, Tape};
 use super::tell;
 use crate::Listener;
 use crate::plan::{Machine, Plan, PlanError, Selection};
@@ -23,11 +23,11 @@ pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Lis
     let tape = Tape::default();
     let mut criterion = Criterion::default()
         .without_plots()
-        .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+        .with_measurement(DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() })
         .configure_from_args();
     if is_measuring() {
         for (case, outcome, reason) in plan.without_figures() {
-            let progress = Progress { ended: Some((outcome, reason.clone())), ..Progress::default() };
+            let progress = CaseProgress { ended: Some((outcome, reason.clone())), ..CaseProgress::default() };
             tell(listener, assemble::result(case, &progress, &summary, rsb_model::Timestamp::now()));
         }
     }
@@ -54,7 +54,7 @@ fn measure(
     tape: &Tape,
     command: &WorkerCommand,
     case: &Case,
-) -> Option<Progress> {
+) -> Option<CaseProgress> {
     let limit = Settings::of(Profile::Standard).case_limit(case.benchmark_type);
     let mut worker = None;
     tape.clear();
@@ -69,13 +69,13 @@ fn measure(
         tape.push(iters, time_ns);
         Ok(time_ns)
     });
-    let mut progress = Progress::default();
+    let mut progress = CaseProgress::default();
     let finished = driven.and_then(|()| finish(worker, tape));
     match finished {
         Ok(replicate) => progress.replicates.push(replicate?),
-        Err(Trouble::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
-        Err(Trouble::Failed(reason) | Trouble::Gone(reason)) => progress.ended = Some((Outcome::Failed, reason)),
-        Err(Trouble::Interrupted) => return None,
+        Err(WorkerError::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
+        Err(WorkerError::Failed(reason) | WorkerError::Gone(reason)) => progress.ended = Some((Outcome::Failed, reason)),
+        Err(WorkerError::Interrupted) => return None,
     }
     Some(progress)
 }
@@ -85,7 +85,7 @@ fn few_samples_of(case: &Case) -> Option<usize> {
     settings::is_long(case).then_some(LEAST_SAMPLES)
 }
 
-fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, Trouble> {
+fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, WorkerError> {
     let (calls, warm_up) = tape.samples();
     let Some((worker, device_type)) = worker.filter(|_| !calls.is_empty()) else { return Ok(None) };
     let mut samples = Samples::new(0);

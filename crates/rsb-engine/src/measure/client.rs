@@ -24,7 +24,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why a case has no figures.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Trouble {
+pub enum WorkerError {
     /// It cannot run here.
     Skipped(Reason),
     /// It broke.
@@ -57,7 +57,7 @@ pub struct Worker {
     case: Case,
     limit: Duration,
     deadline: Instant,
-    watch: Option<telemetry::Watch>,
+    watch: Option<telemetry::TelemetryWatch>,
 }
 
 /// What a worker leaves behind.
@@ -73,11 +73,11 @@ impl Worker {
     ///
     /// # Errors
     /// When it cannot start, cannot run the case here, or breaks.
-    pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), Trouble> {
-        let command = &*worker_of(command, case).map_err(Trouble::Skipped)?;
+    pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), WorkerError> {
+        let command = &*worker_of(command, case).map_err(WorkerError::Skipped)?;
         let mut worker = Self::spawn(command, case, limit).map_err(|error| {
             let program = command.program.display();
-            Trouble::Failed(Reason::new(
+            WorkerError::Failed(Reason::new(
                 "worker process",
                 format!("cannot start {program}: {error}"),
                 "check that the program can be executed",
@@ -85,7 +85,7 @@ impl Worker {
         })?;
         match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
             Response::Ready { device_type, pci_address } => {
-                worker.watch = pci_address.as_deref().and_then(telemetry::Watch::begin);
+                worker.watch = pci_address.as_deref().and_then(telemetry::TelemetryWatch::begin);
                 Ok((worker, device_type))
             }
             other => Err(worker.unexpected(&other)),
@@ -130,7 +130,7 @@ impl Worker {
     ///
     /// # Errors
     /// When the worker breaks or the time is up.
-    pub fn sample(&mut self, iters: u64) -> Result<f64, Trouble> {
+    pub fn sample(&mut self, iters: u64) -> Result<f64, WorkerError> {
         match self.ask(&Request::Sample { iters })? {
             Response::Sampled { time_ns } => Ok(time_ns),
             other => Err(self.unexpected(&other)),
@@ -141,9 +141,9 @@ impl Worker {
     ///
     /// # Errors
     /// When the worker breaks or refuses the figure as impossible.
-    pub fn finish(mut self, time_ns: f64) -> Result<Finished, Trouble> {
+    pub fn finish(mut self, time_ns: f64) -> Result<Finished, WorkerError> {
         // What is measured beside the case does not belong to it.
-        let telemetry = self.watch.take().map(telemetry::Watch::end);
+        let telemetry = self.watch.take().map(telemetry::TelemetryWatch::end);
         match self.ask(&Request::Finish { time_ns })? {
             Response::Finished { mut fields } => {
                 if let Some(telemetry) = &telemetry {
@@ -155,7 +155,7 @@ impl Worker {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Response, Trouble> {
+    fn ask(&mut self, request: &Request) -> Result<Response, WorkerError> {
         let asked = serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
             line.push('\n');
             self.stdin.write_all(line.as_bytes())
@@ -164,23 +164,23 @@ impl Worker {
             return Err(self.died());
         }
         match self.wait()? {
-            Response::Skipped { reason } => Err(Trouble::Skipped(reason)),
-            Response::Failed { reason } => Err(Trouble::Failed(reason)),
-            Response::Gone { reason } => Err(Trouble::Gone(reason)),
+            Response::Skipped { reason } => Err(WorkerError::Skipped(reason)),
+            Response::Failed { reason } => Err(WorkerError::Failed(reason)),
+            Response::Gone { reason } => Err(WorkerError::Gone(reason)),
             response => Ok(response),
         }
     }
 
-    fn wait(&mut self) -> Result<Response, Trouble> {
+    fn wait(&mut self) -> Result<Response, WorkerError> {
         loop {
             if interrupt::asked() {
-                return Err(Trouble::Interrupted);
+                return Err(WorkerError::Interrupted);
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left.min(GLANCE)) {
                 Ok(Ok(line)) => {
                     return serde_json::from_str(&line).map_err(|error| {
-                        Trouble::Failed(Reason::new(
+                        WorkerError::Failed(Reason::new(
                             self.what(),
                             format!("its worker said `{line}`: {error}"),
                             "report this as a bug",
@@ -198,24 +198,24 @@ impl Worker {
         format!("case {}", self.case.id)
     }
 
-    fn too_slow(&mut self) -> Trouble {
+    fn too_slow(&mut self) -> WorkerError {
         self.kill();
         let why = format!("it did not end within {} s{}", self.limit.as_secs_f64(), self.last_words());
-        Trouble::Failed(Reason::new(self.what(), why, "choose a smaller size, or a longer limit with --timeout"))
+        WorkerError::Failed(Reason::new(self.what(), why, "choose a smaller size, or a longer limit with --timeout"))
     }
 
-    fn died(&mut self) -> Trouble {
+    fn died(&mut self) -> WorkerError {
         let ended = self.wait_briefly();
         self.kill_group(); // Whatever it started has lost its master.
         let why = match ended {
             Some(status) => format!("its process {}{}", describe(status), self.last_words()),
             None => format!("its process stopped answering{}", self.last_words()),
         };
-        Trouble::Failed(Reason::new(self.what(), why, "run it alone with --replicates 1 and RSB_LOG=debug to see more"))
+        WorkerError::Failed(Reason::new(self.what(), why, "run it alone with --replicates 1 and RSB_LOG=debug to see more"))
     }
 
-    fn unexpected(&self, response: &Response) -> Trouble {
-        Trouble::Failed(Reason::new(
+    fn unexpected(&self, response: &Response) -> WorkerError {
+        WorkerError::Failed(Reason::new(
             self.what(),
             format!("its worker answered out of turn: {response:?}"),
             "report this as a bug",
@@ -338,7 +338,7 @@ mod tests {
             params: Params::new(),
         };
         match Worker::start(&shell(script), &case, limit) {
-            Err(Trouble::Failed(reason)) => reason,
+            Err(WorkerError::Failed(reason)) => reason,
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("it started"),
         }

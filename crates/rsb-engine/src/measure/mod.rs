@@ -6,7 +6,7 @@
 pub mod assemble;
 mod client;
 mod devices;
-mod in_turn;
+mod interleaved;
 pub mod inject;
 pub mod interrupt;
 mod noise;
@@ -25,15 +25,15 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 pub use devices::{devices_of, has_compiler};
-pub use in_turn::{Both, in_turn};
+pub use interleaved::{InterleavedResults, interleaved};
 pub use serve::{as_child, as_child_of};
 pub use settings::{Count, Limits, Settings, is_long};
 
 use crate::Listener;
 use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
-use assemble::Progress;
-use client::Trouble;
+use assemble::CaseProgress;
+use client::WorkerError;
 use session::Session;
 
 /// What is said when Criterion has nowhere to work.
@@ -54,9 +54,9 @@ pub fn measure(
     let mut session = Session::new(settings)?;
     for (case, outcome, reason) in plan.without_figures() {
         let ended = Some((outcome, reason.clone()));
-        tell(listener, assemble::result(case, &Progress { ended, ..Progress::default() }, &summary, Timestamp::now()));
+        tell(listener, assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, &summary, Timestamp::now()));
     }
-    let mut progress: Vec<Progress> = vec![Progress::default(); plan.cases.len()];
+    let mut progress: Vec<CaseProgress> = vec![Progress::default(); plan.cases.len()];
     let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
     let began = Instant::now();
     let mut step = 0;
@@ -74,16 +74,16 @@ pub fn measure(
                 continue;
             }
             listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
-            let watch = noise::Watch::begin();
+            let watch = noise::NoiseWatch::begin();
             let left = settings.limits.suite.saturating_sub(began.elapsed());
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
-                Err(Trouble::Skipped(reason)) => cannot(&mut progress[index], replicate, (Outcome::Skipped, reason)),
-                Err(Trouble::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
+                Err(WorkerError::Skipped(reason)) => cannot(&mut progress[index], replicate, (Outcome::Skipped, reason)),
+                Err(WorkerError::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
-                Err(Trouble::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
-                Err(Trouble::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
-                Err(Trouble::Interrupted) => {
+                Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
+                Err(WorkerError::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
+                Err(WorkerError::Interrupted) => {
                     let why = "the run was interrupted before its turn".to_owned();
                     skip_the_rest(plan, &progress, (&why, "measure the whole run again"), &summary, listener);
                     return Ok(RunStatus::Interrupted);
@@ -109,7 +109,7 @@ fn tell(listener: &mut Listener<'_>, result: rsb_model::BenchmarkResult) {
 
 /// A case that cannot run here is skipped, and fails when its card was there as it was planned. One that could run a
 /// moment ago keeps what was measured, and says what has changed.
-fn cannot(progress: &mut Progress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
+fn cannot(progress: &mut CaseProgress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
     if progress.replicates.is_empty() {
         progress.ended = Some((outcome, reason));
     } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
@@ -119,7 +119,7 @@ fn cannot(progress: &mut Progress, replicate: u32, (outcome, reason): (Outcome, 
 
 fn out_of_time(
     plan: &Plan,
-    progress: &[Progress],
+    progress: &[CaseProgress],
     settings: &Settings,
     summary: &EnvironmentSummary,
     listener: &mut Listener<'_>,
@@ -134,7 +134,7 @@ fn out_of_time(
 /// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
 fn skip_the_rest(
     plan: &Plan,
-    progress: &[Progress],
+    progress: &[CaseProgress],
     (why, cure): (&str, &str),
     summary: &EnvironmentSummary,
     listener: &mut Listener<'_>,
@@ -142,7 +142,7 @@ fn skip_the_rest(
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
             let reason = Reason::new("the rest of the run", why, cure);
-            let progress = Progress { ended: Some((Outcome::Skipped, reason)), ..Progress::default() };
+            let progress = CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
             tell(listener, assemble::result(case, &progress, summary, Timestamp::now()));
         }
     }

@@ -3,10 +3,10 @@
 use rsb_model::run::kind_of_note;
 use rsb_probe::{StateSample, sample, state_between};
 
-/// Watches from [`Watch::begin`] to [`Watch::end`].
-pub(super) struct Watch(StateSample);
+/// Watches from [`NoiseWatch::begin`] to [`NoiseWatch::end`].
+pub(super) struct NoiseWatch(StateSample);
 
-impl Watch {
+impl NoiseWatch {
     /// Begins.
     pub(super) fn begin() -> Self {
         Self(sample())

@@ -7,10 +7,10 @@ use criterion::{BenchmarkId, Criterion, SamplingMode};
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 
-use super::client::{Finished, Trouble, Worker};
+use super::client::{Finished, WorkerError, Worker};
 use super::quiet::Quiet;
 use super::settings::{LEAST_SAMPLES, Settings};
-use super::tape::{Call, DeviceTime, Shown, Tape};
+use super::tape::{Call, DeviceTime, TimeFormatter, Tape};
 use crate::worker_command::WorkerCommand;
 
 /// From so many iterations on, a sample of one side is preceded by one that is not counted.
@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
         let criterion = Criterion::default()
             .without_plots()
             .output_directory(scratch.path())
-            .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+            .with_measurement(DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() })
             .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
             .warm_up_time(settings.warm_up_time)
             .measurement_time(settings.measurement_time);
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         command: &WorkerCommand,
         case: &Case,
         (replicate, left): (u32, Duration),
-    ) -> Result<Replicate, Trouble> {
+    ) -> Result<Replicate, WorkerError> {
         let mut side = Side::start(command, case, self.limit(case, left))?;
         self.warm_up(&mut side)?;
         let mut samples = Samples::new(replicate);
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
         commands: &[WorkerCommand; 2],
         case: &Case,
         (replicate, left): (u32, Duration),
-    ) -> Result<[Replicate; 2], (usize, Trouble)> {
+    ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let limit = self.limit(case, left);
         let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|trouble| (which, trouble));
         // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
     }
 
     /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
-    fn warm_up(&self, side: &mut Side) -> Result<(), Trouble> {
+    fn warm_up(&self, side: &mut Side) -> Result<(), WorkerError> {
         let limit = self.settings.measurement_time / 4;
         while side.warm_up < self.settings.warmup && (side.warm_up == 0 || side.measure < limit) {
             let iters = side.warm_up.max(1).min(self.settings.warmup - side.warm_up);
@@ -190,8 +190,8 @@ impl<'a> Session<'a> {
         &mut self,
         case: &Case,
         runs: usize,
-        mut sample: impl FnMut(u64) -> Result<f64, Trouble>,
-    ) -> Result<(Vec<Call>, u64), Trouble> {
+        mut sample: impl FnMut(u64) -> Result<f64, WorkerError>,
+    ) -> Result<(Vec<Call>, u64), WorkerError> {
         let _quiet = Quiet::begin();
         self.tape.clear();
         let tape = self.tape.clone();
@@ -216,13 +216,13 @@ struct Side {
 }
 
 impl Side {
-    fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, Trouble> {
+    fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, WorkerError> {
         let began = Instant::now();
         let (worker, device_type) = Worker::start(command, case, limit)?;
         Ok(Self { worker, device_type, began, prepare: began.elapsed(), measure: Duration::ZERO, warm_up: 0 })
     }
 
-    fn sample(&mut self, iters: u64) -> Result<f64, Trouble> {
+    fn sample(&mut self, iters: u64) -> Result<f64, WorkerError> {
         let began = Instant::now();
         let time_ns = self.worker.sample(iters)?;
         self.measure += began.elapsed();
@@ -231,7 +231,7 @@ impl Side {
 
     /// As [`Side::sample`], after an iteration that brings back what the other side took out of the caches. A sample
     /// of few iterations is long enough not to need it.
-    fn sample_warmed(&mut self, iters: u64) -> Result<f64, Trouble> {
+    fn sample_warmed(&mut self, iters: u64) -> Result<f64, WorkerError> {
         if iters >= LONG_SAMPLE {
             self.worker.sample(1)?;
         }
@@ -239,9 +239,9 @@ impl Side {
     }
 
     /// The replicate, of whose life the time `elsewhere` went to another side.
-    fn finish(self, case: &Case, samples: Samples, elsewhere: Duration) -> Result<Replicate, Trouble> {
+    fn finish(self, case: &Case, samples: Samples, elsewhere: Duration) -> Result<Replicate, WorkerError> {
         let time_ns = rsb_stats::location(&samples).map_err(|error| {
-            Trouble::Failed(Reason::new(
+            WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
                 error.to_string(),
                 "the device's clock cannot be right; report it with `probe --json`",
@@ -282,8 +282,8 @@ pub(super) enum Ask {
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
     (case, runs): (&Case, Option<usize>),
-    mut sample: impl FnMut(Ask) -> Result<f64, Trouble>,
-) -> Result<(), Trouble> {
+    mut sample: impl FnMut(Ask) -> Result<f64, WorkerError>,
+) -> Result<(), WorkerError> {
     let (group_name, parameter) = split(case.id.as_str());
     let run = || {
         let mut group = criterion.benchmark_group(group_name);
@@ -302,7 +302,7 @@ pub(super) fn drive(
         });
         group.finish();
     };
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Trouble>() {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<WorkerError>() {
         Ok(trouble) => *trouble,
         Err(payload) => {
             let said = payload
@@ -310,7 +310,7 @@ pub(super) fn drive(
                 .map(String::as_str)
                 .or_else(|| payload.downcast_ref::<&str>().copied());
             let why = format!("Criterion gave up: {}", said.unwrap_or("it did not say why"));
-            Trouble::Failed(Reason::new(
+            WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
                 why,
                 "check the arguments and the free space of the disk",

@@ -51,13 +51,13 @@ impl Tape {
 /// Wall-clock units for Criterion's display, with the tape behind.
 pub(super) struct DeviceTime {
     pub(super) tape: Tape,
-    pub(super) shown: Shown,
+    pub(super) shown: TimeFormatter,
 }
 
 /// How Criterion prints times: as it always does.
-pub(super) struct Shown(WallTime);
+pub(super) struct TimeFormatter(WallTime);
 
-impl Default for Shown {
+impl Default for TimeFormatter {
     fn default() -> Self {
         Self(WallTime)
     }
@@ -100,7 +100,7 @@ mod tests {
         Criterion::default()
             .without_plots()
             .output_directory(folder)
-            .with_measurement(DeviceTime { tape: tape.clone(), shown: Shown::default() })
+            .with_measurement(DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() })
             .nresamples(100)
             .warm_up_time(Duration::from_millis(1))
             .measurement_time(Duration::from_millis(1))
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_single_call_is_no_measurement_and_quick_mode_drops_the_first() {
         let tape = Tape::default();
-        let harness = DeviceTime { tape: tape.clone(), shown: Shown::default() };
+        let harness = DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() };
         assert_eq!(tape.samples(), (vec![], 0));
         harness.zero();
         tape.push(1, 5.0);

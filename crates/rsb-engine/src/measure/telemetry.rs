@@ -20,9 +20,9 @@ const TELEMETRY: &str = "telemetry";
 const THROTTLED: &str = "throttled_replicates";
 
 /// A card being watched.
-pub(super) struct Watch(Sampler);
+pub(super) struct TelemetryWatch(Sampler);
 
-impl Watch {
+impl TelemetryWatch {
     /// Watches the card at this address on the bus; nothing when it has no sensors here.
     pub(super) fn begin(pci_address: &str) -> Option<Self> {
         Self::begin_in(&ProbeOptions::here(), pci_address)
@@ -93,7 +93,7 @@ mod tests {
         std::fs::write(device.join("uevent"), "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n").unwrap();
         std::fs::write(device.join("hwmon/hwmon3/power1_average"), "290000000\n").unwrap();
         let options = ProbeOptions { sysfs_root: Some(root.path().to_owned()) };
-        let known = Watch::begin_in(&options, "0000:03:00.0").unwrap().end();
+        let known = TelemetryWatch::begin_in(&options, "0000:03:00.0").unwrap().end();
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
         assert!(Watch::begin_in(&options, "0000:99:00.0").is_none(), "another card has no sensors here");

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use rsb_device::DeviceInfo;
-use rsb_model::card::Alike;
+use rsb_model::run_device::HardwareMatch;
 use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
 /// Whether `other` is to be measured rather than `device`, when one of them is enough: the run time of the card's maker
@@ -16,9 +16,9 @@ fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     let (before, own) = (other.record(), device.record());
     let alike = before.alike(&own);
     match preference(&before).cmp(&preference(&own)) {
-        Ordering::Less => alike != Alike::Not,
+        Ordering::Less => alike != HardwareMatch::Different,
         Ordering::Equal => {
-            alike == Alike::OneCard && before.driver != own.driver && other.device.index < device.device.index
+            alike == HardwareMatch::SameGpu && before.driver != own.driver && other.device.index < device.device.index
         }
         Ordering::Greater => false,
     }

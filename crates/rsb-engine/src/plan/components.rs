@@ -5,7 +5,7 @@ use rsb_model::{BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceRef, P
 use rsb_workloads::Breadth;
 
 use super::{CustomEntry, Machine, Plan, PlanError, Selection};
-use crate::frameworks::{self, Component, Wish};
+use crate::frameworks::{self, Component, ComponentSelection};
 use crate::suites;
 
 /// Values that replace those of an axis.
@@ -60,7 +60,7 @@ pub(super) fn add(
         plan.skipped
             .push(absent(component.name, &Reason::new(component.name, why, "choose --backend cpu, rocm or cuda")));
     }
-    let wish = Wish { breadth, axes };
+    let wish = ComponentSelection { breadth, axes };
     for device in places {
         for case in frameworks::cases(component, device, wish)? {
             if plan.cases.iter().all(|known| known.id != case.id) {

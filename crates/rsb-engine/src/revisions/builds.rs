@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::worktree::{BuildOutcome, PROGRAM, Programs, Worktree};
+use super::worktree::{BuildOutcome, PROGRAM, ProgramDirectory, Worktree};
 use crate::Listener;
 
 /// The git repository around the current folder.
@@ -109,7 +109,7 @@ pub(super) struct Trees {
 /// The two programs, in a folder that goes with this value.
 pub(super) struct Builds {
     pub(super) programs: [PathBuf; 2],
-    _folder: Programs,
+    _folder: ProgramDirectory,
 }
 
 /// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.

@@ -31,13 +31,13 @@ pub(super) struct Worktree {
 }
 
 /// A folder for programs that goes with this value. What a process that was killed left of one goes with the next.
-pub(super) struct Programs {
+pub(super) struct ProgramDirectory {
     folder: tempfile::TempDir,
     /// Says that somebody still works with it.
     _alive: File,
 }
 
-impl Programs {
+impl ProgramDirectory {
     /// Where the program `name` belongs.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -100,14 +100,14 @@ impl Worktree {
     ///
     /// # Errors
     /// When there is no room.
-    pub(super) fn programs(&self, listener: &mut Listener<'_>) -> Result<Programs> {
+    pub(super) fn programs(&self, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
         let _lock = self.lock(listener)?;
         self.remove_orphans();
         let why = || format!("cannot make a folder in {}", self.folder.display());
         let folder = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.folder).with_context(why)?;
         let alive = File::create(folder.path().join(ALIVE)).with_context(why)?;
         alive.lock().with_context(why)?;
-        Ok(Programs { folder, _alive: alive })
+        Ok(ProgramDirectory { folder, _alive: alive })
     }
 
     /// Removes the folders of programs that nobody works with any more. One that cannot be removed is only room lost.

@@ -4,11 +4,11 @@
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
 
-use cuda_sys::search::Places;
+use cuda_sys::search::CudaPaths;
 use cuda_sys::{Cublas, Unavailable, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
 use rsb_model::{Dtype, Reason};
 
-use crate::cards::{BlasLibrary, Core, Product, Side, lacking};
+use crate::common::{BlasLibrary, Core, Product, Side, lacking};
 use rsb_device::device::DeviceError;
 
 /// Its name among providers.
@@ -53,7 +53,7 @@ pub(super) const fn has(dtype: Dtype) -> bool {
 impl Blas {
     /// Loads the library that goes best with a driver for CUDA `major`, and makes a handle.
     pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<Self>, DeviceError> {
-        let api = Cublas::load_from(&Places::here().up_to(major)).map_err(lacking)?;
+        let api = Cublas::load_from(&CudaPaths::here().up_to(major)).map_err(lacking)?;
         core.activate()?;
         let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();

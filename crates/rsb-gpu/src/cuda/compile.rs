@@ -3,23 +3,23 @@
 use std::ffi::c_int;
 use std::path::Path;
 
-use cuda_sys::search::Places;
+use cuda_sys::search::CudaPaths;
 use cuda_sys::{Nvrtc, nvrtcProgram, result};
 use rsb_model::{DeviceType, Reason};
 
 use super::cubin;
-use crate::cards::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use crate::common::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
 /// The run-time compiler, loaded.
-pub struct Compiler {
+pub struct CudaCompiler {
     api: Nvrtc,
     rtc: Rtc<nvrtcProgram>,
 }
 
-impl Compiler {
+impl CudaCompiler {
     /// Loads the compiler.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Compiler {
 
     /// Loads the compiler that goes best with a driver for CUDA `major`: code of a newer one may be unknown to it.
     pub(super) fn load_for(major: Option<u32>) -> Result<Self, Reason> {
-        let api = Nvrtc::load_from(&Places::here().up_to(major)).map_err(unavailable)?;
+        let api = Nvrtc::load_from(&CudaPaths::here().up_to(major)).map_err(unavailable)?;
         Ok(Self::new(api))
     }
 
@@ -59,7 +59,7 @@ impl Compiler {
     /// When there is none.
     pub fn load_in(root: &Path) -> Result<Self, Reason> {
         let roots = vec![root.to_owned()];
-        let found = Nvrtc::load_from(&Places { roots, ..Places::default() }).map_err(unavailable)?;
+        let found = Nvrtc::load_from(&CudaPaths { roots, ..CudaPaths::default() }).map_err(unavailable)?;
         if found.loaded().path().starts_with(root) {
             return Ok(Self::new(found));
         }
@@ -131,7 +131,7 @@ impl Compiler {
     }
 }
 
-impl Toolchain for Compiler {
+impl Toolchain for CudaCompiler {
     fn identity(&self) -> String {
         Self::identity(self)
     }
@@ -157,7 +157,7 @@ fn number(arch: &str) -> Option<c_int> {
     arch.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
 }
 
-impl KernelCompiler for Compiler {
+impl KernelCompiler for CudaCompiler {
     fn name(&self) -> &'static str {
         "nvrtc"
     }
@@ -167,13 +167,13 @@ impl KernelCompiler for Compiler {
     }
 
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
-        let code = cards::compile_job(self, job, &[&format!("--ptxas-options=-{}", job.level)])?;
+        let code = common::compile_job(self, job, &[&format!("--ptxas-options=-{}", job.level)])?;
         let target = cubin::target(&code.bytes);
         Ok(CodeObject { target, ..code })
     }
 
     fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
-        cards::choose(operation, options, arch)
+        common::choose(operation, options, arch)
     }
 
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {

@@ -8,11 +8,11 @@ use cuda_sys::{CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attr
 use rsb_model::{BackendId, Dtype, Reason};
 
 use super::blas::{self, Blas};
-use super::compile::Compiler;
+use super::compile::CudaCompiler;
 use super::info;
 use super::runtime::Runtime;
-use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
-use crate::cards::{call, done, made, number};
+use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use crate::common::{call, done, made, number};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
 /// What a call that makes something gives.
@@ -53,7 +53,7 @@ impl Driver for Runtime {
     }
 
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {
-        Ok(Box::new(Compiler::load_for(self.version().map(|(major, _)| major))?))
+        Ok(Box::new(CudaCompiler::load_for(self.version().map(|(major, _)| major))?))
     }
 
     fn blas_name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
 use super::runtime::{CudaError, Runtime};
-use crate::cards::{Facts, call, number};
+use crate::common::{Facts, call, number};
 use rsb_device::device::DeviceInfo;
 
 /// Reads card `ordinal`.

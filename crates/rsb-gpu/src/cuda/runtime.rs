@@ -8,7 +8,7 @@ use std::rc::Rc;
 use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, Lack, Unavailable, error};
 use rsb_model::Reason;
 
-use crate::cards::{LOOKALIKE, call, lacking, unavailable};
+use crate::common::{LOOKALIKE, call, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 thread_local! {

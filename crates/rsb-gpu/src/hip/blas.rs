@@ -11,7 +11,7 @@ use rocblas_sys::{
 };
 use rsb_model::{Dtype, Reason};
 
-use crate::cards::{BlasLibrary, Core, Product, Side, lacking, unavailable};
+use crate::common::{BlasLibrary, Core, Product, Side, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 /// rocBLAS with a handle on one card.

@@ -4,13 +4,13 @@ use hip_runtime_sys::{Hiprtc, hiprtcProgram};
 use rsb_model::{DeviceType, Reason};
 
 use super::code_object;
-use crate::cards::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use crate::common::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
 /// The run-time compiler, loaded.
-pub struct Compiler {
+pub struct HipCompiler {
     rtc: Rtc<hiprtcProgram>,
 }
 
@@ -19,10 +19,10 @@ pub struct Compiler {
 /// # Errors
 /// When there is no compiler or the source is not accepted.
 pub fn compile(source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
-    Compiler::load()?.compile(source, arch, options)
+    HipCompiler::load()?.compile(source, arch, options)
 }
 
-impl Compiler {
+impl HipCompiler {
     /// Loads the compiler.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Compiler {
 
     /// Which compiler this is: the file with its size and time. hiprtc's own version has been 9.0 for years.
     pub fn identity(&self) -> String {
-        cards::file_identity(self.rtc.loaded.path())
+        common::file_identity(self.rtc.loaded.path())
     }
 
     /// The compiler's version as it says it: 9.0 from ROCm 5 on.
@@ -69,7 +69,7 @@ impl Compiler {
     }
 }
 
-impl Toolchain for Compiler {
+impl Toolchain for HipCompiler {
     fn identity(&self) -> String {
         Self::identity(self)
     }
@@ -79,7 +79,7 @@ impl Toolchain for Compiler {
     }
 }
 
-impl KernelCompiler for Compiler {
+impl KernelCompiler for HipCompiler {
     fn name(&self) -> &'static str {
         "hiprtc"
     }
@@ -89,13 +89,13 @@ impl KernelCompiler for Compiler {
     }
 
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
-        let code = cards::compile_job(self, job, &[&format!("-{}", job.level)])?;
+        let code = common::compile_job(self, job, &[&format!("-{}", job.level)])?;
         let target = code_object::target(&code.bytes).map(str::to_owned);
         Ok(CodeObject { target, ..code })
     }
 
     fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
-        cards::choose(operation, options, arch)
+        common::choose(operation, options, arch)
     }
 
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {

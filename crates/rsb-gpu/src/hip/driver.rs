@@ -8,11 +8,11 @@ use hip_runtime_sys::{EVENT_DEFAULT, HOST_MALLOC_DEFAULT, STREAM_NON_BLOCKING, e
 use rsb_model::{BackendId, Dtype, Reason};
 
 use super::blas::{self, Blas, Kernels};
-use super::compile::Compiler;
+use super::compile::HipCompiler;
 use super::runtime::Runtime;
 use super::{info, rccl};
-use crate::cards::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
-use crate::cards::{call, done, made, number};
+use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use crate::common::{call, done, made, number};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
 /// What a call that makes something gives.
@@ -53,7 +53,7 @@ impl Driver for Runtime {
     }
 
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {
-        Ok(Box::new(Compiler::load()?))
+        Ok(Box::new(HipCompiler::load()?))
     }
 
     fn blas_name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
 use super::runtime::{HipError, Runtime};
-use crate::cards::{Facts, call};
+use crate::common::{Facts, call};
 use rsb_device::device::DeviceInfo;
 
 /// Name and architecture, by whichever layout of properties the library has.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use hip_runtime_sys::{NCCL_SUM, Rccl, Unavailable, nccl_type, ncclComm_t, ncclResult_t};
 use rsb_model::{Dtype, Reason};
 
-use crate::cards::{Core, allocation, lacking};
+use crate::common::{Core, allocation, lacking};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
 const fn data_type(dtype: Dtype) -> Option<c_int> {

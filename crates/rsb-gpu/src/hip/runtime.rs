@@ -8,7 +8,7 @@ use std::rc::Rc;
 use hip_runtime_sys::{Hip, Lack, Unavailable, error, hipError_t};
 use rsb_model::Reason;
 
-use crate::cards::{LOOKALIKE, call, lacking, unavailable};
+use crate::common::{LOOKALIKE, call, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 /// The loaded run time.

@@ -16,8 +16,8 @@ use super::stream::ClStream;
 use super::transfer;
 use crate::portable::{self, Module, Plan, Target};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
-use rsb_device::held::{HostSide, Kept};
-use rsb_device::operation::{Launch, LaunchWay, Operation};
+use rsb_device::held::{HostSide, HeldValue};
+use rsb_device::operation::{Launch, LaunchMode, Operation};
 
 /// Most operations of a product and of a convolution on a processor, which does some billion of the one and some hundred
 /// million of the other in a second.
@@ -30,13 +30,13 @@ pub struct OpenclDevice {
     /// Built on first use.
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: Kept<Bound>,
+    flush: HeldValue<Bound>,
 }
 
 impl OpenclDevice {
     pub(super) fn open(runtime: Rc<Runtime>, found: Found) -> Result<Self, Reason> {
         let core = Core::open(runtime, &found)?;
-        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: Kept::default() })
+        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: HeldValue::default() })
     }
 
     fn program(&self, plan: &Plan) -> Result<Rc<Program>, DeviceError> {
@@ -72,7 +72,7 @@ impl OpenclDevice {
     }
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
-        if op.way == LaunchWay::Graph {
+        if op.way == LaunchMode::Graph {
             return Err(portable::unsupported(
                 "launches as a graph",
                 "command buffers are an extension of OpenCL that is still provisional",

@@ -25,16 +25,16 @@ pub(super) struct Limits {
     /// Work-items of a group.
     pub(super) group: u64,
     /// Whether it computes in f64.
-    pub(super) f64: Has,
+    pub(super) f64: Presence,
     /// Whether it computes in f16.
-    pub(super) f16: Has,
+    pub(super) f16: Presence,
     /// Numbers in a register, for f64, f32 and f16.
     pub(super) widths: [u64; 3],
 }
 
 /// Whether a device has something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Has {
+pub(super) enum Presence {
     Yes,
     No,
 }
@@ -127,7 +127,7 @@ fn describe(
     let device_type = if kind & flag::TYPE_CPU != 0 { DeviceType::Cpu } else { DeviceType::Gpu };
     let name = runtime.device_text(device, ask::DEVICE_NAME).unwrap_or_else(|_| "unnamed device".to_owned());
     let extensions = runtime.device_text(device, ask::DEVICE_EXTENSIONS).unwrap_or_default();
-    let has = |name| if extensions.split(' ').any(|known| known == name) { Has::Yes } else { Has::No };
+    let has = |name| if extensions.split(' ').any(|known| known == name) { Presence::Yes } else { Presence::No };
     let width = |name| positive(name).unwrap_or(1).min(16);
     let buffer_bytes = positive(ask::DEVICE_MAX_MEM_ALLOC_SIZE).unwrap_or(128 << 20);
     let limits = Limits {

@@ -7,7 +7,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::api::{Object, ask};
 use super::core::Core;
-use super::platform::Has;
+use super::platform::Presence;
 use super::runtime::{ClError, Runtime, call, create};
 use crate::portable::{Module, unsupported};
 use rsb_device::device::DeviceError;
@@ -134,8 +134,8 @@ impl Drop for Kernel {
 /// Halves are loaded and stored by every device; only computing in them is an extension, as f64 is.
 fn check_type(core: &Core, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let extension = match dtype {
-        Dtype::F64 if core.limits.f64 == Has::No => "cl_khr_fp64",
-        Dtype::F16 if core.limits.f16 == Has::No && module == Module::Peak => "cl_khr_fp16",
+        Dtype::F64 if core.limits.f64 == Presence::No => "cl_khr_fp64",
+        Dtype::F16 if core.limits.f16 == Presence::No && module == Module::Peak => "cl_khr_fp16",
         _ => return Ok(()),
     };
     Err(unsupported(

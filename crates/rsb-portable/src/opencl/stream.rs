@@ -8,7 +8,7 @@ use super::api::{Object, ask};
 use super::core::Core;
 use super::runtime::{ClError, call};
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, Event, Stream};
+use rsb_device::device::{DeviceError, StreamEvent, Stream};
 
 /// Marks that can be asked about at once. Older ones are given back: a case takes millions of marks.
 const MARKS: usize = 64;
@@ -53,7 +53,7 @@ impl ClStream {
         stream
     }
 
-    fn mark(&self, mark: Event) -> Result<&Mark, DeviceError> {
+    fn mark(&self, mark: StreamEvent) -> Result<&Mark, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let found = self.marks.get((mark.0 % MARKS as u64) as usize).filter(|_| known);
         let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
@@ -100,7 +100,7 @@ impl ClStream {
 }
 
 impl Stream for ClStream {
-    fn record(&mut self) -> Result<Event, DeviceError> {
+    fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         let mark = match self.clock {
             Clock::Driver => Mark::Queue(self.queue_mark()?),
             Clock::Host => {
@@ -108,7 +108,7 @@ impl Stream for ClStream {
                 Mark::Host(Instant::now())
             }
         };
-        let number = Event(self.made);
+        let number = StreamEvent(self.made);
         match self.marks.get_mut((self.made % MARKS as u64) as usize) {
             Some(old) => {
                 let old = std::mem::replace(old, mark);
@@ -124,7 +124,7 @@ impl Stream for ClStream {
         Ok(self.core.synchronize()?)
     }
 
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         match (self.mark(from)?, self.mark(to)?) {
             (Mark::Queue(from), Mark::Queue(to)) => {
                 let (from, to) = (self.passed_at(*from)?, self.passed_at(*to)?);

@@ -11,7 +11,7 @@ use super::runtime::{ClError, call};
 use crate::portable::defect;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
-use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
 
 /// A [`Transfer`], bound.
 pub(super) struct TransferKernel {
@@ -40,9 +40,9 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
         HostMemory::Pageable => Ok(HostBlock::pageable(bytes)),
     };
     let ends = match op.direction {
-        Direction::DeviceToDevice => Ends::Within,
-        Direction::DeviceToHost => Ends::ToHost(block()?),
-        Direction::HostToDevice => {
+        TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::DeviceToHost => Ends::ToHost(block()?),
+        TransferDirection::HostToDevice => {
             let mut block = block()?;
             // SAFETY: the block is this long, and nobody else knows it yet.
             let room = unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };

@@ -11,7 +11,7 @@ fn planned(operation: &Operation) -> Plan {
 }
 
 fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64) -> Operation {
-    Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal })
+    Operation::Stream(MemoryStream { pattern, dtype, elements, stores: Stores::Temporal })
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     let triad = stream(StreamPattern::Triad, Dtype::F32, 8);
     assert!(refused(&stream(StreamPattern::Triad, Dtype::I8, 8), None).contains("bf16"));
     assert!(refused(&triad, Some("rocblas")).contains("native"));
-    let around = Stream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: 8, stores: Stores::NonTemporal };
+    let around = MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: 8, stores: Stores::NonTemporal };
     assert!(refused(&Operation::Stream(around), None).contains("temporal"));
     let halves = Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 8, 8, 8) };
     assert!(refused(&Operation::Gemm(halves), None).contains("whole"));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ash::vk;
 
 use super::failure::{Failure, Named as _};
-use super::info::{Found, Has, Traits};
+use super::info::{Found, Presence, Traits};
 use super::instance::Instance;
 use super::matrix;
 use super::queue::Queue;
@@ -28,17 +28,17 @@ impl Core {
         let priorities = [1.0];
         let queues =
             [vk::DeviceQueueCreateInfo::default().queue_family_index(traits.family).queue_priorities(&priorities)];
-        let features = vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Has::Yes);
+        let features = vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Presence::Yes);
         let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default().shader_float16(true);
         let mut products = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
         let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
         let mut names = Vec::new();
         let mut create = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
-        if traits.f16 == Has::Yes {
+        if traits.f16 == Presence::Yes {
             names.push(vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr());
             create = create.push_next(&mut small);
         }
-        if traits.matrix == Has::Yes {
+        if traits.matrix == Presence::Yes {
             names.extend(matrix::EXTENSIONS.map(std::ffi::CStr::as_ptr));
             create = create.push_next(&mut products).push_next(&mut model);
         }

@@ -9,7 +9,7 @@ use rsb_model::{DeviceType, Dtype, Reason};
 
 use super::core::Core;
 use super::failure::Failure;
-use super::info::{Found, Has};
+use super::info::{Found, Presence};
 use super::instance::Instance;
 use super::launch::Bound;
 use super::memory::{Allocation, Place};
@@ -18,8 +18,8 @@ use super::stream::VulkanStream;
 use super::{queue, shaders, transfer};
 use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
-use rsb_device::held::{HostSide, Kept};
-use rsb_device::operation::{Launch, LaunchWay, Operation};
+use rsb_device::held::{HostSide, HeldValue};
+use rsb_device::operation::{Launch, LaunchMode, Operation};
 
 /// Most operations of a product and of a convolution on a processor, which does some hundred million in a second.
 const PATIENCE: [f64; 2] = [64e6, 64e6];
@@ -30,14 +30,14 @@ pub struct VulkanDevice {
     /// Made on first use.
     pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: Kept<Bound>,
+    flush: HeldValue<Bound>,
     core: Rc<Core>,
 }
 
 impl VulkanDevice {
     pub(super) fn open(instance: Rc<Instance>, found: Found) -> Result<Self, Reason> {
         let core = Core::open(instance, &found)?;
-        Ok(Self { info: found.info, pipelines: RefCell::default(), flush: Kept::default(), core })
+        Ok(Self { info: found.info, pipelines: RefCell::default(), flush: HeldValue::default(), core })
     }
 
     fn pipeline(&self, plan: &Plan, kernel: &'static str, shape: Shape) -> Result<Rc<Pipeline>, DeviceError> {
@@ -67,7 +67,7 @@ impl VulkanDevice {
             units: self.info.units,
             most_groups: traits.most_groups,
             store_bytes: 4,
-            matrix: if traits.matrix == Has::Yes { &[Dtype::F16] } else { &[] },
+            matrix: if traits.matrix == Presence::Yes { &[Dtype::F16] } else { &[] },
         }
     }
 
@@ -90,8 +90,8 @@ impl VulkanDevice {
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
         let empty = self.bind(&portable::empty(), &[])?;
         let graph = match op.way {
-            LaunchWay::Stream => None,
-            LaunchWay::Graph => Some(self.core.recording(|device, commands| {
+            LaunchMode::Stream => None,
+            LaunchMode::Graph => Some(self.core.recording(|device, commands| {
                 for _ in 0..op.kernels {
                     queue::wait_for_all_before(device, commands);
                     empty.launches().iter().for_each(|launch| launch.commands(device, commands));

@@ -32,23 +32,23 @@ pub(super) struct Traits {
     pub(super) most_groups: u32,
     /// Compute units, or [`MANY_UNITS`].
     pub(super) units: u32,
-    pub(super) f64: Has,
-    pub(super) f16: Has,
+    pub(super) f64: Presence,
+    pub(super) f16: Presence,
     /// Sums and maxima of a subgroup, in compute kernels.
-    pub(super) subgroups: Has,
+    pub(super) subgroups: Presence,
     /// Products of 16 x 16 x 16 of f16, summed in f32.
-    pub(super) matrix: Has,
+    pub(super) matrix: Presence,
 }
 
 /// Whether a device has something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Has {
+pub(super) enum Presence {
     Yes,
     #[default]
     No,
 }
 
-impl From<u32> for Has {
+impl From<u32> for Presence {
     fn from(value: u32) -> Self {
         if value == vk::FALSE { Self::No } else { Self::Yes }
     }
@@ -110,7 +110,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         return None;
     }
     let (family, timestamp_bits) = queue_family(instance, physical)?;
-    let (f64, f16) = features(instance, physical, Has::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))));
+    let (f64, f16) = features(instance, physical, Presence::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))));
     let traits = Traits {
         family,
         timestamp_bits,
@@ -124,10 +124,10 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         f64,
         f16,
         subgroups: subgroups(&subgroup),
-        matrix: if f16 == Has::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME) {
+        matrix: if f16 == Presence::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME) {
             matrix::units(instance, physical, &subgroup)
         } else {
-            Has::No
+            Presence::No
         },
     };
     let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
@@ -182,10 +182,10 @@ fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u3
 }
 
 /// Whether the device computes in f64 and in f16.
-fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Has) -> (Has, Has) {
+fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Presence) -> (Presence, Presence) {
     let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default();
     let mut all = vk::PhysicalDeviceFeatures2::default();
-    if has_small == Has::Yes {
+    if has_small == Presence::Yes {
         all = all.push_next(&mut small);
     }
     // SAFETY: the chain holds a structure of an extension that the device has, live for the call.
@@ -195,11 +195,11 @@ fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Has) -
 }
 
 /// Whether kernels can bring values of a subgroup together. Of subgroups of one there is nothing to bring.
-fn subgroups(told: &vk::PhysicalDeviceSubgroupProperties<'_>) -> Has {
+fn subgroups(told: &vk::PhysicalDeviceSubgroupProperties<'_>) -> Presence {
     let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
     let in_kernels = told.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let can = in_kernels && told.supported_operations.contains(needed) && told.subgroup_size > 1;
-    if can { Has::Yes } else { Has::No }
+    if can { Presence::Yes } else { Presence::No }
 }
 
 /// Compute units, where an extension of AMD or NVIDIA tells them.

@@ -2,7 +2,7 @@
 
 use ash::vk;
 
-use super::info::Has;
+use super::info::Presence;
 use super::instance::Instance;
 
 /// The extensions that the kernel needs.
@@ -19,14 +19,14 @@ pub(super) fn units(
     instance: &Instance,
     physical: vk::PhysicalDevice,
     subgroup: &vk::PhysicalDeviceSubgroupProperties<'_>,
-) -> Has {
+) -> Presence {
     let mut matrix = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default();
     let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut matrix).push_next(&mut model);
     // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     if matrix.cooperative_matrix == vk::FALSE || model.vulkan_memory_model == vk::FALSE {
-        return Has::No;
+        return Presence::No;
     }
     let extension = ash::khr::cooperative_matrix::Instance::new(&instance.entry, &instance.raw);
     // SAFETY: the device is of this instance, and has the extension.
@@ -34,7 +34,7 @@ pub(super) fn units(
     let suits = subgroup.subgroup_size >= FEWEST_LANES
         && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE)
         && shapes.iter().any(is_of_the_kernel);
-    if suits { Has::Yes } else { Has::No }
+    if suits { Presence::Yes } else { Presence::No }
 }
 
 fn is_of_the_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>) -> bool {

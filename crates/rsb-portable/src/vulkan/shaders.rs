@@ -2,7 +2,7 @@
 
 use rsb_model::Dtype;
 
-use super::info::{Has, Traits};
+use super::info::{Presence, Traits};
 use crate::portable::{Module, unsupported};
 use rsb_device::device::DeviceError;
 
@@ -64,7 +64,7 @@ const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_e
 
 /// Whether `kernel` works by subgroups on a device with these traits.
 pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
-    traits.subgroups == Has::Yes && ACROSS_GROUPS.contains(&kernel)
+    traits.subgroups == Presence::Yes && ACROSS_GROUPS.contains(&kernel)
 }
 
 /// The words of the file that holds `kernel` for `dtype`.
@@ -90,8 +90,8 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
 /// 16-bit elements are packed by hand, which every device can; only computing in them is a feature, as f64 is.
 fn check_type(traits: Traits, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let feature = match dtype {
-        Dtype::F64 if traits.f64 == Has::No => "shaderFloat64",
-        Dtype::F16 if traits.f16 == Has::No && module == Module::Peak => "shaderFloat16",
+        Dtype::F64 if traits.f64 == Presence::No => "shaderFloat64",
+        Dtype::F16 if traits.f16 == Presence::No && module == Module::Peak => "shaderFloat16",
         _ => return Ok(()),
     };
     Err(unsupported(
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn every_kernel_that_goes_by_subgroups_has_its_file() {
-        let with = |subgroups| Traits { subgroups, f64: Has::Yes, f16: Has::Yes, ..Traits::default() };
+        let with = |subgroups| Traits { subgroups, f64: Presence::Yes, f16: Presence::Yes, ..Traits::default() };
         for dtype in Module::Reduce.dtypes() {
             for (module, kernel) in
                 [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
             {
-                let by_groups = words(with(Has::Yes), module, *dtype, kernel).unwrap();
+                let by_groups = words(with(Presence::Yes), module, *dtype, kernel).unwrap();
                 assert_ne!(by_groups, words(with(Has::No), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
             }
             let argmax = |subgroups| words(with(subgroups), Module::Reduce, *dtype, "rsb_argmax").unwrap();

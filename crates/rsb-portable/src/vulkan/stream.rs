@@ -8,7 +8,7 @@ use ash::vk;
 use super::core::Core;
 use super::failure::{Failure, Named as _};
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, Event, Stream};
+use rsb_device::device::{DeviceError, StreamEvent, Stream};
 
 /// Marks that can be asked about at once. Older ones are written over: a case takes millions of marks.
 const MARKS: u32 = 64;
@@ -41,7 +41,7 @@ impl VulkanStream {
         Ok(Self { core: Rc::clone(core), clock, made: 0 })
     }
 
-    fn place(&self, mark: Event) -> Result<u32, DeviceError> {
+    fn place(&self, mark: StreamEvent) -> Result<u32, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
         let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
         known.then_some((mark.0 % u64::from(MARKS)) as u32).ok_or_else(|| defect("time between two marks", why()))
@@ -58,8 +58,8 @@ impl VulkanStream {
 }
 
 impl Stream for VulkanStream {
-    fn record(&mut self) -> Result<Event, DeviceError> {
-        let mark = Event(self.made);
+    fn record(&mut self) -> Result<StreamEvent, DeviceError> {
+        let mark = StreamEvent(self.made);
         let place = (self.made % u64::from(MARKS)) as u32;
         match &mut self.clock {
             Clock::Device(pool) => {
@@ -86,7 +86,7 @@ impl Stream for VulkanStream {
         Ok(self.core.synchronize()?)
     }
 
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         let (from, to) = (self.place(from)?, self.place(to)?);
         match &self.clock {
             Clock::Device(pool) => {

@@ -7,7 +7,7 @@ use super::launch::allocation;
 use super::memory::{Allocation, Place};
 use crate::portable::{defect, unsupported};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
-use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
 
 /// A copy, bound.
 pub(super) struct TransferKernel {
@@ -29,7 +29,7 @@ enum Ends {
 /// Binds `op` to its two buffers.
 pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
     let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
-    if op.direction != Direction::DeviceToDevice && op.host_memory == HostMemory::Pageable {
+    if op.direction != TransferDirection::DeviceToDevice && op.host_memory == HostMemory::Pageable {
         return Err(unsupported(
             "transfers of pageable memory",
             "Vulkan copies from and to memory alone that it has allocated itself",
@@ -38,9 +38,9 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     }
     let bytes = op.bytes.min(from.bytes()).min(to.bytes());
     let ends = match op.direction {
-        Direction::DeviceToDevice => Ends::Within,
-        Direction::DeviceToHost => Ends::ToHost(Allocation::zeroed(core, bytes, Place::Host)?),
-        Direction::HostToDevice => {
+        TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::DeviceToHost => Ends::ToHost(Allocation::zeroed(core, bytes, Place::Host)?),
+        TransferDirection::HostToDevice => {
             let host = Allocation::zeroed(core, bytes, Place::Host)?;
             allocation(Some(from))?.copy_to(&host, (0, 0), bytes)?;
             core.synchronize()?;

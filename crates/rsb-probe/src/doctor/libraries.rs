@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::facts::{Library, Remnant};
-use super::linker::Cached;
+use super::linker::LinkerCache;
 use crate::host::{Host, entries};
 use crate::rocm::{self, LIBRARY_FOLDERS, component_of};
 
@@ -16,7 +16,7 @@ const WANTED: [(&str, &[&str]); 4] = [
 ];
 
 /// Each library, found or not.
-pub(super) fn find(host: &Host, cache: &[Cached]) -> Vec<Library> {
+pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
     let folders = folders(host);
     WANTED.iter().map(|(name, versions)| library(host, cache, &folders, (name, versions))).collect()
 }
@@ -28,7 +28,7 @@ fn folders(host: &Host) -> Vec<PathBuf> {
     named.into_iter().flatten().chain(rocm).collect()
 }
 
-fn library(host: &Host, cache: &[Cached], folders: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
+fn library(host: &Host, cache: &[LinkerCache], folders: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
     let in_folder = |folder: &Path| {
         versions.iter().map(|version| folder.join(format!("{name}{version}"))).find(|path| path.exists())
     };
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    fn found(tree: &Tree, cache: &[Cached]) -> Vec<(String, Option<String>, Option<u32>)> {
+    fn found(tree: &Tree, cache: &[LinkerCache]) -> Vec<(String, Option<String>, Option<u32>)> {
         let root = tree.path("").display().to_string();
         let strip = |path: String| path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path);
         let all = find(&tree.host(), cache).into_iter();
@@ -124,8 +124,8 @@ mod tests {
             ("usr/lib64/libhsa-runtime64.so.1", ""),
         ]);
         let cache = [
-            Cached { name: "librocblas.so.4".into(), path: "/data/librocblas.so.4".into() },
-            Cached { name: "libhiprtc.so.6".into(), path: "/gone/libhiprtc.so.6".into() },
+            LinkerCache { name: "librocblas.so.4".into(), path: "/data/librocblas.so.4".into() },
+            LinkerCache { name: "libhiprtc.so.6".into(), path: "/gone/libhiprtc.so.6".into() },
         ];
         let expected = [
             ("libamdhip64", Some("/opt/rocm/lib/libamdhip64.so.6"), Some(6)),

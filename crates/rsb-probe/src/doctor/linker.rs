@@ -12,36 +12,36 @@ const ENTRY: usize = 24;
 
 /// A library in the cache.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Cached {
+pub(super) struct LinkerCache {
     /// The name that programs ask for: `libamdhip64.so.6`.
     pub(super) name: String,
     pub(super) path: String,
 }
 
 /// Libraries of ROCm in the cache of `host`.
-pub(super) fn read(host: &Host) -> Vec<Cached> {
+pub(super) fn read(host: &Host) -> Vec<LinkerCache> {
     let bytes = host.path("/etc/ld.so.cache").and_then(|path| read_bytes(&path, MOST)).unwrap_or_default();
     let all = parse(&bytes).unwrap_or_default();
     all.into_iter().filter(|cached| component_of(&cached.name).is_some()).collect()
 }
 
 /// Those whose file is gone.
-pub(super) fn stale(host: &Host, cache: &[Cached]) -> Vec<Stale> {
-    let is_gone = |cached: &&Cached| host.path(&cached.path).is_some_and(|path| !path.exists());
+pub(super) fn stale(host: &Host, cache: &[LinkerCache]) -> Vec<Stale> {
+    let is_gone = |cached: &&LinkerCache| host.path(&cached.path).is_some_and(|path| !path.exists());
     let gone = cache.iter().filter(is_gone);
     gone.map(|cached| Stale { name: cached.name.clone(), path: cached.path.clone() }).collect()
 }
 
 /// Every entry; nothing when it is no such cache. Layout by glibc's `dl-cache.h`: 20 bytes of magic, the number of
 /// entries, and from byte 48 on entries of 24 bytes with the places of name and path, counted from the magic.
-fn parse(bytes: &[u8]) -> Option<Vec<Cached>> {
+fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
     // An older table for older linkers may stand before it.
     let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC)?;
     let table = bytes.get(start..)?;
     let count = number(table, MAGIC.len())?;
     let entry = |index: usize| {
         let place = HEADER.checked_add(index.checked_mul(ENTRY)?)?;
-        Some(Cached { name: text(table, number(table, place + 4)?)?, path: text(table, number(table, place + 8)?)? })
+        Some(LinkerCache { name: text(table, number(table, place + 4)?)?, path: text(table, number(table, place + 8)?)? })
     };
     // A count that the file is too short for cannot make the loop longer than the file.
     Some((0..count.min(table.len() / ENTRY)).filter_map(entry).collect())

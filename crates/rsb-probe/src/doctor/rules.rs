@@ -1,6 +1,6 @@
 //! What follows from the facts. Pure: the same facts give the same findings.
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::Gpu;
 
 use super::facts::Facts;
@@ -25,7 +25,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
 /// A finding about one card, without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct About {
-    severity: Severity,
+    severity: FindingSeverity,
     what: String,
     why: String,
     cure: Option<String>,
@@ -33,10 +33,10 @@ struct About {
 
 impl About {
     fn ok(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { severity: Severity::Ok, what: what.into(), why: why.into(), cure: None }
+        Self { severity: FindingSeverity::Ok, what: what.into(), why: why.into(), cure: None }
     }
 
-    fn new(severity: Severity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+    fn new(severity: FindingSeverity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { severity, what: what.into(), why: why.into(), cure: Some(cure.into()) }
     }
 }

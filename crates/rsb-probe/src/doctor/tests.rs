@@ -1,6 +1,6 @@
 use super::*;
 use crate::host::fake::Tree;
-use rsb_model::finding::Severity;
+use rsb_model::finding::FindingSeverity;
 
 fn facts_in(tree: &Tree) -> Facts {
     facts_of(&Arc::new(tree.host()))

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use rsb_model::gpu::{Answer, UnreadGpu};
 
-use crate::limit::{Ended, Pending};
+use crate::limit::{Completion, Pending};
 
 /// What the reader of one card says as it goes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told<T> {
+pub(crate) struct GpuReport<T> {
     /// The card as far as it is known; none while it is not known to be one.
     known: Option<T>,
     /// What is asked now, or was asked in vain.
@@ -20,7 +20,7 @@ pub(crate) struct Told<T> {
 /// The first that is asked.
 pub(crate) const IDENTITY: &str = "what it is";
 
-impl<T> Told<T> {
+impl<T> GpuReport<T> {
     /// Nothing yet.
     pub(crate) fn nothing() -> Self {
         Self { known: None, asked: IDENTITY, refused: None }
@@ -40,23 +40,23 @@ impl<T> Told<T> {
 }
 
 /// A read under way, and the place that it reads.
-pub(crate) struct Asked<T> {
+pub(crate) struct GpuQuery<T> {
     pub(crate) place: String,
-    pub(crate) reading: Pending<Told<T>>,
+    pub(crate) reading: Pending<GpuReport<T>>,
 }
 
 /// What was told by `deadline`, and what was not.
-pub(crate) fn gather<T: Send + 'static>(asked: Vec<Asked<T>>, deadline: Instant) -> (Vec<T>, Vec<UnreadGpu>) {
+pub(crate) fn gather<T: Send + 'static>(asked: Vec<GpuQuery<T>>, deadline: Instant) -> (Vec<T>, Vec<UnreadGpu>) {
     let (mut known, mut unread) = (Vec::new(), Vec::new());
-    for Asked { place, reading } in asked {
+    for GpuQuery { place, reading } in asked {
         let (told, ended) = reading.outcome(deadline);
         // A reader that says nothing at all was not started, or fell.
         let started = told.is_some();
-        let told = told.unwrap_or_else(Told::nothing);
+        let told = told.unwrap_or_else(GpuReport::nothing);
         let answer = match ended {
-            Ended::Late => Some(Answer::Late),
-            Ended::InTime if !started => Some(Answer::Failed),
-            Ended::InTime => told.refused,
+            Completion::Late => Some(Answer::Late),
+            Completion::InTime if !started => Some(Answer::Failed),
+            Completion::InTime => told.refused,
         };
         unread.extend(answer.map(|answer| UnreadGpu { place, asked: told.asked.to_owned(), answer }));
         known.extend(told.known);
@@ -68,7 +68,7 @@ pub(crate) fn gather<T: Send + 'static>(asked: Vec<Asked<T>>, deadline: Instant)
 mod tests {
     use super::*;
 
-    fn gathered(job: impl FnOnce(&dyn Fn(Told<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
+    fn gathered(job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
         let far = Instant::now() + std::time::Duration::from_mins(1);
         let (known, unread) = gather(vec![Asked { place: "card0".into(), reading: Pending::start(job) }], far);
         assert!(unread.iter().all(|one| one.place == "card0"));
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn only_what_was_refused_or_never_asked_is_unread() {
-        let whole = |report: &dyn Fn(Told<u8>)| {
-            report(Told::nothing());
-            report(Told::so_far(1, "its name"));
+        let whole = |report: &dyn Fn(GpuReport<u8>)| {
+            report(GpuReport::nothing());
+            report(GpuReport::so_far(1, "its name"));
         };
         assert_eq!(gathered(whole), (vec![1], vec![]));
         assert_eq!(gathered(|report| report(Told::nothing())), (vec![], vec![]), "no card");

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::card::Card;
+use super::sysfs_gpu::SysfsGpu;
 use crate::host::{Host, entries};
 use crate::rocm::{self, LIBRARY_FOLDERS};
 
@@ -37,7 +37,7 @@ impl Runtimes {
     }
 
     /// Those that reach `card`; `in_kfd` says whether AMD's compute driver lists it.
-    pub(crate) fn reaching(&self, card: &Card, in_kfd: bool) -> Vec<String> {
+    pub(crate) fn reaching(&self, card: &SysfsGpu, in_kfd: bool) -> Vec<String> {
         let (vulkan, opencl): (&[&str], &[&str]) = if card.is_amd() {
             (&["radeon", "amd"], &["amdocl", "rusticl", "mesa"])
         } else if card.is_nvidia() {
@@ -72,8 +72,8 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    fn card(vendor: u32, driver: &str) -> Card {
-        Card { vendor: Some(vendor), driver: Some(driver.to_owned()), is_in_drm: true, ..Card::default() }
+    fn card(vendor: u32, driver: &str) -> SysfsGpu {
+        SysfsGpu { vendor: Some(vendor), driver: Some(driver.to_owned()), is_in_drm: true, ..SysfsGpu::default() }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
 
-use super::answers::Told;
-use super::card::Card;
+use super::answers::GpuReport;
+use super::sysfs_gpu::SysfsGpu;
 use super::memory::Memory;
 use super::pci::PciId;
 use crate::host::{Host, entries, read_line, read_text, refusal};
@@ -46,7 +46,7 @@ pub(crate) struct Link {
 
 impl Node {
     /// Whether it is `card` or a part of it.
-    pub(crate) fn is_of(&self, card: &Card) -> bool {
+    pub(crate) fn is_of(&self, card: &SysfsGpu) -> bool {
         match (&self.address, &card.address) {
             (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
             // A tree that lacks the place on the bus: the model must do.
@@ -59,14 +59,14 @@ impl Node {
     }
 
     /// The card of a node that no other tree shows.
-    pub(crate) fn card(&self) -> Card {
+    pub(crate) fn card(&self) -> SysfsGpu {
         let render_node = self.render_minor.map(|minor| format!("renderD{minor}"));
-        Card {
+        SysfsGpu {
             vendor: self.id.map(|id| id.vendor),
             id: self.id,
             address: self.address.clone(),
             render_node,
-            ..Card::default()
+            ..SysfsGpu::default()
         }
     }
 }
@@ -80,17 +80,17 @@ pub(crate) fn folders(host: &Host) -> Vec<(u32, PathBuf)> {
 }
 
 /// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds of files.
-pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(Told<Node>)) {
-    report(Told::nothing());
+pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
+    report(GpuReport::nothing());
     let Some(properties) = Properties::read(folder) else {
-        return report(refusal(&folder.join(PROPERTIES)).map_or_else(Told::nothing, Told::refused));
+        return report(refusal(&folder.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::refused));
     };
     let Some(mut node) = node(folder, number, &properties) else { return };
-    report(Told::so_far(node.clone(), "its links"));
+    report(GpuReport::so_far(node.clone(), "its links"));
     node.links = ["io_links", "p2p_links"].iter().flat_map(|kind| links(&folder.join(kind))).collect();
-    report(Told::so_far(node.clone(), "its caches"));
+    report(GpuReport::so_far(node.clone(), "its caches"));
     node.caches = caches(&folder.join("caches"));
-    report(Told::so_far(node, "nothing more"));
+    report(GpuReport::so_far(node, "nothing more"));
 }
 
 const PROPERTIES: &str = "properties";

@@ -11,7 +11,7 @@ const BOARDS: &str = include_str!("boards.txt");
 
 /// What the table knows of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownGpu {
     pub(crate) name: &'static str,
     /// `gfx1100`, `sm_90`.
     pub(crate) target: Option<&'static str>,
@@ -20,11 +20,11 @@ pub(crate) struct Known {
 struct Row {
     id: PciId,
     revision: Option<u32>,
-    known: Known,
+    known: KnownGpu,
 }
 
 /// The row of a card: that of its revision; else that of the model, with the name that its board tells.
-pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<Known> {
+pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
     let own = |row: &Row| row.id == id;
     let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
     let model = || rows().filter(own).find(|row| row.revision.is_none());
@@ -33,7 +33,7 @@ pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Op
     }
     let known = model()?.known;
     let name = boards().find(|known| (known.id, Some(known.own)) == (id, board)).map(|known| known.name);
-    Some(Known { name: name.unwrap_or(known.name), ..known })
+    Some(KnownGpu { name: name.unwrap_or(known.name), ..known })
 }
 
 struct Board {
@@ -64,7 +64,7 @@ fn parse(line: &'static str) -> Option<Row> {
         number => Some(hexadecimal(number)?),
     };
     let target = Some(parts.next()?).filter(|target| *target != "-");
-    Some(Row { id, revision, known: Known { name: parts.next()?, target } })
+    Some(Row { id, revision, known: KnownGpu { name: parts.next()?, target } })
 }
 
 #[cfg(test)]

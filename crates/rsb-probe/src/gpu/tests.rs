@@ -16,7 +16,7 @@ fn gpus_of(host: Host, limit: Duration) -> Vec<Gpu> {
     found_in(host, limit).gpus
 }
 
-fn found_in(host: Host, limit: Duration) -> Found {
+fn found_in(host: Host, limit: Duration) -> GpuInventory {
     let deadline = Instant::now() + limit;
     start(&Arc::new(host), deadline).finish(deadline)
 }

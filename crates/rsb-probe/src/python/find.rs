@@ -11,7 +11,7 @@ use crate::host::{Host, PYTHON, entries, read_start, read_text};
 
 /// What stands for Python.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum PythonCandidate {
     /// An interpreter whose surroundings tell what it is.
     Program(PathBuf),
     /// A script or a version manager that starts one, by rules of its own.
@@ -19,7 +19,7 @@ pub(crate) enum Found {
 }
 
 /// The interpreter, if there is one. A variable that names none is not passed over: the user asked for that one.
-pub(crate) fn interpreter(host: &Host) -> Option<Found> {
+pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
     if let Some(value) = named(host) {
         let path = Path::new(value);
         return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
@@ -50,12 +50,12 @@ pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
 
 const NAMES: [&str; 2] = ["python3", "python"];
 
-fn on_path(host: &Host, name: &OsStr) -> Option<Found> {
+fn on_path(host: &Host, name: &OsStr) -> Option<PythonCandidate> {
     std::env::split_paths(host.variable("PATH")?).find_map(|folder| resolve(host, &folder.join(name), name))
 }
 
 /// What `path` really starts when it is called `name`.
-fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<Found> {
+fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
     if !is_program(path) {
         return None;
     }
@@ -63,14 +63,14 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<Found> {
         // Version managers in Rust or Go are one program under many names.
         let real = std::fs::canonicalize(path).ok()?;
         let is_python = real.file_name()?.to_str()?.starts_with("py");
-        return Some(if is_python { Found::Program(path.to_owned()) } else { Found::Launcher(path.to_owned()) });
+        return Some(if is_python { PythonCandidate::Program(path.to_owned()) } else { PythonCandidate::Launcher(path.to_owned()) });
     };
     if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
         let versions = Pyenv::of(host, path)?;
         // "system", or a version without such a program: the shim goes on along PATH, and so does the search.
-        return versions.program(name).map(Found::Program);
+        return versions.program(name).map(PythonCandidate::Program);
     }
-    Some(Found::Launcher(path.to_owned()))
+    Some(PythonCandidate::Launcher(path.to_owned()))
 }
 
 #[cfg(unix)]

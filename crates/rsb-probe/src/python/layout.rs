@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::child::{self, Ended};
+use crate::child::{self, ChildEnd};
 use crate::host::{Host, entries, read_text};
 
 /// An interpreter and its surroundings.
@@ -51,7 +51,7 @@ impl Layout {
         const SCRIPT: &str = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3]); print(sys.executable)";
         let mut command = Command::new(program);
         command.args(["-I", "-S", "-c", SCRIPT]);
-        let Ended::Well(answer) = child::run(command, limit) else { return None };
+        let ChildEnd::Well(answer) = child::run(command, limit) else { return None };
         let mut lines = answer.lines();
         let version = whole(lines.next()?)?;
         let found = Self::of(Path::new(lines.next()?), limit)?;
@@ -110,7 +110,7 @@ fn by_conda(prefix: &Path) -> Option<String> {
 fn by_option(program: &Path, limit: Duration) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("-V");
-    let Ended::Well(answer) = child::run(command, limit) else { return None };
+    let ChildEnd::Well(answer) = child::run(command, limit) else { return None };
     whole(answer.trim().strip_prefix("Python ")?)
 }
 

@@ -29,15 +29,15 @@ const COMPONENTS: [(&str, &str); 17] = [
 
 /// What folders of libraries hold.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct LibraryContents {
     /// Version by short name.
     pub(crate) versions: BTreeMap<String, String>,
     pub(crate) targets: Vec<String>,
 }
 
 /// Looks into `folders`.
-pub(super) fn read(folders: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(folders: &[PathBuf]) -> LibraryContents {
+    let mut found = LibraryContents::default();
     for folder in folders {
         let mut versions: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for file in entries(folder) {
@@ -52,7 +52,7 @@ pub(super) fn read(folders: &[PathBuf]) -> Found {
         let text = |version: Vec<u32>| version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let versions = versions.into_iter().filter(|(_, version)| !version.is_empty());
         let versions = versions.map(|(name, version)| (name.to_owned(), text(version))).collect();
-        found.extend(Found { versions, targets: targets(folder) });
+        found.extend(LibraryContents { versions, targets: targets(folder) });
     }
     found
 }

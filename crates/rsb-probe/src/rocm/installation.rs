@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rsb_model::rocm::{Compiler, RocmInstallation, RocmSource};
 
-use super::components::{self, Found};
+use super::components::{self, LibraryContents};
 use super::{library_folders, numbers};
 use crate::host::{Host, entries, read_line, read_text};
 
@@ -143,7 +143,7 @@ pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
         .collect()
 }
 
-impl Found {
+impl LibraryContents {
     /// Takes over what another folder holds.
     pub(super) fn extend(&mut self, other: Self) {
         for (name, version) in other.versions {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::rocm::{RocmInstallation, RocmSource};
 
-use super::components::{self, Found};
+use super::components::{self, LibraryContents};
 use super::installation::{Release, compilers, date};
 use super::library_folders;
 use crate::host::entries;
@@ -26,7 +26,7 @@ fn wheel(folder: &Path) -> Option<RocmInstallation> {
     let names = entries(folder);
     let packaged = names.iter().find_map(|name| name.strip_prefix("rocm_sdk_core-")?.strip_suffix(".dist-info"));
     let release = Release::read(&root);
-    let mut found = Found::default();
+    let mut found = LibraryContents::default();
     for part in std::iter::once(CORE).chain(names.iter().map(String::as_str).filter(|name| name.starts_with(LIBRARIES)))
     {
         found.extend(components::read(&library_folders(&folder.join(part))));

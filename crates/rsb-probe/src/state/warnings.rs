@@ -12,13 +12,13 @@ const STEAL_PERCENT: f64 = 1.0;
 
 /// What a sample holds for the warnings alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct WarningInputs {
     /// Threads of the machine, which its load average is of.
     pub(super) threads: u32,
     pub(super) on_battery: bool,
 }
 
-impl Seen {
+impl WarningInputs {
     pub(super) fn read(host: &Host) -> Self {
         let online = host.line("/sys/devices/system/cpu/online").as_deref().and_then(count_list);
         let usable = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -41,7 +41,7 @@ fn on_battery(host: &Host) -> bool {
 }
 
 /// Of a machine that is about to measure: nothing should run.
-pub(super) fn now(moment: &MachineState, seen: &Seen) -> Vec<String> {
+pub(super) fn now(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let threads = f64::from(seen.threads.max(1));
     let mut found = Vec::new();
     if let Some(load) = moment.load_average.filter(|load| *load > 0.5 * threads) {
@@ -57,7 +57,7 @@ pub(super) fn now(moment: &MachineState, seen: &Seen) -> Vec<String> {
 }
 
 /// Of a machine that has measured: its own work counts in the load.
-pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &Seen) -> Vec<String> {
+pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningInputs) -> Vec<String> {
     let threads = f64::from(seen.threads.max(1));
     let mut found = Vec::new();
     if let Some(load) = moment.load_average.filter(|load| *load > 1.25 * threads + 1.0) {
@@ -95,7 +95,7 @@ fn steal(moment: &MachineState, when: &str) -> Option<String> {
 }
 
 /// What does not depend on when it was read.
-fn standing(moment: &MachineState, seen: &Seen) -> Vec<String> {
+fn standing(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(governor) = moment.governor.as_deref().filter(|name| !matches!(*name, "performance" | "userspace")) {
         found.push(format!(

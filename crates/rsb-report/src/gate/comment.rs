@@ -4,7 +4,7 @@
 use rsb_model::record::Comparison;
 use rsb_model::{Better, ComparisonResult, ReasonCode};
 
-use super::finding::{Finding, Group, Kind, findings, grouped, names};
+use super::finding::{GateFinding, Group, Kind, findings, grouped, names};
 use crate::comparison::{Detail, verdict_sentence, worsening};
 use crate::label::Shortener;
 use crate::markdown::escape;
@@ -42,7 +42,7 @@ fn head(result: &ComparisonResult) -> String {
 }
 
 /// The worst first, until there is no room; then how many more there are.
-fn table(all: &[Finding<'_>], detail: Detail) -> String {
+fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
     let kinds = [Kind::Regressed, Kind::NoVerdict, Kind::Improved, Kind::Unchanged];
     let shown = kinds.into_iter().filter(|kind| *kind != Kind::Unchanged || detail == Detail::Full);
@@ -128,7 +128,7 @@ fn bar(row: &Comparison) -> Option<String> {
     Some((-HALF..=HALF).map(glyph).collect())
 }
 
-fn counts(all: &[Finding<'_>], detail: Detail) -> String {
+fn counts(all: &[GateFinding<'_>], detail: Detail) -> String {
     let unchanged = all.iter().filter(|finding| finding.kind() == Kind::Unchanged).count();
     match (unchanged, detail) {
         (0, _) | (_, Detail::Full) => String::new(),

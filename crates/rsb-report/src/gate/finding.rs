@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 /// One thing that a comparison says.
-pub(super) struct Finding<'a> {
+pub(super) struct GateFinding<'a> {
     pub(super) verdict: Verdict,
     pub(super) code: ReasonCode,
     pub(super) reason: Cow<'a, str>,
@@ -36,7 +36,7 @@ pub(super) struct Finding<'a> {
     pub(super) row: Option<&'a Comparison>,
 }
 
-impl<'a> Finding<'a> {
+impl<'a> GateFinding<'a> {
     fn of(row: &'a Comparison) -> Self {
         let reason = Cow::Borrowed(row.reason.as_str());
         Self { verdict: row.verdict, code: row.reason_code, reason, id: Some(&row.id), row: Some(row) }
@@ -87,11 +87,11 @@ impl<'a> Finding<'a> {
 }
 
 /// Everything that `result` says, the worst first; the vanished and the verdict itself come last.
-pub(super) fn findings(result: &ComparisonResult) -> Vec<Finding<'_>> {
-    let mut all: Vec<Finding<'_>> = by_importance(result).into_iter().map(Finding::of).collect();
+pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
+    let mut all: Vec<GateFinding<'_>> = by_importance(result).into_iter().map(GateFinding::of).collect();
     let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
-    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(Finding::vanished));
-    let whole = Finding::whole(result);
+    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::vanished));
+    let whole = GateFinding::whole(result);
     let fails = matches!(whole.kind(), Kind::Regressed | Kind::NoVerdict);
     if fails && all.iter().all(|finding| finding.kind() != whole.kind()) {
         all.push(whole);
@@ -101,12 +101,12 @@ pub(super) fn findings(result: &ComparisonResult) -> Vec<Finding<'_>> {
 
 /// Findings that say the same of many cases: the first, and how many.
 pub(super) struct Group<'f, 'a> {
-    pub(super) first: &'f Finding<'a>,
+    pub(super) first: &'f GateFinding<'a>,
     pub(super) count: usize,
 }
 
 /// Those of `kind`. What has no verdict for one common reason is one group; everything else stands alone.
-pub(super) fn grouped<'f, 'a>(all: &'f [Finding<'a>], kind: Kind) -> Vec<Group<'f, 'a>> {
+pub(super) fn grouped<'f, 'a>(all: &'f [GateFinding<'a>], kind: Kind) -> Vec<Group<'f, 'a>> {
     let mut groups: Vec<Group<'f, 'a>> = Vec::new();
     let mut known: HashMap<(Verdict, &str), usize> = HashMap::new();
     for finding in all.iter().filter(|finding| finding.kind() == kind) {
@@ -120,6 +120,6 @@ pub(super) fn grouped<'f, 'a>(all: &'f [Finding<'a>], kind: Kind) -> Vec<Group<'
 }
 
 /// The short names of all cases.
-pub(super) fn names(all: &[Finding<'_>]) -> Shortener {
+pub(super) fn names(all: &[GateFinding<'_>]) -> Shortener {
     Shortener::of(all.iter().filter_map(|finding| finding.id))
 }

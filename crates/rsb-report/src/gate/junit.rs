@@ -5,7 +5,7 @@
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult};
 
-use super::finding::{Finding, Kind, findings};
+use super::finding::{GateFinding, Kind, findings};
 use crate::comparison::verdict_sentence;
 use crate::label::split_id;
 use crate::markdown::escape_xml;
@@ -26,7 +26,7 @@ pub(super) fn write(result: &ComparisonResult) -> String {
     out
 }
 
-fn suite(result: &ComparisonResult, all: &[Finding<'_>]) -> String {
+fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
     let count = |kind| all.iter().filter(|finding| finding.kind() == kind).count().to_string();
     // The sum of nothing would be -0, which Surefire's schema refuses.
     let seconds = all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
@@ -61,7 +61,7 @@ fn properties(result: &ComparisonResult) -> String {
     format!("    <properties>\n{inside}    </properties>\n")
 }
 
-fn case(finding: &Finding<'_>) -> String {
+fn case(finding: &GateFinding<'_>) -> String {
     let (class, case) = place(finding);
     let name = finding.row.map_or_else(|| case.to_owned(), |row| format!("{case} {}", row.metric));
     let time = format!("{:.9}", finding.row.and_then(seconds).unwrap_or(0.0));
@@ -78,7 +78,7 @@ fn case(finding: &Finding<'_>) -> String {
 }
 
 /// The benchmark and the rest of the id. Ids of other projects are split at their last slash.
-fn place<'a>(finding: &Finding<'a>) -> (&'a str, &'a str) {
+fn place<'a>(finding: &GateFinding<'a>) -> (&'a str, &'a str) {
     let Some(id) = finding.id else { return (SUITE, "verdict") };
     match split_id(id) {
         ("", text) => text.rsplit_once('/').filter(|(class, _)| !class.is_empty()).unwrap_or((SUITE, text)),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
 use serde_json::{Value, json};
 
-use super::finding::{Finding, Kind, findings};
+use super::finding::{GateFinding, Kind, findings};
 use crate::label::Shortener;
 use crate::style::clean;
 
@@ -126,7 +126,7 @@ fn descriptor(rule: &Rule) -> Value {
     })
 }
 
-fn rule_of(finding: &Finding<'_>) -> &'static str {
+fn rule_of(finding: &GateFinding<'_>) -> &'static str {
     match (finding.verdict, finding.code) {
         (Verdict::Regressed, ReasonCode::TargetMissed) => "target-missed",
         (Verdict::Regressed, _) => "regressed",
@@ -161,7 +161,7 @@ fn results(result: &ComparisonResult) -> Vec<Value> {
     .collect()
 }
 
-fn location(finding: &Finding<'_>) -> Value {
+fn location(finding: &GateFinding<'_>) -> Value {
     let mut location = json!({
         "physicalLocation": { "artifactLocation": { "uri": POLICY }, "region": { "startLine": 1 } },
     });
@@ -172,7 +172,7 @@ fn location(finding: &Finding<'_>) -> Value {
     location
 }
 
-fn figures(finding: &Finding<'_>) -> Value {
+fn figures(finding: &GateFinding<'_>) -> Value {
     let mut figures = json!({ "verdict": finding.verdict, "reason_code": finding.code });
     if let Some(row) = finding.row {
         figures["metric"] = row.metric.as_str().into();
@@ -187,7 +187,7 @@ fn figures(finding: &Finding<'_>) -> Value {
 }
 
 /// What SARIF would take for a placeholder or a link is escaped as it asks.
-fn message(finding: &Finding<'_>) -> String {
+fn message(finding: &GateFinding<'_>) -> String {
     let text = clean(&format!("{}: {}", finding.name(&Shortener::default()), finding.reason));
     let text = text.replace('{', "{{").replace('}', "}}");
     if text.contains("](") {
@@ -197,7 +197,7 @@ fn message(finding: &Finding<'_>) -> String {
 }
 
 /// FNV-1a of the case and the metric: the same in every version, which the hashes of the standard library are not.
-fn fingerprint(finding: &Finding<'_>) -> String {
+fn fingerprint(finding: &GateFinding<'_>) -> String {
     let id = finding.id.map_or("", |id| id.as_str());
     let metric = finding.row.map_or("", |row| row.metric.as_str());
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -5,8 +5,8 @@ use rsb_model::Better;
 use super::{Pair, Shift, Side, turned};
 use crate::distribution::{least_above, least_exceeded_with, t_above, t_exceeded_with};
 use crate::estimate::sorted;
-use crate::least::{expected_least, mean_excess};
-use crate::spread::{Law, Residual, Spread};
+use crate::minimum::{expected_least, mean_excess};
+use crate::spread::{Law, Residual, ProcessSpread};
 use crate::trimmed::{Cut, Trimmed, trimmed};
 
 /// Where the two sides of a pair lie.
@@ -108,7 +108,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn new(pair: &Pair, centre: &Centre, spread: Spread, shift: Shift) -> Self {
+    pub(super) fn new(pair: &Pair, centre: &Centre, spread: ProcessSpread, shift: Shift) -> Self {
         let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
         let variance = match spread.law {
             Law::Normal => spread.scale * (1.0 / before + 1.0 / after),

@@ -3,26 +3,26 @@
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
 use super::reason;
-use crate::compare::{ErrorRates, Finding, Pair, Shift, compare, compare_less};
+use crate::compare::{ErrorRates, PairConclusion, Pair, Shift, compare, compare_less};
 use crate::policy::{Policy, WhenMoved};
 
 /// One question that was asked: its case and its two sides.
-pub(super) type Asked<'a> = (&'a CaseId, &'a Pair);
+pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 
 /// What came of a question.
-pub(super) struct Answer {
+pub(super) struct ControlAnswer {
     /// The finding, its verdict after the control set was heard.
-    pub(super) finding: Finding,
+    pub(super) finding: PairConclusion,
     /// What the control set adds to the reason, where it has something to say.
     pub(super) remark: Option<String>,
 }
 
 /// Judges every question, and hears the control set.
-pub(super) fn judge(asked: &[Asked<'_>], policy: &Policy) -> Vec<Answer> {
+pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<ControlAnswer> {
     let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let findings = compare(&pairs, rates);
-    let controls: Vec<(&CaseId, Finding)> = asked
+    let controls: Vec<(&CaseId, PairConclusion)> = asked
         .iter()
         .zip(&findings)
         .filter(|((id, pair), _)| is_control(id, pair, policy))
@@ -55,7 +55,7 @@ struct Moves {
 }
 
 impl Moves {
-    fn of(controls: &[(&CaseId, Finding)], policy: &Policy) -> Self {
+    fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
             let told = || {
@@ -77,7 +77,7 @@ impl Moves {
     }
 
     /// The mean move of all control cases, when the policy wants it taken out.
-    fn correction(&self, controls: &[(&CaseId, Finding)], policy: &Policy) -> Option<Shift> {
+    fn correction(&self, controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Option<Shift> {
         let moved = !self.slower.is_empty() || !self.faster.is_empty();
         if !moved || policy.control().when_moved != WhenMoved::Correct {
             return None;
@@ -97,16 +97,16 @@ impl Moves {
         Some(Shift { log, variance: apart.max(own) / count })
     }
 
-    fn of_case(&self, finding: Finding, correction: Option<Shift>, policy: &Policy) -> Answer {
+    fn of_case(&self, finding: PairConclusion, correction: Option<Shift>, policy: &Policy) -> ControlAnswer {
         if let Some(shift) = correction {
             let taken = reason::signed_percent(shift.log.exp_m1());
-            return Answer { finding, remark: Some(format!("{taken} of the control set taken out")) };
+            return ControlAnswer { finding, remark: Some(format!("{taken} of the control set taken out")) };
         }
         // A slower machine may explain what looks slower; a faster one may hide what became slower.
         let explained = finding.verdict == Verdict::Regressed && !self.slower.is_empty();
         let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved) && !self.faster.is_empty();
         if policy.control().when_moved != WhenMoved::Refuse || !(explained || hidden) {
-            return Answer { finding, remark: None };
+            return ControlAnswer { finding, remark: None };
         }
         let what = if explained { "the machine changed, not only the code" } else { "the machine became faster" };
         let remark = format!(
@@ -114,12 +114,12 @@ impl Moves {
             self.said()
         );
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MachineMoved);
-        Answer { finding: Finding { verdict, reason, ..finding }, remark: Some(remark) }
+        ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark: Some(remark) }
     }
 }
 
 /// A control case itself is not what is judged: it is steady, or the machine moved.
-fn of_control(finding: Finding, policy: &Policy) -> Answer {
+fn of_control(finding: PairConclusion, policy: &Policy) -> ControlAnswer {
     let (verdict, reason) = match (direction(&finding, policy), policy.control().when_moved) {
         (Some(_), WhenMoved::Refuse) => (Verdict::Inconclusive, ReasonCode::MachineMoved),
         _ => (Verdict::Unchanged, ReasonCode::WithinNoise),
@@ -130,7 +130,7 @@ fn of_control(finding: Finding, policy: &Policy) -> Answer {
         (Some(_), WhenMoved::Correct) => Some("the machine changed; its move is taken out of every case".to_owned()),
         (Some(_), WhenMoved::Ignore) => Some("the machine changed, which the policy ignores".to_owned()),
     };
-    Answer { finding: Finding { verdict, reason, ..finding }, remark }
+    ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark }
 }
 
 /// Where a control case clearly moved.
@@ -139,7 +139,7 @@ enum Direction {
     Faster,
 }
 
-fn direction(finding: &Finding, policy: &Policy) -> Option<Direction> {
+fn direction(finding: &PairConclusion, policy: &Policy) -> Option<Direction> {
     let moved = policy.control().moved_percent / 100.0;
     let [low, high] = finding.interval?;
     if finding.change >= moved && low > 0.0 {

@@ -54,8 +54,8 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
     let question = Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
     let judged = match (&before, &after) {
         (Values::Known(before), Values::Known(after)) => question.judge(before, after),
-        (_, Values::Absent) => Judged::without(ReasonCode::Missing),
-        _ => Judged::without(ReasonCode::Unreadable),
+        (_, Values::Absent) => ValuesConclusion::without(ReasonCode::Missing),
+        _ => ValuesConclusion::without(ReasonCode::Unreadable),
     };
     Some(Comparison {
         id: id.clone(),
@@ -119,7 +119,7 @@ impl Values {
 
 /// What is concluded of two lists of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct ValuesConclusion {
     /// Relative change in the bad direction; `None` against a value of zero.
     pub(super) change: Option<f64>,
     /// The conclusion.
@@ -128,7 +128,7 @@ pub(super) struct Judged {
     pub(super) code: ReasonCode,
 }
 
-impl Judged {
+impl ValuesConclusion {
     const fn without(code: ReasonCode) -> Self {
         Self { change: None, verdict: Verdict::Inconclusive, code }
     }
@@ -143,13 +143,13 @@ struct Question {
 
 impl Question {
     /// By the medians. Where several runs a side overlap, a change above the threshold is not decided.
-    fn judge(&self, before: &[f64], after: &[f64]) -> Judged {
+    fn judge(&self, before: &[f64], after: &[f64]) -> ValuesConclusion {
         let sign = match self.better {
             Better::Lower => 1.0,
             Better::Higher => -1.0,
         };
         let (Some(old), Some(new)) = (median(before), median(after)) else {
-            return Judged::without(ReasonCode::Unreadable);
+            return ValuesConclusion::without(ReasonCode::Unreadable);
         };
         let worse = sign * (new - old);
         let relative = if worse == 0.0 { 0.0 } else { worse / old }; // Infinite against zero.
@@ -169,7 +169,7 @@ impl Question {
         } else {
             (Verdict::Unchanged, ReasonCode::BelowThreshold)
         };
-        Judged { change, verdict, code }
+        ValuesConclusion { change, verdict, code }
     }
 }
 

@@ -3,7 +3,7 @@
 //! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read or ran on another
 //! machine is listed with its reason and decides the exit code.
 
-mod beside;
+mod paired;
 mod cases;
 mod compared;
 mod control;
@@ -22,7 +22,7 @@ use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
-pub use beside::with_paired;
+pub use paired::with_paired;
 pub use compared::with_statistics;
 
 use crate::compare::Pair;
@@ -181,7 +181,7 @@ fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
 
 /// Judges what was asked, all cases together, in the order of `rows`.
 fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
-    let asked: Vec<control::Asked<'_>> = rows
+    let asked: Vec<control::ControlQuestion<'_>> = rows
         .iter()
         .filter_map(|row| match row {
             Row::Asked { id, pair, .. } => Some((id, pair)),
@@ -194,7 +194,7 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
         .filter_map(|row| match row {
             Row::Ready(comparison) => Some(comparison),
             Row::Asked { id, metric, unit, pair } => answers.next().map(|answer| {
-                let context = reason::Context { pairs, alpha: policy.alpha(), unit };
+                let context = reason::ReasonContext { pairs, alpha: policy.alpha(), unit };
                 let mut comparison = timed::comparison(id, metric, &pair, &answer.finding, context);
                 if let Some(remark) = answer.remark {
                     comparison.reason = format!("{}, {remark}", comparison.reason);

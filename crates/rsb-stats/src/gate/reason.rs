@@ -7,12 +7,12 @@ use rsb_model::unit::figure;
 use rsb_model::{Better, Field, ReasonCode, Unit};
 
 use super::Why;
-use super::exact::Judged;
-use crate::compare::{Finding, Pair};
+use super::exact::ValuesConclusion;
+use crate::compare::{PairConclusion, Pair};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context {
+pub(super) struct ReasonContext {
     /// How many questions are asked together.
     pub(super) pairs: usize,
     /// Error rate of the intervals.
@@ -22,7 +22,7 @@ pub(super) struct Context {
 }
 
 /// The sentence for a finding.
-pub(super) fn of_finding(pair: &Pair, finding: &Finding, context: Context) -> String {
+pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
         return format!(
@@ -55,7 +55,7 @@ fn caution(pair: &Pair) -> &'static str {
 }
 
 /// What keeps a noisy case from a verdict, and the cure.
-fn doubt(pair: &Pair, finding: &Finding, context: Context) -> String {
+fn doubt(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     match finding.corrected_low {
         Some(low) => format!(
@@ -71,7 +71,7 @@ fn doubt(pair: &Pair, finding: &Finding, context: Context) -> String {
 }
 
 /// `12.3 % slower (95 % interval 10.1 to 14.6 %)`, from a change in the bad direction.
-fn told(change: f64, interval: Option<[f64; 2]>, better: Better, context: Context) -> String {
+fn told(change: f64, interval: Option<[f64; 2]>, better: Better, context: ReasonContext) -> String {
     let (worse, improved) = words(context.unit, better);
     let (sign, word) = if change < 0.0 { (-1.0, improved) } else { (1.0, worse) };
     let mut text = format!("{} % {word}", percent(sign * change));
@@ -95,7 +95,7 @@ const fn words(unit: Unit, better: Better) -> (&'static str, &'static str) {
 }
 
 /// The sentence for a metric that is compared by value: before, then after.
-pub(super) fn of_values(field: &Field, values: [Option<f64>; 2], judged: Judged, threshold_percent: f64) -> String {
+pub(super) fn of_values(field: &Field, values: [Option<f64>; 2], judged: ValuesConclusion, threshold_percent: f64) -> String {
     let [before, after] = values.map(|value| value.map_or_else(|| "no figure".to_owned(), figure));
     let unit = if field.unit == Unit::One { String::new() } else { format!(" {}", field.unit) };
     let figures = format!("{after}{unit} after {before}");

@@ -8,7 +8,7 @@ use rsb_model::samples::{Samples, SamplesError};
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
 
 use super::{Row, exact, percentiles, reason, refused, summary};
-use crate::compare::{Finding, Pair, Side};
+use crate::compare::{PairConclusion, Pair, Side};
 use crate::estimate::location;
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed};
@@ -106,8 +106,8 @@ pub(super) fn comparison(
     id: CaseId,
     metric: &str,
     pair: &Pair,
-    finding: &Finding,
-    context: reason::Context,
+    finding: &PairConclusion,
+    context: reason::ReasonContext,
 ) -> Comparison {
     let percent = |change: f64| 100.0 * difference(change, pair.better);
     let interval = finding.interval.map(|[low, high]| match pair.better {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use rsb_model::record::{Comparison, ComparisonResult, comparison_id};
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Verdict};
 
-use super::sentence::{Context, sentence};
-use super::{Found, LEVEL, Question, Rule, judge};
+use super::sentence::{SentenceContext, sentence};
+use super::{HistoryConclusion, LEVEL, Question, Rule, judge};
 use crate::estimate::{location, median};
 use crate::gate::summary::band;
 use crate::gate::{gate, with_one_sided};
@@ -17,7 +17,7 @@ const TIME: &str = "time_ms";
 
 /// The runs that a run is judged against.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'a> {
+pub struct StoredRuns<'a> {
     /// Of the same machine and suite, oldest first; none of them is judged.
     pub runs: &'a [Run],
     /// Levels that a person has accepted.
@@ -41,7 +41,7 @@ pub struct AcceptedLevel {
 /// or unreadable, memory and errors, absolute targets) is as in [`gate`] against the last [`LEVEL`] runs. A case that
 /// became slower together with the control set stays undecided, as it does there.
 pub fn gate_history(
-    stored: &Stored<'_>,
+    stored: &StoredRuns<'_>,
     current: &[Run],
     policy: &Policy,
     across: &[String],
@@ -53,7 +53,7 @@ pub fn gate_history(
     let mut rows: Vec<&mut Comparison> = result.comparisons.iter_mut().filter(|row| varies(row)).collect();
     let questions: Vec<Question> = rows.iter().map(|row| question(row, &before, &after, stored.accepted)).collect();
     let found = judge(&questions, &Rule::default(), policy.alpha());
-    let context = Context { questions: questions.len(), alpha: policy.alpha() };
+    let context = SentenceContext { questions: questions.len(), alpha: policy.alpha() };
     for ((row, question), found) in rows.iter_mut().zip(&questions).zip(&found) {
         // What the control set explains stays as the gate said it.
         if row.reason_code != ReasonCode::MachineMoved || found.verdict != Verdict::Regressed {
@@ -127,7 +127,7 @@ fn figure(result: &BenchmarkResult, metric: &str) -> Option<f64> {
     result.fields()?.number(metric)
 }
 
-fn rewrite(row: &mut Comparison, question: &Question, found: &Found, context: Context) {
+fn rewrite(row: &mut Comparison, question: &Question, found: &HistoryConclusion, context: SentenceContext) {
     let sign = match question.better {
         Better::Lower => 100.0,
         Better::Higher => -100.0,

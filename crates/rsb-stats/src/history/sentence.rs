@@ -3,11 +3,11 @@
 
 use rsb_model::{Better, ReasonCode};
 
-use super::{Found, Judged, LEVEL, Question};
+use super::{HistoryConclusion, Evidence, LEVEL, Question};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context {
+pub(super) struct SentenceContext {
     /// How many questions are asked together.
     pub(super) questions: usize,
     /// Error rate of the intervals.
@@ -17,7 +17,7 @@ pub(super) struct Context {
 const REPEAT: &str = "repeat the run at this commit, and judge again";
 
 /// The sentence for what was found of a metric in `unit`.
-pub(super) fn sentence(unit: &str, question: &Question, found: &Found, context: Context) -> String {
+pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusion, context: SentenceContext) -> String {
     let Some(interval) = found.interval else { return too_few(question) };
     let threshold = percent(question.threshold);
     let told = told(unit, question, found, (interval, context));
@@ -42,7 +42,7 @@ fn too_few(question: &Question) -> String {
     "its level was accepted, and no earlier run has that level yet: run it again".to_owned()
 }
 
-fn doubt(question: &Question, found: &Found, [low, _]: [f64; 2], context: Context) -> String {
+fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], context: SentenceContext) -> String {
     let threshold = percent(question.threshold);
     if found.change < question.threshold {
         format!("which does not exclude a change above the threshold of {threshold} %: {REPEAT}")
@@ -54,15 +54,15 @@ fn doubt(question: &Question, found: &Found, [low, _]: [f64; 2], context: Contex
 }
 
 /// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
-fn told(unit: &str, question: &Question, found: &Found, ([low, high], context): ([f64; 2], Context)) -> String {
+fn told(unit: &str, question: &Question, found: &HistoryConclusion, ([low, high], context): ([f64; 2], SentenceContext)) -> String {
     let (worse, improved) = words(unit, question.better);
     let (size, word, from, to) =
         if found.change < 0.0 { (-found.change, improved, -high, -low) } else { (found.change, worse, low, high) };
     let who = match found.judged {
-        Judged::Runs(0 | 1) => String::new(),
-        Judged::Runs(runs) => format!("{runs} runs together "),
-        Judged::Repeats(1) => "the repeat ".to_owned(),
-        Judged::Repeats(repeats) => format!("{repeats} repeats together "),
+        Evidence::Runs(0 | 1) => String::new(),
+        Evidence::Runs(runs) => format!("{runs} runs together "),
+        Evidence::Repeats(1) => "the repeat ".to_owned(),
+        Evidence::Repeats(repeats) => format!("{repeats} repeats together "),
     };
     format!(
         "{who}{} % {word} than the {LEVEL} runs before ({} % interval {} to {} %)",

@@ -17,7 +17,7 @@ fn question(before: Vec<f64>, now: &[f64]) -> Question {
     Question { before, accepted_from: None, now: now.to_vec(), better: Better::Lower, threshold: 0.1 }
 }
 
-fn one(question: Question) -> Found {
+fn one(question: Question) -> HistoryConclusion {
     judge(&[question], &Rule::default(), 0.05)[0]
 }
 
@@ -147,7 +147,7 @@ fn among_many_cases_a_first_look_must_be_clearer() {
 fn share_regressed(series: &[f64], factor: f64) -> f64 {
     let questions =
         (LEVEL..series.len()).map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
-    let found: Vec<Found> = questions.map(one).collect();
+    let found: Vec<HistoryConclusion> = questions.map(one).collect();
     found.iter().filter(|found| found.verdict == Verdict::Regressed).count() as f64 / found.len() as f64
 }
 

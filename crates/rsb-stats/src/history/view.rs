@@ -2,7 +2,7 @@
 
 use super::edge::{Edge, Looks};
 use super::scale::Scale;
-use super::{Found, Judged, Question, Rule};
+use super::{HistoryConclusion, Evidence, Question, Rule};
 use crate::compare::{Clear, judge};
 use crate::estimate::{median, quantile, sorted};
 
@@ -17,7 +17,7 @@ pub(super) struct View {
     high: Edge,
     /// Of the values with their sign turned.
     low: Edge,
-    judged: Judged,
+    judged: Evidence,
     /// The runs that are judged, best first.
     now: Vec<f64>,
 }
@@ -34,8 +34,8 @@ impl View {
         let (first, repeats) = now.split_first()?;
         let is_suspect = first - level >= scale.log_of(question.threshold / 2.0);
         let (judged, now) = match repeats {
-            [_, ..] if is_suspect => (Judged::Repeats(repeats.len()), repeats),
-            _ => (Judged::Runs(now.len()), now.as_slice()),
+            [_, ..] if is_suspect => (Evidence::Repeats(repeats.len()), repeats),
+            _ => (Evidence::Runs(now.len()), now.as_slice()),
         };
         Some(Self {
             scale,
@@ -59,14 +59,14 @@ impl View {
     }
 
     /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are asked.
-    pub(super) fn conclude(&self, chance: f64, alpha: f64) -> Found {
+    pub(super) fn conclude(&self, chance: f64, alpha: f64) -> HistoryConclusion {
         let now = median(&self.now).unwrap_or(f64::NAN);
         let change = self.scale.change(now - self.level);
         let interval = self.interval(alpha / 2.0);
         let clear = if chance <= alpha / 2.0 { Clear::AboveHalf } else { Clear::Not };
         let (verdict, reason) = judge(change, interval, clear, self.threshold);
         let [before, now] = [self.level, now].map(|log| self.scale.value(log));
-        Found { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason }
+        HistoryConclusion { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason }
     }
 
     /// What unchanged next runs would leave of the change, at worst and at best.

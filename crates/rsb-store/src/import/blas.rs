@@ -5,7 +5,7 @@
 
 use rsb_model::{Dtype, Fields};
 
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// How a tool names its figures, in lower case.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ impl<'a> Row<'a> {
         text.parse().map(Some).map_err(|_| format!("`{name}` is `{text}`, not a number"))
     }
 
-    fn found(&self, is_short: bool) -> Result<Found, String> {
+    fn found(&self, is_short: bool) -> Result<ImportedCase, String> {
         let time_us = self.number("us")?.ok_or("it has no `us`")?;
         let gflops = self.number(self.tool.gflops)?.ok_or("it has no rate")?;
         self.check(gflops * time_us * 1e3, is_short)?;
@@ -132,7 +132,7 @@ impl<'a> Row<'a> {
                 fields.set(field, value);
             }
         }
-        Ok(Found::of(fields))
+        Ok(ImportedCase::of(fields))
     }
 
     fn parameters(&self) -> Result<Fields, String> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Input;
 use super::error::Problem;
 use super::json;
-use super::sink::{Found, SECOND, Sink, median};
+use super::sink::{ImportedCase, SECOND, Sink, median};
 
 /// How aggregates are called; older versions say so only at the end of the name.
 const AGGREGATES: [&str; 9] = ["mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max", "statistics"];
@@ -82,11 +82,11 @@ fn told<'a>(group: &Group<'a>) -> Option<Told<'a>> {
     })
 }
 
-fn figures(group: &Group<'_>) -> Result<Found, String> {
+fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
     if group.repetitions.is_empty() {
         return aggregated(group);
     }
-    let mut found = Found::default();
+    let mut found = ImportedCase::default();
     for entry in &group.repetitions {
         let iterations = json::count(entry, "iterations")?.ok_or("it has no `iterations`")?;
         let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
@@ -100,7 +100,7 @@ fn figures(group: &Group<'_>) -> Result<Found, String> {
 }
 
 /// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them, else the mean.
-fn aggregated(group: &Group<'_>) -> Result<Found, String> {
+fn aggregated(group: &Group<'_>) -> Result<ImportedCase, String> {
     let of = |kind: &str| group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry);
     let (kind, entry) = ["median", "mean"]
         .into_iter()
@@ -109,7 +109,7 @@ fn aggregated(group: &Group<'_>) -> Result<Found, String> {
     let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
     let mut fields = rates(&[entry])?;
     fields.set("time_ms", time_ns / 1e6);
-    let mut found = Found::of(fields);
+    let mut found = ImportedCase::of(fields);
     found.note("estimator", kind);
     Ok(found)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Input;
 use super::error::Problem;
 use super::json;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// Adds each command.
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
@@ -27,10 +27,10 @@ fn was_killed(result: &Value) -> bool {
     result.get("exit_codes").and_then(Value::as_array).is_some_and(|codes| codes.iter().any(Value::is_null))
 }
 
-fn command(result: &Value) -> Result<Found, String> {
+fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
-        Some(times) if !times.is_empty() => Found::of_samples(1, &times),
-        _ => Found::of(Fields::new().with("time_ms", json::needed(result, "median")? * 1e3)),
+        Some(times) if !times.is_empty() => ImportedCase::of_samples(1, &times),
+        _ => ImportedCase::of(Fields::new().with("time_ms", json::needed(result, "median")? * 1e3)),
     };
     if let Some(peak) = json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max)) {
         // Zero is what hyperfine writes where the system does not tell.

@@ -6,7 +6,7 @@
 use rsb_model::{Dtype, Fields};
 
 use super::Input;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// Columns of one half of a row: time, algbw, busbw, error.
 const HALF: usize = 4;
@@ -117,7 +117,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn found(&self, parameters: &[&str], half: &[&str]) -> Result<Found, String> {
+    fn found(&self, parameters: &[&str], half: &[&str]) -> Result<ImportedCase, String> {
         let [time, algbw, busbw, error] = half else { return Err("it has no four figures".to_owned()) };
         let number =
             |name: &str, text: &str| text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"));
@@ -138,7 +138,7 @@ impl<'a> Table<'a> {
                 fields.set(field, value);
             }
         }
-        let mut found = Found::of(fields);
+        let mut found = ImportedCase::of(fields);
         found.note("throughput_gb_s_is", "algbw: size over time");
         found.note("bandwidth_gb_s_is", "busbw: algbw times the factor of the collective");
         found.note("verified", !error.eq_ignore_ascii_case("n/a"));

@@ -3,7 +3,7 @@
 use rsb_model::Fields;
 
 use super::Input;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// The test that the lines belong to.
 #[derive(Default)]
@@ -98,7 +98,7 @@ impl<'a> Test<'a> {
         // Without a unit the figure means nothing, and that is already said.
         let Some(field) = self.field else { return };
         let value = text.parse::<f64>().map_err(|_| format!("`{text}` is not a number"));
-        let found = value.map(|value| Found::of(Fields::new().with("operation", self.name).with(field, value)));
+        let found = value.map(|value| ImportedCase::of(Fields::new().with("operation", self.name).with(field, value)));
         sink.put(&format!("{}/{part}", self.name), found);
     }
 }

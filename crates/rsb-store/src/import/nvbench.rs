@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Input;
 use super::error::Problem;
 use super::json;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// Bytes of one sample: a little-endian float.
 const SAMPLE_BYTES: usize = 4;
@@ -49,13 +49,13 @@ fn add(source: &Source<'_>, sink: &mut Sink, benchmark: &str, state: &Value) {
     }
 }
 
-fn figures(source: &Source<'_>, state: &Value) -> Result<Found, String> {
+fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
     let summaries = Summaries(state.get("summaries").and_then(Value::as_array).ok_or("it has no `summaries`")?);
     let mut found = match samples(source.path, &summaries) {
-        Ok(Some(seconds)) => Found::of_samples(1, &seconds),
-        Ok(None) => Found::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3)),
+        Ok(Some(seconds)) => ImportedCase::of_samples(1, &seconds),
+        Ok(None) => ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3)),
         Err(problem) => {
-            let mut found = Found::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
+            let mut found = ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
             found.note("samples_left_out", problem);
             found
         }

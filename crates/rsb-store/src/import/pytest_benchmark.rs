@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Input;
 use super::error::Problem;
 use super::json;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// Adds each test.
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
@@ -25,12 +25,12 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 }
 
 /// The tool has already divided the time of a round by its iterations.
-fn test(one: &Value) -> Result<Found, String> {
+fn test(one: &Value) -> Result<ImportedCase, String> {
     let stats = one.get("stats").ok_or("it has no `stats`")?;
     let data = json::numbers(stats, "data")?.filter(|data| !data.is_empty());
     let mut found = match data {
-        Some(data) => Found::of_samples(json::count(stats, "iterations")?.unwrap_or(1), &data),
-        None => Found::of(Fields::new().with("time_ms", json::needed(stats, "median")? * 1e3)),
+        Some(data) => ImportedCase::of_samples(json::count(stats, "iterations")?.unwrap_or(1), &data),
+        None => ImportedCase::of(Fields::new().with("time_ms", json::needed(stats, "median")? * 1e3)),
     };
     if let Some(group) = json::text(one, "group") {
         found.note("group", group);

@@ -19,7 +19,7 @@ pub(super) const SECOND: f64 = 1e9;
 
 /// What was found of one case.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ImportedCase {
     /// Figures and parameters.
     pub(super) fields: Fields,
     /// Samples, where the tool keeps them.
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) metadata: Map<String, Value>,
 }
 
-impl Found {
+impl ImportedCase {
     pub(super) fn of(fields: Fields) -> Self {
         Self { fields, ..Self::default() }
     }
@@ -84,7 +84,7 @@ impl Sink {
     }
 
     /// What was found of the case `name`, or why it cannot be read.
-    pub(super) fn put(&mut self, name: &str, found: Result<Found, String>) {
+    pub(super) fn put(&mut self, name: &str, found: Result<ImportedCase, String>) {
         match found.and_then(checked) {
             Ok(found) => self.measured(name, found),
             Err(problem) => self.unreadable(name, &problem),
@@ -109,7 +109,7 @@ impl Sink {
         self.push(name, Outcome::Skipped, Reason::new("the tool left the case out", why, cure));
     }
 
-    fn measured(&mut self, name: &str, found: Found) {
+    fn measured(&mut self, name: &str, found: ImportedCase) {
         let mut result = self.blank(name, Outcome::Measured);
         result.results = vec![found.fields];
         result.samples = if found.samples.is_empty() { Vec::new() } else { vec![found.samples] };
@@ -166,7 +166,7 @@ impl Sink {
 pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
 
 /// Refuses figures that no device can give: not finite, zero or below, or none at all.
-fn checked(mut found: Found) -> Result<Found, String> {
+fn checked(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
         let is_metric = Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
         let fits = |value: f64| value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Input;
 use super::error::Problem;
 use super::json;
-use super::sink::{Found, Sink};
+use super::sink::{ImportedCase, Sink};
 
 /// What the tool measures of a request, and the field for it.
 const LATENCIES: [(&str, &str); 4] =
@@ -148,14 +148,14 @@ fn latency(key: &str) -> Option<(String, &'static str, f64)> {
     Some((format!("{metric}/{statistic}"), field, factor))
 }
 
-fn found(document: &Value, requests: &Requests, field: &'static str, value: f64) -> Found {
+fn found(document: &Value, requests: &Requests, field: &'static str, value: f64) -> ImportedCase {
     let mut fields = Fields::new().with(field, value).with("num_prompts", requests.sent);
     for (key, field) in [("total_input_tokens", "prompt_length"), ("total_output_tokens", "output_length")] {
         if let Some(tokens) = tokens_each(document, key) {
             fields.set(field, tokens);
         }
     }
-    let mut found = Found::of(fields);
+    let mut found = ImportedCase::of(fields);
     found.note("completed_requests", requests.completed);
     found.note("failed_requests", requests.failed);
     if let Some(good) = requests.good {

@@ -1,7 +1,7 @@
 //! A sum over all cards, each of which has the whole of it in the end: what data-parallel training does with its
 //! gradients. By our own ring over copies between cards, and by the maker's library where it is found.
 
-use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
@@ -9,8 +9,8 @@ use rsb_model::{BackendId, Fields, Params, Reason};
 use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::gang::devices;
-use crate::limits::check_bandwidth;
+use crate::device_group::devices;
+use crate::plausibility::check_bandwidth;
 use crate::ring::{Ring, Summing};
 use crate::timed::check_time;
 
@@ -129,7 +129,7 @@ impl Prepared for Case<'_> {
         let algorithm = gigabytes_per_second(self.size as f64, time_ns);
         let bus = algorithm * 2.0 * f64::from(self.count - 1) / f64::from(self.count);
         // Every byte over a link is read from one card's memory and written to another's.
-        let copy = Transfer { direction: Direction::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: self.size };
+        let copy = Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: self.size };
         check_bandwidth(bus, &Operation::Transfer(copy), self.device.info(), 1)?;
         let fields = Fields::new().with("operation", "all-reduce").with("dtype", self.dtype);
         let fields = fields.with("provider", self.ring.provider()).with("size_bytes", self.size);

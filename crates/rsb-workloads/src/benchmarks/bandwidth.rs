@@ -1,6 +1,6 @@
 //! Memory bandwidth: how fast plain reads and writes are, from the nearest cache to memory.
 
-use rsb_device::operation::{Stores, Stream, StreamPattern};
+use rsb_device::operation::{Stores, MemoryStream, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
@@ -8,7 +8,7 @@ use rsb_model::{Fields, Params, Reason};
 use super::{axis, beyond_caches, bytes, dtype, grid, is_cpu, last_level_cache, number, sizes, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::check_bandwidth;
+use crate::plausibility::check_bandwidth;
 use crate::timed::{PreparedCase, Timed};
 
 /// Read, write, copy and triad.
@@ -97,7 +97,7 @@ impl Benchmark for MemoryBandwidth {
                 "choose a larger size",
             ));
         }
-        Ok(Operation::Stream(Stream { pattern, dtype, elements, stores }))
+        Ok(Operation::Stream(MemoryStream { pattern, dtype, elements, stores }))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {

@@ -1,6 +1,6 @@
 //! How often reads hit the first-level data cache, by hardware counters where the system lets them be read.
 
-use rsb_device::operation::{Gemm, PointerChase, Stores, Stream, StreamPattern};
+use rsb_device::operation::{Gemm, PointerChase, Stores, MemoryStream, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::{Dtype, Fields, Params, Reason};
 
@@ -56,7 +56,7 @@ impl Benchmark for CacheHitRate {
             ));
         }
         Ok(match params.text("operation") {
-            Some("triad") => Operation::Stream(Stream {
+            Some("triad") => Operation::Stream(MemoryStream {
                 pattern: StreamPattern::Triad,
                 dtype: Dtype::F32,
                 elements: size / 4,

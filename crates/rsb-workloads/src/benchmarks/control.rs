@@ -1,7 +1,7 @@
 //! The control set: plain copies that tell whether the machine is as fast as it was. They are not what anybody wants to
 //! know about; a gate looks at them before it blames the code.
 
-use rsb_device::operation::{Stores, Stream, StreamPattern};
+use rsb_device::operation::{Stores, MemoryStream, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{Dtype, Params, Reason};
 
@@ -11,14 +11,14 @@ use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::timed::{PreparedCase, Timed};
 
 /// Copies out of the nearest cache, the last one, and memory.
-pub(super) struct Control;
+pub(super) struct ControlBenchmark;
 
 const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes in each array", AxisKind::Bytes)];
 
 /// Fits into every first cache.
 const NEAREST: u64 = 8 << 10;
 
-impl Benchmark for Control {
+impl Benchmark for ControlBenchmark {
     fn name(&self) -> &'static str {
         "control"
     }
@@ -38,7 +38,7 @@ impl Benchmark for Control {
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let elements = (bytes(params, "size")? / Dtype::F32.bytes(1)).max(1);
-        Ok(Operation::Stream(Stream {
+        Ok(Operation::Stream(MemoryStream {
             pattern: StreamPattern::Copy,
             dtype: Dtype::F32,
             elements,

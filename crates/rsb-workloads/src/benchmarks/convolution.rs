@@ -8,11 +8,11 @@ use rsb_model::{Fields, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::Compute;
+use crate::plausibility::Compute;
 use crate::timed::{PreparedCase, Timed};
 
 /// 2-D convolution.
-pub(super) struct Convolution;
+pub(super) struct ConvolutionBenchmark;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
@@ -54,7 +54,7 @@ const FULL: &[Layer] = &[
     ["1x256x32x32", "256x3x3", "1", "4", "4", "1"],
 ];
 
-impl Benchmark for Convolution {
+impl Benchmark for ConvolutionBenchmark {
     fn name(&self) -> &'static str {
         "convolution"
     }

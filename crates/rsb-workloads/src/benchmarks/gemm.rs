@@ -1,17 +1,17 @@
 //! Matrix products: squares, the shapes of transformers, batches, transposes.
 
-use rsb_device::operation::{Gemm as GemmOperation, Init, Stored};
+use rsb_device::operation::{Gemm as GemmOperation, Init, OutputWidth};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::Compute;
+use crate::plausibility::Compute;
 use crate::timed::{PreparedCase, Timed};
 
 /// C = alpha·A·B + beta·C.
-pub(super) struct Gemm;
+pub(super) struct GemmBenchmark;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
@@ -64,7 +64,7 @@ fn card_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
     Some([library, "native", "native-naive"])
 }
 
-impl Benchmark for Gemm {
+impl Benchmark for GemmBenchmark {
     fn name(&self) -> &'static str {
         "gemm"
     }
@@ -135,7 +135,7 @@ impl Benchmark for Gemm {
             transpose_b: transpose.ends_with('t'),
             alpha: number(params, "alpha")?,
             beta: number(params, "beta")?,
-            stored: Stored::Wide,
+            stored: OutputWidth::Wide,
             init: match params.text("init") {
                 // Cases of older records lack it.
                 None => Init::Random,

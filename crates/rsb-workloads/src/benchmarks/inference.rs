@@ -7,7 +7,7 @@ use rsb_model::{DeviceType, Fields, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::check_compute;
+use crate::plausibility::check_compute;
 use crate::timed::check_time;
 use crate::transformer::{Decoder, Shape};
 

@@ -7,7 +7,7 @@ use rsb_model::{Params, Reason};
 use super::{beyond_caches, bytes, grid, last_level_cache, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::SHORTEST_LATENCY_NS;
+use crate::plausibility::SHORTEST_LATENCY_NS;
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// A random walk over cache lines.

@@ -1,6 +1,6 @@
 //! What it costs to start a kernel: alone, in a row, and recorded as a graph.
 
-use rsb_device::operation::{Launch, LaunchWay};
+use rsb_device::operation::{Launch, LaunchMode};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::{Params, Reason};
 
@@ -58,7 +58,7 @@ impl Benchmark for LaunchLatency {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let kernels: u32 = number(params, "kernels")?;
         let mode = match params.text("launch_mode") {
-            Some("graph") => LaunchWay::Graph,
+            Some("graph") => LaunchMode::Graph,
             Some("single") if kernels > 1 => {
                 return Err(Reason::new(
                     format!("{kernels} kernels one by one"),
@@ -66,7 +66,7 @@ impl Benchmark for LaunchLatency {
                     "choose kernels=1, or another launch_mode",
                 ));
             }
-            _ => LaunchWay::Stream,
+            _ => LaunchMode::Stream,
         };
         Ok(Operation::Launch(Launch { kernels, way: mode }))
     }

@@ -1,6 +1,6 @@
 //! Memory of the card, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
 
-use rsb_device::operation::{Direction, HostMemory, Stores, Stream, StreamPattern, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Stores, MemoryStream, StreamPattern, Transfer};
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry};
 use rsb_model::{Dtype, Params, Reason};
 
@@ -60,10 +60,10 @@ impl Benchmark for MemoryTiers {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let size = whole(bytes(params, "size")?)?;
         let transfer = |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
-        let copy = |stores| Stream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: size / 4, stores };
+        let copy = |stores| MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: size / 4, stores };
         Ok(match params.text("tier") {
-            Some("host-to-device") => Operation::Transfer(transfer(Direction::HostToDevice)),
-            Some("device-to-host") => Operation::Transfer(transfer(Direction::DeviceToHost)),
+            Some("host-to-device") => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
+            Some("device-to-host") => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
             Some("host") => Operation::Stream(copy(Stores::NonTemporal)),
             _ => Operation::Stream(copy(Stores::Temporal)),
         })

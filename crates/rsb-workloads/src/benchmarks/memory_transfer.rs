@@ -1,6 +1,6 @@
 //! Transfers between host and card, and within the card: how fast a tensor gets there and back.
 
-use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
@@ -8,7 +8,7 @@ use rsb_model::{Fields, Params, Reason};
 use super::{axis, by_kind, bytes, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::limits::{check, check_bandwidth};
+use crate::plausibility::{check, check_bandwidth};
 use crate::timed::{Pace, PreparedCase, Timed};
 
 /// To the card, from the card, within the card.
@@ -85,9 +85,9 @@ impl Benchmark for MemoryTransfer {
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
-        let direction: Direction = number(params, "direction")?;
+        let direction: TransferDirection = number(params, "direction")?;
         let host_memory: HostMemory = number(params, "host_memory")?;
-        if direction == Direction::DeviceToDevice && host_memory == HostMemory::Pageable {
+        if direction == TransferDirection::DeviceToDevice && host_memory == HostMemory::Pageable {
             return Err(Reason::new(
                 "pageable memory within a device",
                 "such a transfer does not touch the host's memory",
@@ -104,7 +104,7 @@ impl Benchmark for MemoryTransfer {
         let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let mut fields = rates(timed, time_ns)?;
-            if transfer.direction != Direction::DeviceToDevice {
+            if transfer.direction != TransferDirection::DeviceToDevice {
                 fields.set("host_memory", transfer.host_memory.as_str());
             }
             fields.set("size_bytes", transfer.bytes);

@@ -1,7 +1,7 @@
 //! Several cards in one process: how a task scales that they share (strong) or that grows with them (weak), and what
 //! passes from each card to each other.
 
-use rsb_device::operation::{Direction, Gemm, HostMemory, Stores, Stream as StreamOperation, StreamPattern, Transfer};
+use rsb_device::operation::{TransferDirection, Gemm, HostMemory, Stores, MemoryStream as StreamOperation, StreamPattern, Transfer};
 use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Stream, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
@@ -9,8 +9,8 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::gang::{Gang, devices, position};
-use crate::limits::check_bandwidth;
+use crate::device_group::{Gang, devices, position};
+use crate::plausibility::check_bandwidth;
 use crate::timed::{SEED, check_time};
 
 /// Scaling, and bandwidth between cards.
@@ -175,7 +175,7 @@ impl Task {
                 Operation::Gemm(Gemm::new(self.dtype, side.div_ceil(parts), side, side))
             }
             Kind::Copy => Operation::Transfer(Transfer {
-                direction: Direction::DeviceToDevice,
+                direction: TransferDirection::DeviceToDevice,
                 host_memory: HostMemory::Pinned,
                 bytes: self.size / 4 * 4,
             }),

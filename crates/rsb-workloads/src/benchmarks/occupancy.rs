@@ -5,7 +5,7 @@ mod calculator;
 use std::path::PathBuf;
 
 use rsb_device::operation::{
-    Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, Stream, StreamPattern,
+    Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, MemoryStream, StreamPattern,
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
@@ -14,12 +14,12 @@ use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason};
 use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::limits::check_bandwidth;
-use crate::profiler::{self, Profile};
+use crate::plausibility::check_bandwidth;
+use crate::profiler::{self, KernelProfile};
 use crate::timed::{PreparedCase, Timed};
 
 /// Kernels of our own at each size of a block.
-pub(super) struct Occupancy;
+pub(super) struct OccupancyBenchmark;
 
 /// Those that take blocks of any size, then those that share memory and have a size of their own.
 const OPERATIONS: &[&str] =
@@ -55,7 +55,7 @@ const AXES: &[AxisInfo] = &[
 /// The architecture of the card that is here.
 const HERE: &str = "here";
 
-impl Benchmark for Occupancy {
+impl Benchmark for OccupancyBenchmark {
     fn name(&self) -> &'static str {
         "occupancy"
     }
@@ -132,7 +132,7 @@ impl Benchmark for Occupancy {
             ));
         }
         if let Ok(pattern) = name.parse::<StreamPattern>() {
-            return Ok(Operation::Stream(Stream { pattern, dtype, elements, stores: Stores::Temporal }));
+            return Ok(Operation::Stream(MemoryStream { pattern, dtype, elements, stores: Stores::Temporal }));
         }
         if let Ok(op) = name.parse::<ElementwiseOp>() {
             return Ok(Operation::Elementwise(Elementwise { op, dtype, elements }));
@@ -199,12 +199,12 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
     let case = Case {
         id: CaseId::from_segments(&[
             benchmark_type.as_str(),
-            Occupancy.name(),
+            OccupancyBenchmark.name(),
             &place.to_string(),
             "under",
             profiler::NAME,
         ]),
-        benchmark: Occupancy.name().to_owned(),
+        benchmark: OccupancyBenchmark.name().to_owned(),
         benchmark_type,
         device: place.into(),
         params: params.clone().with("profiler", "none"),
@@ -213,7 +213,7 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
 }
 
 /// What was counted stands beside what was calculated.
-fn add_counters(fields: &mut rsb_model::Fields, profile: Profile) {
+fn add_counters(fields: &mut rsb_model::Fields, profile: KernelProfile) {
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
     for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
         fields.set(name, count);

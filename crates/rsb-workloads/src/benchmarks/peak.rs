@@ -49,12 +49,12 @@ impl Benchmark for ComputePeak {
         let threads = number(params, "threads").map_err(Failure::Skipped)?;
         let dtype = dtype(params).map_err(Failure::Skipped)?;
         // A card needs more than a processor to be busy for a while.
-        let operations = crate::limits::burst(device.info(), dtype, threads);
+        let operations = crate::plausibility::burst(device.info(), dtype, threads);
         let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, |timed, time_ns| {
             let rate = gigaflops(timed.operation.flops(), time_ns);
-            crate::limits::check_core_rate(rate, timed)?;
+            crate::plausibility::check_core_rate(rate, timed)?;
             let fields = timed.common_fields().with("time_us", time_ns / 1e3);
             Ok(fields.with("gflops", rate).with("tflops", rate / 1e3))
         }))

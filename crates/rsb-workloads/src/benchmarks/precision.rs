@@ -11,7 +11,7 @@ use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::{Compute, check_bandwidth};
+use crate::plausibility::{Compute, check_bandwidth};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Data types side by side.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use rsb_device::operation::{Gemm, Stores, Stream as StreamOperation, StreamPattern};
+use rsb_device::operation::{Gemm, Stores, MemoryStream as StreamOperation, StreamPattern};
 use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Options, Stream, reference};
 use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};

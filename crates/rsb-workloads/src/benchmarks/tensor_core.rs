@@ -10,7 +10,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::limits::check_core_rate;
+use crate::plausibility::check_core_rate;
 use crate::timed::{PreparedCase, Timed};
 
 /// Peaks of the matrix and vector units.

@@ -8,7 +8,7 @@ use rsb_model::{DeviceType, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::limits::check_bandwidth;
+use crate::plausibility::check_bandwidth;
 use crate::timed::{PreparedCase, Timed};
 
 /// Operations that move more than they compute.

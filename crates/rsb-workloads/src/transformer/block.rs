@@ -1,6 +1,6 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
-use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange, Stored};
+use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange, OutputWidth};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
@@ -182,7 +182,7 @@ impl Builder<'_, '_> {
 
     /// A product that the next stage can go on with.
     fn product(&self, (m, n, k): (u64, u64, u64)) -> Gemm {
-        Gemm { stored: Stored::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
+        Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
 
     fn normalize(&mut self, [gain, bias]: &[Buffer; 2], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {

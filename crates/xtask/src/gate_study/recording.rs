@@ -12,11 +12,11 @@ use crate::steps::root;
 pub(super) struct Recording {
     runs: [Run; 2],
     /// The cases that every process measured.
-    pub(super) cases: Vec<Case>,
+    pub(super) cases: Vec<RecordedCase>,
 }
 
 /// One case of both sides.
-pub(super) struct Case {
+pub(super) struct RecordedCase {
     /// Its record, without samples.
     pub(super) result: BenchmarkResult,
     /// The samples of the two processes of each pair.
@@ -46,8 +46,8 @@ impl Recording {
         let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let runs: [Run; 2] =
             serde_json::from_slice(&text).with_context(|| format!("{} is no recording", file.display()))?;
-        let cases: Vec<Case> =
-            runs[0].benchmarks.iter().zip(&runs[1].benchmarks).filter_map(|(a, b)| Case::of(a, b)).collect();
+        let cases: Vec<RecordedCase> =
+            runs[0].benchmarks.iter().zip(&runs[1].benchmarks).filter_map(|(a, b)| RecordedCase::of(a, b)).collect();
         if cases.is_empty() {
             bail!("{} holds no case that was measured", file.display());
         }
@@ -63,7 +63,7 @@ impl Recording {
             let name = RunId("made-up".to_owned());
             Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default())
         };
-        let case = |(at, pairs): (usize, Vec<[Samples; 2]>)| Case {
+        let case = |(at, pairs): (usize, Vec<[Samples; 2]>)| RecordedCase {
             result: BenchmarkResult {
                 benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &format!("case{at}")]),
                 timestamp: Timestamp::UNIX_EPOCH,
@@ -112,7 +112,7 @@ impl Recording {
     }
 }
 
-impl Case {
+impl RecordedCase {
     fn of(first: &BenchmarkResult, second: &BenchmarkResult) -> Option<Self> {
         if first.outcome != Outcome::Measured || first.samples.is_empty() || first.samples.len() != second.samples.len()
         {

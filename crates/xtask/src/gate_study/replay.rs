@@ -2,10 +2,10 @@
 
 use rsb_model::{ComparisonResult, Run, Samples, Timestamp, Verdict};
 use rsb_stats::Policy;
-use rsb_stats::doubt::{AGAINST_BASELINE, PAIRS, Rounds};
+use rsb_stats::remeasure::{AGAINST_BASELINE, PAIRS, Rounds};
 use rsb_stats::rng::Rng;
 
-use super::recording::{Case, Recording};
+use super::recording::{RecordedCase, Recording};
 
 /// How the two sides come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const ONE_IN: usize = 10;
 
 /// What came of one suite.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Ended {
+pub(super) struct SuiteVerdicts {
     /// Verdicts on the cases that were made slower.
     pub(super) slowed: Vec<Verdict>,
     /// Verdicts on the others.
@@ -39,7 +39,7 @@ pub(super) struct Ended {
 
 /// What is drawn for one side of one suite.
 struct Draw<'a> {
-    case: &'a Case,
+    case: &'a RecordedCase,
     factor: f64,
     /// Pairs in the order in which they are measured, and whether their sides are exchanged.
     order: Vec<(usize, bool)>,
@@ -49,12 +49,12 @@ struct Draw<'a> {
 }
 
 /// Draws and judges a suite of every recorded case, of which some are slower by `factor`.
-pub(super) fn suite(recording: &Recording, mode: Mode, factor: f64, seed: u64) -> Ended {
+pub(super) fn suite(recording: &Recording, mode: Mode, factor: f64, seed: u64) -> SuiteVerdicts {
     let mut rng = Rng::new(seed);
     let first = rng.below(ONE_IN);
     let is_slowed = |at: usize| factor > 1.0 && at % ONE_IN == first;
     let factor_of = |at: usize| if is_slowed(at) { factor } else { 1.0 };
-    let mut draw = |mode: Mode, wanted: &dyn Fn(&Case) -> bool| -> Vec<Draw<'_>> {
+    let mut draw = |mode: Mode, wanted: &dyn Fn(&RecordedCase) -> bool| -> Vec<Draw<'_>> {
         let cases = recording.cases.iter().enumerate().filter(|(_, case)| wanted(case));
         cases.map(|(at, case)| Draw::of(case, mode, factor_of(at), &mut rng)).collect()
     };
@@ -67,7 +67,7 @@ pub(super) fn suite(recording: &Recording, mode: Mode, factor: f64, seed: u64) -
         result = rsb_stats::with_paired(result, &paired, &policy);
         seconds += more;
     }
-    let mut ended = Ended { seconds, ..Ended::default() };
+    let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
     // One row for each case: its time.
     for comparison in result.comparisons.iter().filter(|comparison| comparison.metric == "time_ms") {
         let at = recording.cases.iter().position(|case| case.result.benchmark_id == comparison.id);
@@ -91,7 +91,7 @@ fn judge(recording: &Recording, mut draws: Vec<Draw<'_>>, mode: Mode, policy: &P
                 rsb_stats::gate(sides.0, sides.1, policy, &[], Timestamp::UNIX_EPOCH)
             }
         };
-        let doubtful = rsb_stats::doubtful(&result, &current, rounds);
+        let doubtful = rsb_stats::undecided_cases(&result, &current, rounds);
         if doubtful.is_empty() || budget - seconds <= longest {
             return (result, current, seconds);
         }
@@ -117,7 +117,7 @@ impl Mode {
 }
 
 impl<'a> Draw<'a> {
-    fn of(case: &'a Case, mode: Mode, factor: f64, rng: &mut Rng) -> Self {
+    fn of(case: &'a RecordedCase, mode: Mode, factor: f64, rng: &mut Rng) -> Self {
         let count = case.pairs.len();
         let mut all: Vec<usize> = (0..count).collect();
         if !matches!(mode, Mode::LaterBaseline | Mode::KeptProgram) {

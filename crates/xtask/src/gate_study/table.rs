@@ -8,8 +8,8 @@ use rsb_stats::rng::Rng;
 use rsb_stats::trimmed::{Cut, trimmed};
 
 use super::criterion_rule;
-use super::recording::{Case, Recording};
-use super::replay::{self, BASELINE_REPLICATES, Ended, Mode};
+use super::recording::{RecordedCase, Recording};
+use super::replay::{self, BASELINE_REPLICATES, SuiteVerdicts, Mode};
 
 /// Error rates of one way to compare.
 pub(super) fn of_modes(recording: &Recording, mode: Mode, suites: usize, factors: &[f64]) -> String {
@@ -31,12 +31,12 @@ pub(super) fn of_modes(recording: &Recording, mode: Mode, suites: usize, factors
         + "| slow-down of a tenth of the cases | found | missed (Unchanged) | undecided | untouched cases Regressed | \
            suites with such a case | suites without verdict | median time to verdict |\n|---|---|---|---|---|---|---|---|\n";
     for &factor in factors {
-        let ended: Vec<Ended> =
+        let ended: Vec<SuiteVerdicts> =
             (0..suites).map(|suite| replay::suite(recording, mode, factor, seed(suite, factor))).collect();
         let slowed: Vec<Verdict> = ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
         let untouched: Vec<Verdict> = ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
         let suites_where = |wanted: Verdict| {
-            let has = |each: &&Ended| each.untouched.contains(&wanted);
+            let has = |each: &&SuiteVerdicts| each.untouched.contains(&wanted);
             percent(ended.iter().filter(has).count(), ended.len())
         };
         let seconds: Vec<f64> = ended.iter().map(|each| each.seconds).collect();
@@ -90,7 +90,7 @@ pub(super) fn of_resolution(recording: &Recording) -> String {
     text
 }
 
-fn resolution(case: &Case, pairs: usize) -> f64 {
+fn resolution(case: &RecordedCase, pairs: usize) -> f64 {
     let ratios: Vec<f64> = case
         .pairs
         .iter()

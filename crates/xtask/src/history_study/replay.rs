@@ -2,9 +2,9 @@
 
 use rsb_model::{Better, Verdict};
 use rsb_stats::estimate::{mean, median, std_dev};
-use rsb_stats::history::{Found, LEVEL, Question, RUNS, Rule, judge};
+use rsb_stats::history::{HistoryConclusion, LEVEL, Question, RUNS, Rule, judge};
 
-use super::series::Series;
+use super::series::RecordedSeries;
 
 /// The gate's threshold and error rate where the policy sets no other.
 const THRESHOLD: f64 = 0.1;
@@ -52,7 +52,7 @@ impl Way {
     }
 }
 
-fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Found {
+fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> HistoryConclusion {
     let question =
         Question { before: before.to_vec(), accepted_from: None, now: now.to_vec(), better, threshold: THRESHOLD };
     judge(&[question], &rule, ALPHA)[0]
@@ -104,7 +104,7 @@ impl std::iter::Sum for Tally {
 }
 
 /// Every check of `series`: the runs before, and the run judged with so many `repeats` after it.
-fn checks(series: &Series, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
+fn checks(series: &RecordedSeries, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
     let ends = LEVEL + repeats + 1..=series.values.len();
     ends.filter_map(move |end| {
         let at = end - repeats - 1;
@@ -113,7 +113,7 @@ fn checks(series: &Series, repeats: usize) -> impl Iterator<Item = (&[f64], &[f6
 }
 
 /// Judges every run that has enough before it, slowed by each of `factors`. The first of them must be 1.
-pub(super) fn replay(series: &Series, way: Way, factors: &[f64]) -> Tally {
+pub(super) fn replay(series: &RecordedSeries, way: Way, factors: &[f64]) -> Tally {
     let mut tally = Tally { regressed: vec![0; factors.len()], ..Tally::default() };
     for (before, now) in checks(series, way.repeats()) {
         tally.checks += 1;
@@ -129,7 +129,7 @@ pub(super) fn replay(series: &Series, way: Way, factors: &[f64]) -> Tally {
 }
 
 /// Share of runs as they were whose interval holds no change.
-pub(super) fn coverage(series: &[&Series], rule: Rule) -> f64 {
+pub(super) fn coverage(series: &[&RecordedSeries], rule: Rule) -> f64 {
     let (mut held, mut all) = (0_usize, 0_usize);
     for one in series {
         for (before, now) in checks(one, 0) {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn checks_begin_with_a_full_level_and_end_with_the_last_repeat() {
-        let series = Series { id: "a".into(), better: Better::Lower, values: (0..70).map(f64::from).collect() };
+        let series = RecordedSeries { id: "a".into(), better: Better::Lower, values: (0..70).map(f64::from).collect() };
         let all: Vec<_> = checks(&series, 2).collect();
         assert_eq!(all.len(), 70 - LEVEL - 2);
         assert_eq!((all[0].0.len(), all[0].1), (LEVEL, &[15.0, 16.0, 17.0][..]));

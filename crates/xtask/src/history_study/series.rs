@@ -8,7 +8,7 @@ use rsb_model::{Better, Unit};
 
 /// One series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Series {
+pub(super) struct RecordedSeries {
     pub(super) id: String,
     /// A unit that does not say counts as a time.
     pub(super) better: Better,
@@ -16,7 +16,7 @@ pub(super) struct Series {
     pub(super) values: Vec<f64>,
 }
 
-impl Series {
+impl RecordedSeries {
     /// The suite: what the id has before its first `/`. Series of one suite were measured together.
     pub(super) fn group(&self) -> &str {
         self.id.split('/').next().unwrap_or(&self.id)
@@ -24,12 +24,12 @@ impl Series {
 }
 
 /// The series in `file`, by id.
-pub(super) fn read(file: &Path) -> Result<Vec<Series>> {
+pub(super) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     parse(&text).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-fn parse(text: &str) -> Result<Vec<Series>> {
+fn parse(text: &str) -> Result<Vec<RecordedSeries>> {
     let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let header: Vec<&str> = lines.next().map(|(line, _)| line.split(',').map(str::trim).collect()).unwrap_or_default();
     let column = |name: &str| {
@@ -56,10 +56,10 @@ fn parse(text: &str) -> Result<Vec<Series>> {
     Ok(series.into_iter().map(|((id, unit), points)| of_points(id, &unit, points)).collect())
 }
 
-fn of_points(id: String, unit: &str, mut points: Vec<(i64, f64)>) -> Series {
+fn of_points(id: String, unit: &str, mut points: Vec<(i64, f64)>) -> RecordedSeries {
     points.sort_by_key(|(time, _)| *time);
     let values = points.into_iter().map(|(_, value)| value).collect();
-    Series { id, better: Unit::direction_of(unit).unwrap_or(Better::Lower), values }
+    RecordedSeries { id, better: Unit::direction_of(unit).unwrap_or(Better::Lower), values }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::commit_range::Commit;
 use super::search::StepOutcome;
 use crate::gate::Sides;
 use crate::revisions::Repository;
-use crate::revisions::worktree::{BuildOutcome, Programs, Worktree};
+use crate::revisions::worktree::{BuildOutcome, ProgramDirectory, Worktree};
 use crate::{EngineError, Listener, WorkerCommand};
 
 /// What is known of a commit.
@@ -42,7 +42,7 @@ impl StepFinding {
 /// What stays the same from one step to the next.
 pub struct Steps<'a> {
     worktree: Worktree,
-    programs: Programs,
+    programs: ProgramDirectory,
     good: PathBuf,
     good_name: String,
     found: ChosenCase,

@@ -1,7 +1,7 @@
 //! Rules about single cards: driver, compute driver, link, errors, limits.
 
 use rsb_model::architecture::Architecture;
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind, PcieLink};
 
 use super::{About, together};
@@ -23,7 +23,7 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
         if gpu.kfd_node.is_some() || !facts.has_drm {
             return None;
         }
-        let severity = if gpu.is_amd() { Severity::Error } else { Severity::Warning };
+        let severity = if gpu.is_amd() { FindingSeverity::Error } else { FindingSeverity::Warning };
         return Some(About::new(
             severity,
             "no driver is bound",
@@ -35,19 +35,19 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     Some(match gpu.driver_name().unwrap_or_default() {
         "amdgpu" | "nvidia" | "i915" | "xe" => About::ok(format!("{driver} is bound"), why),
         "vfio-pci" | "pci-stub" => About::new(
-            Severity::Warning,
+            FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the card is set aside for a virtual machine and cannot be used here",
             "give it back to the maker's driver, or run this in the virtual machine",
         ),
         "radeon" => About::new(
-            Severity::Warning,
+            FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the old driver cannot compute",
             "start the kernel with `radeon.cik_support=0 amdgpu.cik_support=1`, where the card is of that age",
         ),
         "nouveau" => About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("{driver} is bound"),
             "CUDA needs NVIDIA's own driver",
             "install NVIDIA's driver",
@@ -86,7 +86,7 @@ fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     }
     if facts.has_kfd {
         return Some(About::new(
-            Severity::Warning,
+            FindingSeverity::Warning,
             "the compute driver does not list it",
             "KFD knows other nodes and not this card: its chip is not supported, or its slot lacks PCIe atomics",
             "look at `sudo dmesg | grep -i kfd`; put the card into a slot that is wired to the processor",
@@ -95,7 +95,7 @@ fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     // A tree that holds the DRM alone says nothing of the compute driver.
     facts.host.as_ref().map(|_| {
         About::new(
-            Severity::Error,
+            FindingSeverity::Error,
             "the compute driver is not there",
             "amdgpu is bound, and /sys/class/kfd lists no node: ROCm will find no device",
             "use a kernel built with CONFIG_HSA_AMD, and look at `sudo dmesg | grep -i kfd`",
@@ -107,7 +107,7 @@ fn architecture(_: &Facts, gpu: &Gpu) -> Option<About> {
     let target = gpu.gfx_target.as_deref().filter(|_| gpu.is_amd())?;
     let reason = Architecture::find(target).err()?;
     Some(About::new(
-        Severity::Note,
+        FindingSeverity::Note,
         format!("{target} is not in the table of architectures"),
         "its peaks are not known, so that nothing is compared with them",
         reason.cure,
@@ -122,14 +122,14 @@ fn errors(_: &Facts, gpu: &Gpu) -> Option<About> {
         "note the figure and look again after a day of load; one that grows means a failing card: have it replaced";
     Some(if total.uncorrectable > 0 {
         About::new(
-            Severity::Error,
+            FindingSeverity::Error,
             format!("{} memory errors were not corrected", total.uncorrectable),
             format!("data were lost since the driver was loaded, in {}", blocks.join(", ")),
             "reset the card (`sudo amd-smi reset --gpureset`) or restart the machine; have the card replaced when it comes again",
         )
     } else if total.correctable + total.deferred > 0 {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("{} memory errors were corrected or set aside", total.correctable + total.deferred),
             format!("counted since the driver was loaded, in {}", blocks.join(", ")),
             watch,
@@ -151,14 +151,14 @@ fn link(_: &Facts, gpu: &Gpu) -> Option<About> {
     let what = format!("its link runs at {} of {}", shown(now), shown(max));
     Some(if gpu.pcie.saves_power == Some(true) {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             what,
             "the driver has slowed the link of an idle card to save power",
             "look again under load; nothing is wrong when it is fast then",
         )
     } else {
         About::new(
-            Severity::Warning,
+            FindingSeverity::Warning,
             what,
             "transfers between processor and card are that much slower than they could be",
             "look again under load; when it stays, seat the card anew, use the slot next to the processor, check risers, and set the slot's generation in the firmware",
@@ -174,7 +174,7 @@ fn power(_: &Facts, gpu: &Gpu) -> Option<About> {
     let (cap, default) = gpu.power_cap_w.zip(gpu.power_cap_default_w)?;
     (cap < default).then(|| {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("its power is capped at {cap:.0} W of {default:.0} W"),
             "somebody has lowered it; results stay below those of a card as delivered",
             format!("{}, or keep it and compare only with results of the same cap", how_to_raise(gpu)),
@@ -192,7 +192,7 @@ fn how_to_raise(gpu: &Gpu) -> &'static str {
 fn clocks(_: &Facts, gpu: &Gpu) -> Option<About> {
     let level = gpu.performance_level.as_deref().filter(|level| *level != "auto")?;
     Some(About::new(
-        Severity::Note,
+        FindingSeverity::Note,
         format!("its clocks are set by hand ({level})"),
         "the driver does not choose the clocks by itself; results may be lower, or steadier, than those of others",
         "`sudo rocm-smi --setperflevel auto` gives them back",
@@ -202,7 +202,7 @@ fn clocks(_: &Facts, gpu: &Gpu) -> Option<About> {
 fn asleep(_: &Facts, gpu: &Gpu) -> Option<About> {
     (gpu.asleep == Some(true)).then(|| {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "it sleeps",
             "its link, clocks and sensors were not asked, because that would wake it",
             "run something on it and look again",
@@ -213,7 +213,7 @@ fn asleep(_: &Facts, gpu: &Gpu) -> Option<About> {
 fn share(_: &Facts, gpu: &Gpu) -> Option<About> {
     (gpu.virtual_function == Some(true)).then(|| {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "it is a virtual function",
             "this guest has a share of a card, and others may load the rest of it",
             "compare only with results of the same kind of share",
@@ -224,7 +224,7 @@ fn share(_: &Facts, gpu: &Gpu) -> Option<About> {
 fn partition(_: &Facts, gpu: &Gpu) -> Option<About> {
     let mode = gpu.partition.as_deref().filter(|mode| !mode.starts_with("SPX"))?;
     Some(About::new(
-        Severity::Note,
+        FindingSeverity::Note,
         format!("it is split ({mode})"),
         "each part is a device of its own, with its own compute units and memory",
         "`sudo amd-smi set --compute-partition SPX` joins them, where the whole card is wanted",
@@ -236,7 +236,7 @@ fn replays(_: &Facts, gpu: &Gpu) -> Option<About> {
     const MANY: u64 = 100;
     let count = gpu.pcie.replays.filter(|count| *count >= MANY)?;
     Some(About::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!("{count} packets had to be sent again"),
         "the link between processor and card is disturbed",
         "seat the card anew and check risers and cables",
@@ -246,7 +246,7 @@ fn replays(_: &Facts, gpu: &Gpu) -> Option<About> {
 fn identity(_: &Facts, gpu: &Gpu) -> Option<About> {
     (gpu.is_amd() && gpu.name.is_none() && gpu.gfx_target.is_none()).then(|| {
         About::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "neither its name nor its instruction set is known",
             "the driver tells neither, and the table of PCI ids does not hold this card",
             "load AMD's compute driver, which tells the instruction set, or add a row to crates/rsb-probe/src/gpu/cards.txt",

@@ -1,6 +1,6 @@
 //! The rule about the sensors of Intel's GPUs, which are read from sysfs and hwmon while something is measured.
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 
 use crate::gpu::intel::IntelSensors;
 
@@ -13,7 +13,7 @@ pub(super) fn about(found: &IntelSensors) -> Finding {
     let readable = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
     if !refused.is_empty() {
         return Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("not every sensor of the Intel GPU at {place} can be read"),
             format!("{}; what they tell is absent beside a measurement. Readable: {readable}", refused.join("; ")),
             "run as root, or let the user read these files of its hwmon directory (a udev rule with `chmod a+r`)",
@@ -21,7 +21,7 @@ pub(super) fn about(found: &IntelSensors) -> Finding {
     }
     if told.is_empty() || (!has_hwmon && place != INTEGRATED) {
         return Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("the Intel GPU at {place} has no sensors of power and temperature"),
             format!("its driver has not registered hwmon. Readable: {readable}"),
             "use a kernel with CONFIG_HWMON, 6.2 or later for i915 and 6.8 or later for xe, and let a container see /sys",
@@ -45,11 +45,11 @@ mod tests {
         };
         let (arc, denied) = ("0000:03:00.0", "energy1_input: permission denied");
         for (found, severity, word) in [
-            (sensors(arc, true, &["clock", "power"], &[]), Severity::Ok, "0000:03:00.0: clock, power"),
-            (sensors(INTEGRATED, false, &["clock"], &[]), Severity::Ok, "0000:00:02.0: clock"),
-            (sensors(INTEGRATED, false, &[], &[]), Severity::Note, "no sensors"),
-            (sensors(arc, false, &["clock"], &[]), Severity::Note, "no sensors of power"),
-            (sensors(arc, true, &["clock"], &[denied]), Severity::Note, "not every sensor"),
+            (sensors(arc, true, &["clock", "power"], &[]), FindingSeverity::Ok, "0000:03:00.0: clock, power"),
+            (sensors(INTEGRATED, false, &["clock"], &[]), FindingSeverity::Ok, "0000:00:02.0: clock"),
+            (sensors(INTEGRATED, false, &[], &[]), FindingSeverity::Note, "no sensors"),
+            (sensors(arc, false, &["clock"], &[]), FindingSeverity::Note, "no sensors of power"),
+            (sensors(arc, true, &["clock"], &[denied]), FindingSeverity::Note, "not every sensor"),
         ] {
             let about = about(&found);
             assert!(about.severity == severity && about.what.contains(word), "{about:?}");

@@ -1,6 +1,6 @@
 //! Rules about the cards together, and about what the user may do with them.
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
 
 use super::numbers;
@@ -13,7 +13,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     found.extend(memory_behind_iommu(facts));
     if facts.host.is_none() && !facts.gpus.is_empty() {
         found.push(Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "only a tree was examined",
             "it tells nothing of permissions, libraries and ROCm",
             "run `rusty-stack-bench doctor` on the machine itself",
@@ -37,7 +37,7 @@ fn no_card(facts: &Facts) -> Option<Finding> {
     // A card that does not answer is one, and is spoken of elsewhere.
     (facts.gpus.is_empty() && facts.unread_gpus.is_empty()).then(|| {
         Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "no GPU was found",
             "neither the DRM nor AMD's compute driver nor the PCI bus shows one",
             cure,
@@ -65,7 +65,7 @@ fn shadowed(facts: &Facts) -> Option<Finding> {
         places.filter(|(_, gpu)| gpu.kind == Some(GpuKind::Discrete)).map(|(place, _)| place.to_string()).collect();
     let is_first = devices.first().is_some_and(|gpu| gpu.kind == Some(GpuKind::Integrated));
     Some(Finding::new(
-        if is_first { Severity::Warning } else { Severity::Note },
+        if is_first { FindingSeverity::Warning } else { FindingSeverity::Note },
         "the processor's own graphics stand beside a card",
         if is_first {
             "HIP numbers them before the card, so that programs take the slow one; some fail on it"
@@ -88,7 +88,7 @@ fn memory_behind_iommu(facts: &Facts) -> Option<Finding> {
         .collect();
     (behind.len() > 1).then(|| {
         Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("{} are behind a translating IOMMU", numbers(&behind)),
             "their IOMMU groups are of the type DMA: transfers between cards may be slow or hang",
             "start the kernel with `iommu=pt`, as AMD advises for machines with several cards",
@@ -122,7 +122,7 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
     let path = &file.path;
     if file.access == Access::Missing {
         return Finding::new(
-            Severity::Error,
+            FindingSeverity::Error,
             format!("{path} is not there"),
             "programs reach the card through it; a container shows only the devices it was given",
             "in a container, start it with --device /dev/kfd --device /dev/dri; else load amdgpu and look at `sudo dmesg`",
@@ -139,7 +139,7 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
         format!("sudo usermod -aG {group} {user}, and log in again")
     };
     Finding::new(
-        Severity::Error,
+        FindingSeverity::Error,
         format!("{user} may not use {path}"),
         format!("it is of the group {group}, and this process may not read and write it"),
         cure,
@@ -154,7 +154,7 @@ fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
         [major, minor, step] => format!("gfx{major}{minor:x}{step:x}"),
         _ => {
             return Some(Finding::new(
-                Severity::Error,
+                FindingSeverity::Error,
                 format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
                 "it is no version of three numbers, and ROCm will refuse it or see no device",
                 "unset HSA_OVERRIDE_GFX_VERSION, or write it as 10.3.0",
@@ -165,14 +165,14 @@ fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
         facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| gpu.gfx_target.as_deref()).collect();
     if real.iter().all(|target| *target == claimed) {
         return Some(Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
             format!("every card here is {claimed} anyway"),
             "unset HSA_OVERRIDE_GFX_VERSION: it changes nothing",
         ));
     }
     Some(Finding::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
         format!(
             "ROCm takes every card for {claimed}, and here is {}: kernels for the other may fail, hang or be wrong",
@@ -191,9 +191,9 @@ fn visibility(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         .filter_map(|name| Some((name, host.variable(name)?)));
     set.map(|(name, value)| {
         let (severity, why) = if value.trim().starts_with('-') {
-            (Severity::Warning, "it hides every card from HIP")
+            (FindingSeverity::Warning, "it hides every card from HIP")
         } else {
-            (Severity::Note, "HIP shows only these cards, and numbers them anew")
+            (FindingSeverity::Note, "HIP shows only these cards, and numbers them anew")
         };
         Finding::new(severity, format!("{name} is {value}"), why, format!("unset {name} to see every card"))
     })

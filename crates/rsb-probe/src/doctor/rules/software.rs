@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
 use rsb_model::rocm::{RocmInstallation, RocmSource};
 
@@ -37,7 +37,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     let mut found = vec![Finding::ok("the run time of HIP is there", place(hip))];
     if !wants_rocm(facts) {
         found.push(Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             "ROCm is installed, and there is no card of AMD",
             "what needs a card cannot run; hiprtc compiles without one",
             "nothing, if that is meant",
@@ -46,7 +46,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     match has("libhsa-runtime64") {
         Some(hsa) => found.push(Finding::ok("the HSA run time is there", place(hsa))),
         None => found.push(Finding::new(
-            Severity::Error,
+            FindingSeverity::Error,
             "libhsa-runtime64 is missing",
             "HIP is there and cannot start without it: the installation is not whole",
             "install the package hsa-rocr (distributions: libhsa-runtime64-1)",
@@ -56,7 +56,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         Some(compiler) => found.push(Finding::ok("the run-time compiler is there", place(compiler))),
         // Some builds of release 5 hold it inside of the library of HIP.
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
-            Severity::Error,
+            FindingSeverity::Error,
             "libhiprtc is missing",
             "kernels of this program and of many others are compiled with it when they are first used",
             "install the package hip-runtime-amd whole",
@@ -66,7 +66,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     match has("librocblas") {
         Some(blas) => found.push(Finding::ok("rocBLAS is there", place(blas))),
         None => found.push(Finding::new(
-            if wants_rocm(facts) { Severity::Warning } else { Severity::Note },
+            if wants_rocm(facts) { FindingSeverity::Warning } else { FindingSeverity::Note },
             "librocblas is missing",
             "matrix products run through slower kernels of this program, and most frameworks do not start",
             "install the package rocblas",
@@ -88,7 +88,7 @@ fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         )];
     }
     if !others.is_empty() {
-        let severity = if wants_rocm(facts) { Severity::Error } else { Severity::Warning };
+        let severity = if wants_rocm(facts) { FindingSeverity::Error } else { FindingSeverity::Warning };
         return vec![Finding::new(
             severity,
             "libamdhip64 is missing",
@@ -126,7 +126,7 @@ fn several(host: &HostFacts) -> Option<Finding> {
     let each: Vec<String> =
         native.iter().map(|one| format!("{} in {}", one.version.as_deref().unwrap_or("unknown"), one.path)).collect();
     Some(Finding::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!("{} installations of ROCm: {}", native.len(), each.join("; ")),
         format!(
             "programs take {} unless they are told otherwise; libraries of several in one process crash it",
@@ -149,7 +149,7 @@ fn mixed(one: &RocmInstallation) -> Option<Finding> {
         return None;
     }
     Some(Finding::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!("{} holds libraries of another release: {}", one.path, strangers.join(", ")),
         format!("it says that it is ROCm {}.{}; releases of ROCm fit only themselves", release.0, release.1),
         format!("install these packages anew from the release {}.{}", release.0, release.1),
@@ -188,7 +188,7 @@ fn torn(host: &HostFacts) -> Option<Finding> {
     }
     let each: Vec<String> = found.iter().map(|(name, folder)| format!("{name} from {folder}")).collect();
     Some(Finding::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         "libraries of ROCm come from several folders",
         each.join(", "),
         "take the stranger out of LD_LIBRARY_PATH, or install all of one release",
@@ -207,7 +207,7 @@ fn remnants(host: &HostFacts) -> Vec<Finding> {
             )
         };
         Finding::new(
-            if is_named { Severity::Error } else { Severity::Warning },
+            if is_named { FindingSeverity::Error } else { FindingSeverity::Warning },
             format!("{} is no whole installation", left.path),
             left.why.clone(),
             cure,
@@ -219,7 +219,7 @@ fn remnants(host: &HostFacts) -> Vec<Finding> {
 fn stale(host: &HostFacts) -> Option<Finding> {
     let first = host.stale.first()?;
     Some(Finding::new(
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!(
             "the linker's cache names {} that {} gone",
             count(host.stale.len()),
@@ -242,7 +242,7 @@ fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         if blas.targets.iter().any(|known| covers(known, target)) {
             return About::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
         }
-        let severity = if gpu.kind == Some(GpuKind::Integrated) { Severity::Warning } else { Severity::Error };
+        let severity = if gpu.kind == Some(GpuKind::Integrated) { FindingSeverity::Warning } else { FindingSeverity::Error };
         let known = if blas.targets.is_empty() {
             "no kernel files were found beside the library".to_owned()
         } else {

@@ -88,11 +88,11 @@ fn healthy() -> Facts {
 fn wrong(change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
     let mut facts = healthy();
     change(&mut facts);
-    findings(&facts).into_iter().filter(|finding| finding.severity != Severity::Ok).collect()
+    findings(&facts).into_iter().filter(|finding| finding.severity != FindingSeverity::Ok).collect()
 }
 
 /// That `change` gives one finding: its severity, and words in what, why and cure.
-fn check(change: impl FnOnce(&mut Facts), severity: Severity, words: [&str; 3]) {
+fn check(change: impl FnOnce(&mut Facts), severity: FindingSeverity, words: [&str; 3]) {
     let found = wrong(change);
     let [one] = found.as_slice() else { panic!("{words:?}: {found:#?}") };
     assert_eq!(one.severity, severity, "{one:?}");
@@ -127,7 +127,7 @@ fn a_healthy_machine_has_nothing_but_good_findings() {
 
 #[test]
 fn cards() {
-    use Severity::{Error, Note, Warning};
+    use FindingSeverity::{Error, Note, Warning};
     check(
         gpu(|gpu| (gpu.driver, gpu.kfd_node, gpu.ecc) = (None, None, None)),
         Error,
@@ -201,11 +201,11 @@ fn cards_that_were_not_read() {
     let add = |places: &'static [(&'static str, Answer)]| {
         move |facts: &mut Facts| facts.unread_gpus.extend(places.iter().map(|(place, answer)| unread(place, *answer)))
     };
-    let error = Severity::Error;
+    let error = FindingSeverity::Error;
     check(add(&[("card0", Late)]), error, ["card0 does not answer", "asked for its clocks, there was no", "dmesg"]);
     check(add(&[("node 4", Failed)]), error, ["node 4 cannot be read", "an error", "restart"]);
     let hidden = &[("node 2", Denied), ("node 3", Denied), ("node 4", Denied)];
-    check(add(hidden), Severity::Note, ["node 2, node 3 and node 4 are not shown here", "container", "--device"]);
+    check(add(hidden), FindingSeverity::Note, ["node 2, node 3 and node 4 are not shown here", "container", "--device"]);
     let alone = findings(&Facts { unread_gpus: vec![unread("card0", Late)], ..Facts::default() });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
     // The card's own node may be what does not answer: that it is not listed follows not.
@@ -283,7 +283,7 @@ fn the_processors_own_graphics() {
 
 #[test]
 fn permissions() {
-    use Severity::Error;
+    use FindingSeverity::Error;
     let kfd = |access, group: &'static str, is_listed| {
         host(move |host| {
             host.devices[0] = DeviceFile { access, group: Some(group.into()), is_listed, ..host.devices[0].clone() };
@@ -303,7 +303,7 @@ fn permissions() {
 
 #[test]
 fn variables() {
-    use Severity::{Error, Note, Warning};
+    use FindingSeverity::{Error, Note, Warning};
     check(set("HSA_OVERRIDE_GFX_VERSION", "10.3.0"), Warning, ["10.3.0", "gfx1030, and here is gfx1100", "unset"]);
     check(set("HSA_OVERRIDE_GFX_VERSION", "11.0.0"), Note, ["11.0.0", "gfx1100 anyway", "unset"]);
     check(set("HSA_OVERRIDE_GFX_VERSION", "gfx1030"), Error, ["gfx1030", "three numbers", "10.3.0"]);
@@ -313,7 +313,7 @@ fn variables() {
 
 #[test]
 fn libraries() {
-    use Severity::{Error, Note, Warning};
+    use FindingSeverity::{Error, Note, Warning};
     check(remove("libhsa-runtime64"), Error, ["libhsa-runtime64 is missing", "not whole", "hsa-rocr"]);
     check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compiled", "hip-runtime-amd"]);
     check(remove("librocblas"), Warning, ["librocblas is missing", "slower", "rocblas"]);
@@ -343,7 +343,7 @@ fn libraries() {
 
 #[test]
 fn versions() {
-    use Severity::{Error, Warning};
+    use FindingSeverity::{Error, Warning};
     let second = || installation("5.7", "/usr/lib/x86_64-linux-gnu", &[("hip", "5.7.31921")]);
     check(
         host(|host| host.installations.push(second())),
@@ -396,12 +396,12 @@ fn kernels() {
     };
     check(
         targets(&["gfx90a", "gfx942"]),
-        Severity::Error,
+        FindingSeverity::Error,
         ["no kernels for gfx1100", "gfx90a, gfx942", "HIP_VISIBLE_DEVICES"],
     );
-    check(targets(&[]), Severity::Error, ["no kernels for gfx1100", "no kernel files", ""]);
+    check(targets(&[]), FindingSeverity::Error, ["no kernels for gfx1100", "no kernel files", ""]);
     assert_eq!(wrong(targets(&["gfx11-generic"])), []);
-    check(targets(&["gfx9-generic", "gfx10-3-generic"]), Severity::Error, ["gfx1100", "", ""]);
+    check(targets(&["gfx9-generic", "gfx10-3-generic"]), FindingSeverity::Error, ["gfx1100", "", ""]);
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn what_holds_for_several_cards_is_said_once() {
         [&[3][..], &[0, 1], &[0, 2, 5], &[2, 3, 4]].map(numbers),
         ["GPU 3", "GPUs 0 and 1", "GPUs 0, 2 and 5", "GPUs 2 to 4"]
     );
-    let severities: Vec<Severity> = two.iter().map(|finding| finding.severity).collect();
+    let severities: Vec<FindingSeverity> = two.iter().map(|finding| finding.severity).collect();
     assert!(severities.windows(2).all(|pair| pair[0] >= pair[1]), "the worst first");
 }
 

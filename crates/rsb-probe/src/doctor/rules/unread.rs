@@ -1,6 +1,6 @@
 //! Cards that did not answer, that the kernel could not describe, or that it does not show here.
 
-use rsb_model::finding::{Finding, Severity};
+use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Answer, UnreadGpu};
 
 use crate::HANG_LIMIT;
@@ -22,7 +22,7 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
     let what = format!("{} {}", listed(places), first.answer.said(places.len()));
     match first.answer {
         Answer::Late => Finding::new(
-            Severity::Error,
+            FindingSeverity::Error,
             what,
             format!(
                 "asked for {}, there was no answer within {} s; that and what is asked after it are not known",
@@ -32,13 +32,13 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
             TROUBLED,
         ),
         Answer::Failed => Finding::new(
-            Severity::Error,
+            FindingSeverity::Error,
             what,
             format!("asked for {}, the kernel returned an error", first.asked),
             TROUBLED,
         ),
         Answer::Denied => Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             what,
             "the kernel does not describe it to this user or container, as where a container was given only some cards",
             "nothing, if that is meant; else give the container every card (--device /dev/kfd --device /dev/dri)",

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rsb_model::Reason;
 
 use super::catalogue::Module;
-use super::compile::{self, Cached};
+use super::compile::{self, CacheHit};
 use super::core::Core;
 use super::driver::{FunctionNeed, Handle};
 use super::image::Image;
@@ -33,8 +33,8 @@ impl LoadedModule {
         let code = compile::cached(&*toolchain, module, &core.arch)?;
         match (Self::from_code(core, &code.bytes), code.cached) {
             (Ok(loaded), _) => Ok(loaded),
-            (Err(_), Cached::Yes) => Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes),
-            (Err(failed), Cached::No) => Err(failed),
+            (Err(_), CacheHit::Yes) => Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes),
+            (Err(failed), CacheHit::No) => Err(failed),
         }
     }
 

@@ -7,12 +7,12 @@ use rsb_model::Reason;
 use rsb_device::device::DeviceError;
 
 /// One thread is the caller itself; more are a pool of their own, so that nothing else runs on them.
-pub(super) struct Team {
+pub(super) struct ThreadPool {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
 }
 
-impl Team {
+impl ThreadPool {
     pub(super) fn new(threads: usize) -> Result<Self, DeviceError> {
         if threads <= 1 {
             return Ok(Self { pool: None, threads: 1 });
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn shares_cover_everything_once() {
         for threads in [1, 2, 3, 7] {
-            let team = Team { pool: None, threads };
+            let team = ThreadPool { pool: None, threads };
             for (total, grain) in [(0, 1), (1, 64), (1000, 64), (1000, 1), (4096, 4096)] {
                 let mut next = 0;
                 for index in 0..threads {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_thread_works_once() {
-        let team = Team::new(2).unwrap();
+        let team = ThreadPool::new(2).unwrap();
         let seen = [AtomicUsize::new(0), AtomicUsize::new(0)];
         team.each(|index| {
             seen[index].fetch_add(1, Ordering::Relaxed);

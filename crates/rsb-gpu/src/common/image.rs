@@ -112,7 +112,7 @@ pub(super) mod tests {
     use super::*;
 
     /// An ELF file with a segment and a section, of which the section lies last and has `bytes` bytes.
-    pub(in crate::cards) fn elf_with(bytes: u64) -> Vec<u8> {
+    pub(in crate::common) fn elf_with(bytes: u64) -> Vec<u8> {
         let mut file = vec![0_u8; 64 + 56 + 64];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         let mut put = |at: usize, value: u64, width: usize| {

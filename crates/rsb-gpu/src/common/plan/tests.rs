@@ -1,10 +1,10 @@
 //! Plans against the table of kernels.
 
 use super::*;
-use crate::cards::catalogue::Parameter;
+use crate::common::catalogue::Parameter;
 use rsb_device::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PointerChase, Rearrange, Reduce, ReduceOp,
-    Stored,
+    OutputWidth,
 };
 
 const MI300X: Card<'static> = Card { arch: "gfx942", units: 304 };
@@ -13,7 +13,7 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     let mut all = Vec::new();
     for &pattern in StreamPattern::ALL {
         for &stores in Stores::ALL {
-            all.push(Operation::Stream(Stream { pattern, dtype, elements: 1001, stores }));
+            all.push(Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores }));
         }
     }
     all.extend(ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })));
@@ -37,7 +37,7 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     }));
     all.push(Operation::Gemm(Gemm::new(dtype, 100, 200, 300)));
     all.push(Operation::Gemm(Gemm::new(dtype, 3, 5, 7)));
-    all.push(Operation::Gemm(Gemm { stored: Stored::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
+    all.push(Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
     all.push(Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 }));
     all
 }
@@ -90,7 +90,7 @@ fn the_matrix_units_are_used_where_they_are() {
 
 #[test]
 fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
-    let triad = Operation::Stream(Stream {
+    let triad = Operation::Stream(MemoryStream {
         pattern: StreamPattern::Triad,
         dtype: Dtype::F32,
         elements: 1 << 20,

@@ -6,7 +6,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::catalogue::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
 use rsb_device::device::{DeviceError, Options};
-use rsb_device::operation::{Operation, PeakArithmetic, STREAM_SCALAR, Stores, Stream, StreamPattern};
+use rsb_device::operation::{Operation, PeakArithmetic, STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
 
 /// A value for a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,7 +154,7 @@ impl Planner<'_> {
         }
     }
 
-    fn stream(&self, op: &Stream) -> Result<LaunchPlan, DeviceError> {
+    fn stream(&self, op: &MemoryStream) -> Result<LaunchPlan, DeviceError> {
         let bytes = op.dtype.bytes(op.elements);
         let packs = bytes.div_ceil(16);
         let stem = |plain, around| if op.stores == Stores::NonTemporal { around } else { plain };

@@ -25,7 +25,7 @@ pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 /// The cases that more replicates of `current` may decide, or decide better: undecided for noise or because the machine
 /// had changed, which may pass; with the threshold within their interval, so that the next replicate may turn the
 /// verdict; or Regressed by fewer processes than one begins with. None that was measured often enough.
-pub fn doubtful(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
+pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
     let replicates = |id: &CaseId| {
         let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
         known.map_or(0, |known| known.samples.len())
@@ -44,7 +44,7 @@ pub fn doubtful(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec
 
 /// The cases to look at beside the program that made the baseline: the doubtful ones, and what looks slower.
 pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
-    let mut ids = doubtful(result, current, AGAINST_BASELINE);
+    let mut ids = undecided_cases(result, current, AGAINST_BASELINE);
     for slower in result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed) {
         if !ids.contains(&slower.id) {
             ids.push(slower.id.clone());

@@ -20,7 +20,7 @@ use super::{launches, link, transfer};
 use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
-use rsb_device::held::{HostSide, Kept};
+use rsb_device::held::{HostSide, HeldValue};
 use rsb_device::operation::{Gemm, Operation};
 
 /// One card, opened.
@@ -31,7 +31,7 @@ pub struct CardDevice {
     /// Compiled and loaded on first use.
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: Kept<Bound>,
+    flush: HeldValue<Bound>,
     blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
     /// Every card of the run time, this one's own place unused; those that work together with this one.
     peers: Vec<OnceCell<Box<CardDevice>>>,
@@ -47,7 +47,7 @@ impl CardDevice {
             max_threads_per_unit: facts.max_threads_per_unit,
             core,
             modules: RefCell::default(),
-            flush: Kept::default(),
+            flush: HeldValue::default(),
             blas: OnceCell::new(),
             peers,
         })

@@ -6,7 +6,7 @@ use rsb_model::Reason;
 
 use super::core::Core;
 use super::driver::Handle;
-use rsb_device::device::{DeviceError, Event, Stream};
+use rsb_device::device::{DeviceError, StreamEvent, Stream};
 
 /// Marks that can be asked about at once. Older ones are used again: a case takes millions of marks.
 const MARKS: usize = 64;
@@ -31,7 +31,7 @@ impl CardStream {
     }
 
     /// The event behind a mark, unless it was used again since.
-    fn event(&self, mark: Event) -> Result<Handle, DeviceError> {
+    fn event(&self, mark: StreamEvent) -> Result<Handle, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let event = self.events.get((mark.0 % MARKS as u64) as usize).copied().filter(|_| known);
         event.ok_or_else(|| {
@@ -45,9 +45,9 @@ impl CardStream {
 }
 
 impl Stream for CardStream {
-    fn record(&mut self) -> Result<Event, DeviceError> {
+    fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         self.core.activate()?;
-        let mark = Event(self.made);
+        let mark = StreamEvent(self.made);
         let Some(&event) = self.events.get((self.made % MARKS as u64) as usize) else { return Ok(mark) };
         // SAFETY: event and stream live as long as `self`.
         unsafe { self.core.driver.record(event, self.core.stream) }?;
@@ -59,7 +59,7 @@ impl Stream for CardStream {
         self.core.synchronize()
     }
 
-    fn elapsed_ns(&mut self, from: Event, to: Event) -> Result<f64, DeviceError> {
+    fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         let (from, to) = (self.event(from)?, self.event(to)?);
         self.core.activate()?;
         // SAFETY: both events were recorded and live as long as `self`.

@@ -8,14 +8,14 @@ use super::launch::allocation;
 use super::memory::HostBlock;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
-use rsb_device::operation::{Direction, HostMemory, Transfer};
+use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
 
 /// A [`Transfer`], bound.
 pub(super) struct TransferKernel {
     core: Rc<Core>,
     /// Both ends are kept by this kernel.
     copy: Copy,
-    direction: Direction,
+    direction: TransferDirection,
     /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
     shown: bool,
     host: Option<HostBlock>,
@@ -28,18 +28,18 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let (from, to) = (allocation(buffers.first())?, allocation(buffers.get(1))?);
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let mut host = match (op.direction, op.host_memory) {
-        (Direction::DeviceToDevice, _) => None,
+        (TransferDirection::DeviceToDevice, _) => None,
         (_, HostMemory::Pinned) => Some(HostBlock::pinned(core, bytes)?),
         (_, HostMemory::Pageable) => Some(HostBlock::pageable(bytes)),
     };
     let copy = match (op.direction, &mut host) {
-        (Direction::HostToDevice, Some(host)) => {
+        (TransferDirection::HostToDevice, Some(host)) => {
             let fill = Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost };
             start(core, fill)?;
             core.synchronize()?;
             Copy { to: to.address(), from: host.address(), bytes, ends: Ends::HostToDevice }
         }
-        (Direction::DeviceToHost, Some(host)) => {
+        (TransferDirection::DeviceToHost, Some(host)) => {
             Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost }
         }
         _ => Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice },
@@ -70,7 +70,7 @@ impl TransferKernel {
 impl Kernel for TransferKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         start(&self.core, self.copy)?;
-        if self.direction == Direction::DeviceToHost && !self.shown {
+        if self.direction == TransferDirection::DeviceToHost && !self.shown {
             self.shown = true;
             self.show()?;
         }

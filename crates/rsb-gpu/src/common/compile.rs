@@ -41,7 +41,7 @@ pub struct Source<'a> {
 
 /// Whether code came from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cached {
+pub(super) enum CacheHit {
     Yes,
     No,
 }
@@ -49,7 +49,7 @@ pub(super) enum Cached {
 /// Code and where it came from.
 pub(super) struct Code {
     pub(super) bytes: Vec<u8>,
-    pub(super) cached: Cached,
+    pub(super) cached: CacheHit,
 }
 
 /// A compiler of one vendor, loaded.
@@ -82,7 +82,7 @@ fn cached_in(
 ) -> Result<Code, DeviceError> {
     let key = Key::new(module.source(), &toolchain.closest(arch), &toolchain.identity());
     match folder.and_then(|folder| cache::read(folder, &key)) {
-        Some(bytes) => Ok(Code { bytes, cached: Cached::Yes }),
+        Some(bytes) => Ok(Code { bytes, cached: CacheHit::Yes }),
         None => fresh_in(folder, toolchain, module, arch),
     }
 }
@@ -104,7 +104,7 @@ fn fresh_in(folder: Option<&Path>, toolchain: &dyn Toolchain, module: Module, ar
         // A cache that cannot be written costs time, nothing else.
         let _ = cache::write(folder, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
     }
-    Ok(Code { bytes, cached: Cached::No })
+    Ok(Code { bytes, cached: CacheHit::No })
 }
 
 /// A file with its size and time.

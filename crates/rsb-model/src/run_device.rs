@@ -39,13 +39,13 @@ pub enum Maker {
 
 /// What is known of two devices being one card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alike {
+pub enum HardwareMatch {
     /// They are at one address, or both are the processor.
-    OneCard,
+    SameGpu,
     /// They have one maker, and an address is missing.
-    OneMaker,
+    SameVendor,
     /// Their addresses or their makers differ.
-    Not,
+    Different,
 }
 
 const WORDS: &[(Maker, &[&str])] = &[
@@ -79,17 +79,17 @@ impl RunDevice {
     }
 
     /// Whether it and `other` are one piece of hardware, as far as can be told.
-    pub fn alike(&self, other: &Self) -> Alike {
+    pub fn alike(&self, other: &Self) -> HardwareMatch {
         match [self, other].map(|device| device.device_type == DeviceType::Cpu) {
-            [true, true] => return Alike::OneCard,
+            [true, true] => return HardwareMatch::SameGpu,
             [false, false] => {}
-            _ => return Alike::Not,
+            _ => return HardwareMatch::Different,
         }
         match (&self.pci_address, &other.pci_address) {
-            (Some(own), Some(other)) if own.eq_ignore_ascii_case(other) => Alike::OneCard,
-            (Some(_), Some(_)) => Alike::Not,
-            _ if self.maker() == other.maker() => Alike::OneMaker,
-            _ => Alike::Not,
+            (Some(own), Some(other)) if own.eq_ignore_ascii_case(other) => HardwareMatch::SameGpu,
+            (Some(_), Some(_)) => HardwareMatch::Different,
+            _ if self.maker() == other.maker() => HardwareMatch::SameVendor,
+            _ => HardwareMatch::Different,
         }
     }
 }
@@ -114,12 +114,12 @@ mod tests {
         let (one, two) = (Some("0000:c1:00.0"), Some("0000:C1:00.0"));
         let other = Some("0000:03:00.0");
         for (left, right, expected) in [
-            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", two), Alike::OneCard),
-            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", other), Alike::Not),
-            (seen("rocm:0", "x", one), seen("opencl:0", "gfx1100", None), Alike::OneMaker),
-            (seen("cuda:0", "x", one), seen("opencl:0", "gfx1100", None), Alike::Not),
-            (seen("cpu:0", "x", None), seen("vulkan:0", "llvmpipe", None), Alike::OneCard),
-            (seen("cpu:0", "AMD EPYC", None), seen("rocm:0", "x", None), Alike::Not),
+            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", two), HardwareMatch::SameGpu),
+            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", other), HardwareMatch::Different),
+            (seen("rocm:0", "x", one), seen("opencl:0", "gfx1100", None), HardwareMatch::SameVendor),
+            (seen("cuda:0", "x", one), seen("opencl:0", "gfx1100", None), HardwareMatch::Different),
+            (seen("cpu:0", "x", None), seen("vulkan:0", "llvmpipe", None), HardwareMatch::SameGpu),
+            (seen("cpu:0", "AMD EPYC", None), seen("rocm:0", "x", None), HardwareMatch::Different),
         ] {
             assert_eq!((left.alike(&right), right.alike(&left)), (expected, expected), "{left:?} {right:?}");
         }

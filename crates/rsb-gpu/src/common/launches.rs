@@ -6,7 +6,7 @@ use super::core::Core;
 use super::driver::Handle;
 use super::launch::Bound;
 use rsb_device::device::{DeviceError, Kernel};
-use rsb_device::operation::{Launch, LaunchWay};
+use rsb_device::operation::{Launch, LaunchMode};
 
 /// A [`Launch`], bound.
 pub(super) enum LaunchKernel {
@@ -19,8 +19,8 @@ pub(super) enum LaunchKernel {
 /// Binds `op` to the empty kernel.
 pub(super) fn kernel(core: &Rc<Core>, op: Launch, mut empty: Bound) -> Result<LaunchKernel, DeviceError> {
     match op.way {
-        LaunchWay::Stream => Ok(LaunchKernel::Stream { empty, kernels: op.kernels }),
-        LaunchWay::Graph => {
+        LaunchMode::Stream => Ok(LaunchKernel::Stream { empty, kernels: op.kernels }),
+        LaunchMode::Graph => {
             let recorded = Recorded::of(core, || (0..op.kernels).try_for_each(|_| empty.start()))?;
             Ok(LaunchKernel::Graph(recorded.instantiate(empty)?))
         }

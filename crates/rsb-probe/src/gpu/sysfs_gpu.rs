@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::GpuKind;
 
-use super::answers::Told;
+use super::answers::GpuReport;
 use super::details::{self, Details};
 use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
@@ -25,7 +25,7 @@ const IN_PROCESSORS: [&str; 14] = [
 
 /// What is known of a card.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Card {
+pub(crate) struct SysfsGpu {
     pub(crate) vendor: Option<u32>,
     pub(crate) id: Option<PciId>,
     pub(crate) revision: Option<u32>,
@@ -98,10 +98,10 @@ fn computes(function: &Path) -> bool {
 }
 
 /// Reads one card: first who it is, then the rest.
-pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Told<Card>)) {
-    report(Told::nothing());
+pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)) {
+    report(GpuReport::nothing());
     let Some(mut card) = identity(host, folder) else { return report(unknown(folder)) };
-    report(Told::so_far(card.clone(), "its name and memory"));
+    report(GpuReport::so_far(card.clone(), "its name and memory"));
     let line = |name: &str| read_line(&folder.join(name));
     card.revision = line("revision").as_deref().and_then(hexadecimal);
     card.name = line("product_name").or_else(|| nvidia_name(host, card.address.as_deref()?));
@@ -118,16 +118,16 @@ pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(Told<Card>)) {
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
-    report(Told::so_far(card.clone(), "whether it sleeps"));
-    details::read(folder, &|details, next| report(Told::so_far(Card { details, ..card.clone() }, next)));
+    report(GpuReport::so_far(card.clone(), "whether it sleeps"));
+    details::read(folder, &|details, next| report(GpuReport::so_far(SysfsGpu { details, ..card.clone() }, next)));
 }
 
 /// Of a folder that does not tell who made the card: none of ours, unless the kernel refuses to tell.
-fn unknown(folder: &Path) -> Told<Card> {
+fn unknown(folder: &Path) -> GpuReport<SysfsGpu> {
     let vendor = folder.join("vendor");
     let refused = || [vendor.clone(), folder.join("uevent")].iter().find_map(|file| refusal(file));
     let refused = if read_line(&vendor).is_some() { None } else { refused() };
-    refused.map_or_else(Told::nothing, Told::refused)
+    refused.map_or_else(GpuReport::nothing, GpuReport::refused)
 }
 
 /// The place on the bus of the card in `folder`.
@@ -151,7 +151,7 @@ pub(crate) fn driver(folder: &Path) -> Option<String> {
 }
 
 /// Who the card is, from files that never touch it.
-fn identity(host: &Host, folder: &Path) -> Option<Card> {
+fn identity(host: &Host, folder: &Path) -> Option<SysfsGpu> {
     let event = read_text(&folder.join("uevent")).unwrap_or_default();
     let told = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim);
     let number = |name: &str| read_line(&folder.join(name)).as_deref().and_then(hexadecimal);
@@ -164,7 +164,7 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
     if !matches!(vendor, AMD | NVIDIA | INTEL) {
         return None;
     }
-    Some(Card {
+    Some(SysfsGpu {
         vendor: Some(vendor),
         id,
         board: pair("PCI_SUBSYS_ID")
@@ -172,7 +172,7 @@ fn identity(host: &Host, folder: &Path) -> Option<Card> {
         address: address(folder),
         driver: driver(folder).map(|driver| with_version(host, driver)),
         is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),
-        ..Card::default()
+        ..SysfsGpu::default()
     })
 }
 
@@ -192,7 +192,7 @@ fn nvidia_name(host: &Host, address: &str) -> Option<String> {
     (!model.is_empty() && model != "Unknown").then(|| model.to_owned())
 }
 
-impl Card {
+impl SysfsGpu {
     /// Where it sits, as far as its chip or its place tells; `target` is its instruction set.
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {

@@ -172,7 +172,7 @@ impl Kernel for BlasKernel {
 mod tests {
     use super::*;
     use Dtype::{Bf16, F16, F32, Fp8, I8, I32, Tf32};
-    use rsb_device::operation::Stored;
+    use rsb_device::operation::OutputWidth;
 
     #[test]
     fn row_major_products_are_asked_for_with_a_and_b_exchanged() {
@@ -192,13 +192,13 @@ mod tests {
             types(&Gemm { stored, ..Gemm::new(dtype, 2, 2, 2) }).map(|types| (types.input, types.output, types.compute))
         };
         for (dtype, stored, expected) in [
-            (F16, Stored::Wide, Some((F16, F16, F32))),
-            (Bf16, Stored::Wide, Some((Bf16, F32, F32))),
-            (Bf16, Stored::AsInputs, Some((Bf16, Bf16, F32))),
-            (Tf32, Stored::Wide, Some((F32, F32, Tf32))),
-            (I8, Stored::Wide, Some((I8, I32, I32))),
-            (I8, Stored::AsInputs, None),
-            (Fp8, Stored::Wide, None),
+            (F16, OutputWidth::Wide, Some((F16, F16, F32))),
+            (Bf16, OutputWidth::Wide, Some((Bf16, F32, F32))),
+            (Bf16, OutputWidth::AsInputs, Some((Bf16, Bf16, F32))),
+            (Tf32, OutputWidth::Wide, Some((F32, F32, Tf32))),
+            (I8, OutputWidth::Wide, Some((I8, I32, I32))),
+            (I8, OutputWidth::AsInputs, None),
+            (Fp8, OutputWidth::Wide, None),
         ] {
             assert_eq!(types_of(dtype, stored), expected, "{dtype}");
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
-use super::assemble::{self, Progress};
-use super::client::Trouble;
+use super::assemble::{self, CaseProgress};
+use super::client::WorkerError;
 use super::session::Session;
 use super::settings::Settings;
 use super::{noise, shuffled};
@@ -17,7 +17,7 @@ use crate::worker_command::WorkerCommand;
 /// The results of both sides. The n-th replicates of a case were measured side by side, and their n-th samples one
 /// after the other.
 #[derive(Debug, Clone, Default)]
-pub struct Both {
+pub struct InterleavedResults {
     /// Of the first program.
     pub baseline: Vec<BenchmarkResult>,
     /// Of the second.
@@ -28,14 +28,14 @@ pub struct Both {
 ///
 /// # Errors
 /// When there is no room for Criterion's scratch folder.
-pub fn in_turn(
+pub fn interleaved(
     cases: &[Case],
     settings: &Settings,
     programs: &[WorkerCommand; 2],
     (environment, listener): (&Environment, &mut Listener<'_>),
-) -> std::io::Result<(Both, RunStatus)> {
+) -> std::io::Result<(InterleavedResults, RunStatus)> {
     let mut session = Session::new(settings)?;
-    let mut progress: Vec<[Progress; 2]> = vec![<[Progress; 2]>::default(); cases.len()];
+    let mut progress: Vec<[CaseProgress; 2]> = vec![<[Progress; 2]>::default(); cases.len()];
     let steps = settings.replicates.most() as usize * cases.len();
     let mut step = 0;
     let began = Instant::now();
@@ -65,11 +65,11 @@ pub fn in_turn(
             cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
         known.map(|(case, side)| assemble::result(case, side, &summary, Timestamp::now())).collect()
     };
-    Ok((Both { baseline: side(0), current: side(1) }, ended))
+    Ok((InterleavedResults { baseline: side(0), current: side(1) }, ended))
 }
 
 /// Whether nothing is known of this side: it had no turn.
-fn is_new(side: &Progress) -> bool {
+fn is_new(side: &CaseProgress) -> bool {
     side.ended.is_none() && side.replicates.is_empty()
 }
 
@@ -78,14 +78,14 @@ fn pair(
     session: &mut Session<'_>,
     programs: &[WorkerCommand; 2],
     case: &Case,
-    (both, replicate, left): (&mut [Progress; 2], u32, Duration),
+    (both, replicate, left): (&mut [CaseProgress; 2], u32, Duration),
 ) -> bool {
     let began = Instant::now();
-    let watch = noise::Watch::begin();
+    let watch = noise::NoiseWatch::begin();
     match session.pair(programs, case, (replicate, left)) {
         Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
-        Err((_, Trouble::Failed(_))) if began.elapsed() >= left => return true,
+        Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
         Err((which, trouble)) => {
             let Some(ended) = end_of(trouble) else { return false };
             both[which].ended = Some(ended);
@@ -95,7 +95,7 @@ fn pair(
                 let rest = left.saturating_sub(began.elapsed());
                 match session.replicate(&programs[1 - which], case, (replicate, rest)) {
                     Ok(replicate) => other.replicates.push(replicate),
-                    Err(Trouble::Failed(_)) if began.elapsed() >= left => {}
+                    Err(WorkerError::Failed(_)) if began.elapsed() >= left => {}
                     Err(trouble) => {
                         let Some(ended) = end_of(trouble) else { return false };
                         other.ended = Some(ended);
@@ -112,11 +112,11 @@ fn pair(
 }
 
 /// How `trouble` ends a case; `None` when somebody asked to stop.
-fn end_of(trouble: Trouble) -> Option<(Outcome, Reason)> {
+fn end_of(trouble: WorkerError) -> Option<(Outcome, Reason)> {
     match trouble {
-        Trouble::Skipped(reason) => Some((Outcome::Skipped, reason)),
-        Trouble::Failed(reason) | Trouble::Gone(reason) => Some((Outcome::Failed, reason)),
-        Trouble::Interrupted => None,
+        WorkerError::Skipped(reason) => Some((Outcome::Skipped, reason)),
+        WorkerError::Failed(reason) | WorkerError::Gone(reason) => Some((Outcome::Failed, reason)),
+        WorkerError::Interrupted => None,
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             args: vec!["-c".into(), script.into()],
             environment: vec![],
         });
-        let (both, ended) = in_turn(&[case], &settings, &programs, (&Environment::default(), &mut |_| {})).unwrap();
+        let (both, ended) = interleaved(&[case], &settings, &programs, (&Environment::default(), &mut |_| {})).unwrap();
         assert_eq!(ended, RunStatus::Complete);
         [both.baseline, both.current]
             .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())
