@@ -4,9 +4,9 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Usage: ./analyze_performance_trends.sh [FOLDER] [ARGUMENTS OF `trend` …]
+Usage: ./analyze_performance_trends.sh [DIRECTORY] [ARGUMENTS OF `trend` …]
 
-Prints the trend of every metric over the runs stored in FOLDER (benchmark_results by default).
+Prints the trend of every metric over the runs stored in DIRECTORY (benchmark_results by default).
 
   ./analyze_performance_trends.sh
   ./analyze_performance_trends.sh /srv/results --case gemm

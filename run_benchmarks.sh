@@ -41,7 +41,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/scripts/program.sh"
 program=$(find_program "$build") || exit $?
 
-# The folders that were asked for also concern the steps after the run.
+# The directories that were asked for also concern the steps after the run.
 places=()
 after=1
 for ((i = 0; i < ${#arguments[@]}; i++)); do
@@ -59,7 +59,7 @@ measured=0
 # Without figures there is nothing to report; a failed case among others (1) is reported with them.
 [ "$measured" -le 1 ] || exit "$measured"
 
-# What looks slower or stays undecided is measured again, for so long at most.
+# What looks slower or stays undecided is remeasured, for so long at most.
 judging=(--budget 90s)
 if [ "$gate" = no ]; then
     judging+=(--baseline-optional)

@@ -1,4 +1,4 @@
-//! Graphics cards: memory, transfers, arithmetic, products, launches, several cards, inference. Where there is none,
+//! Graphics GPUs: memory, transfers, arithmetic, products, launches, several GPUs, inference. Where there is none,
 //! every benchmark says what it lacks.
 
 fn main() -> std::process::ExitCode {

@@ -6,8 +6,9 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Convolution, TransferDirection, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, OutputWidth, Stores, MemoryStream, StreamPattern, Transfer,
+    Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
+    NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
+    Transfer, TransferDirection,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_engine::backends::registry;
@@ -160,7 +161,7 @@ fn cases() -> Vec<(Operation, Options)> {
         }
     }
     for &way in LaunchMode::ALL {
-        all.push(Operation::Launch(Launch { kernels: 5, way }));
+        all.push(Operation::Launch(Launch { kernels: 5, mode: way }));
     }
     let plain = all.into_iter().map(|operation| (operation, Options::default()));
     plain.chain(products()).chain(vector_peaks()).collect()

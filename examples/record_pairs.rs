@@ -44,7 +44,8 @@ fn record(arguments: &[String]) -> Result<()> {
     let plan = plan::plan(&quick(), &machine()?)?;
     let command = WorkerCommand::this_program()?;
     let started = Timestamp::now();
-    let (both, _) = measure::interleaved(&plan.cases, &settings, &[command.clone(), command], (&environment, &mut |_| {}))?;
+    let (both, _) =
+        measure::interleaved(&plan.cases, &settings, &[command.clone(), command], (&environment, &mut |_| {}))?;
     let side = |name: &str, results: &[rsb_model::BenchmarkResult]| {
         let name = RunId(name.to_owned());
         let mut run = Run::begin(name, started, "quick", "quick", Environment { git: None, ..environment.clone() });
@@ -80,7 +81,7 @@ fn machine() -> Result<Machine> {
     Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
 }
 
-/// Arithmetic and copies in turn, some milliseconds each, for ever.
+/// Arithmetic and copies alternating, some milliseconds each, for ever.
 fn keep_busy() {
     let source = vec![1.0_f32; 8 << 20];
     let mut target = source.clone();

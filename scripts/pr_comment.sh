@@ -7,10 +7,10 @@ set -euo pipefail
 marker='<!-- rusty-stack-bench:gate -->'
 limit=65000 # GitHub takes 65,536 characters.
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
 
-if ! gh run download "$RUN" --name pr-gate --dir "$folder" || [ ! -s "$folder/comment.md" ]; then
+if ! gh run download "$RUN" --name pr-gate --dir "$directory" || [ ! -s "$dir/comment.md" ]; then
     echo "pr-gate left no comment: there is nothing to post"
     exit 0
 fi
@@ -23,19 +23,19 @@ if [ -z "$number" ]; then
     exit 0
 fi
 
-if [ "$(head -n 1 "$folder/comment.md")" != "$marker" ]; then
+if [ "$(head -n 1 "$dir/comment.md")" != "$marker" ]; then
     echo "the text does not begin with the marker of the gate: it is not posted" >&2
     exit 1
 fi
 # Whoever is named in the text of a pull request is not called: a zero-width space follows each @.
-head -c "$limit" "$folder/comment.md" | iconv -c -f utf-8 -t utf-8 | sed 's/@/@\xe2\x80\x8b/g' >"$folder/body.md"
+head -c "$limit" "$dir/comment.md" | iconv -c -f utf-8 -t utf-8 | sed 's/@/@\xe2\x80\x8b/g' >"$dir/body.md"
 
 comment=$(gh api --paginate "repos/$GH_REPO/issues/$number/comments" \
     --jq ".[] | select(.user.login == \"github-actions[bot]\" and (.body | startswith(\"$marker\"))) | .id" | head -n 1)
 if [ -n "$comment" ]; then
-    gh api --method PATCH "repos/$GH_REPO/issues/comments/$comment" -F body=@"$folder/body.md" --silent
+    gh api --method PATCH "repos/$GH_REPO/issues/comments/$comment" -F body=@"$dir/body.md" --silent
     echo "updated the comment on pull request $number"
 else
-    gh api --method POST "repos/$GH_REPO/issues/$number/comments" -F body=@"$folder/body.md" --silent
+    gh api --method POST "repos/$GH_REPO/issues/$number/comments" -F body=@"$dir/body.md" --silent
     echo "commented on pull request $number"
 fi

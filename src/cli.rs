@@ -22,7 +22,7 @@ pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 use values::{gate_format, parse_axis, parse_percent, parse_time, profile, suite, text};
 
-/// Measures GPUs, processors and ML frameworks under Criterion, keeps every result with the machine that made it,
+/// Measures GPUs, CPUs and ML frameworks under Criterion, keeps every result with the machine that made it,
 /// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
 #[derive(Debug, Parser)]
 #[command(name = "rusty-stack-bench", version, after_help = exit::HELP, max_term_width = 110, propagate_version = true)]
@@ -49,11 +49,11 @@ pub enum ColorChoice {
 /// Everything the program can do; each benchmark's name is a verb too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show what is here: processor, memory, cards, drivers, Python and frameworks
+    /// Show what is here: CPU, memory, GPUs, drivers, Python and frameworks
     Probe(ProbeArgs),
-    /// Examine cards, drivers, permissions and ROCm, and say what is wrong with its cure: exit 1 when something is
+    /// Examine GPUs, drivers, permissions and ROCm, and say what is wrong with its cure: exit 1 when something is
     Doctor(ProbeArgs),
-    /// Show what the cards here can do: compute units, memory, data types and peaks
+    /// Show what the GPUs here can do: compute units, memory, data types and peaks
     GpuCapability(ProbeArgs),
     /// List the benchmarks, and where each can run here
     List(ListArgs),
@@ -100,13 +100,13 @@ pub enum Verb {
 /// Where things are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Places {
-    /// Folder of results [default: benchmark_results]
+    /// Directory of results [default: benchmark_results]
     #[arg(long, value_name = "DIR", env = "RSB_RESULTS_DIR", hide_env = true)]
     pub results_dir: Option<PathBuf>,
-    /// Folder of baselines [default: baselines]
+    /// Directory of baselines [default: baselines]
     #[arg(long, value_name = "DIR", env = "RSB_BASELINES_DIR", hide_env = true)]
     pub baselines_dir: Option<PathBuf>,
-    /// The policy [default: policy.toml in the folder of baselines, when it is there]
+    /// The policy [default: policy.toml in the directory of baselines, when it is there]
     #[arg(long, value_name = "FILE", env = "RSB_POLICY", hide_env = true)]
     pub policy: Option<PathBuf>,
     /// Settings [default: rusty-stack-bench.toml, when it is there]
@@ -229,7 +229,7 @@ pub struct GateArgs {
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
-    /// Build this git revision and the tree as it is, and measure both here in turn
+    /// Build this git revision and the tree as it is, and measure both here, interleaved
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge the run against the last N stored runs of its machine and suite [default: 50]; runs of one commit on the
@@ -242,7 +242,7 @@ pub struct GateArgs {
     /// With --against: only this benchmark; may be repeated
     #[arg(long, value_name = "NAME", requires = "against")]
     pub benchmark: Vec<String>,
-    /// How long suspects may be measured again, in fresh processes and beside the program that made the baseline: 90s,
+    /// How long suspects may be remeasured, in fresh processes and beside the program that made the baseline: 90s,
     /// 3m; 0s judges what is stored [default: 3m where the run was measured here in the last 15 minutes]
     #[arg(long, value_name = "TIME", conflicts_with = "current", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
@@ -371,7 +371,8 @@ pub struct ReportArgs {
     /// Form of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
-    /// File (for svg: folder) to write; `-` for standard output [default: markdown and svg beside the results, others to standard output]
+    /// File (for svg: directory) to write; `-` for standard output [default: markdown and svg beside the results,
+    /// others to standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Where things are kept
@@ -384,7 +385,7 @@ pub struct ReportArgs {
 pub struct SchemaArgs {
     /// The document; none lists them
     pub name: Option<String>,
-    /// Write every schema to this folder
+    /// Write every schema to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     pub dir: Option<PathBuf>,
 }

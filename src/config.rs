@@ -8,7 +8,7 @@ use rsb_engine::plan::CustomEntry;
 use rsb_model::{Profile, Suite};
 use serde::Deserialize;
 
-/// The name looked for in the current folder.
+/// The name looked for in the current directory.
 pub const FILE_NAME: &str = "rusty-stack-bench.toml";
 
 /// A file that cannot be used.
@@ -94,7 +94,7 @@ impl Config {
         Self::parse(&text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
 
-    /// The file named, else the one in the current folder, else the defaults.
+    /// The file named, else the one in the current directory, else the defaults.
     ///
     /// # Errors
     /// As [`Config::read`].
@@ -160,7 +160,7 @@ impl Config {
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
-    } else if let Some((name, cure)) = rsb_engine::suites::RUN_TIMES_TO_COME.iter().find(|(name, _)| *name == text) {
+    } else if let Some((name, cure)) = rsb_engine::suites::RUNTIMES_TO_COME.iter().find(|(name, _)| *name == text) {
         Err(format!("`{name}` is not yet available ({cure}); choose another backend"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())

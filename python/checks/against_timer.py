@@ -1,4 +1,4 @@
-"""A matrix product in our loop against `torch.utils.benchmark.Timer`, in one process, in turn, on one thread.
+"""A matrix product in our loop against `torch.utils.benchmark.Timer`, in one process, interleaved, on one thread.
 
     PYTHONPATH=python path/of/environment/bin/python3 python/checks/against_timer.py
 

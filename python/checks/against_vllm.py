@@ -1,4 +1,4 @@
-"""Our figures of vLLM against those of vLLM's own benchmark, on one engine and the same prompts, in turn.
+"""Our figures of vLLM against those of vLLM's own benchmark, on one engine and the same prompts, interleaved.
 
     PYTHONPATH=python path/of/vllm/python3 python/checks/against_vllm.py
 

@@ -2,7 +2,7 @@
 
     python3 python/checks/overhead.py target/release/rsb-python-worker path/of/environment/bin/python3
 
-In turn with it a bare process is asked, which only spins for as long and answers: what that takes beside its work is the
+Interleaved with it a bare process is asked, which only spins for as long and answers: what that takes beside its work is the
 machine's pipe and the waking of two processes. The difference is the worker's own. The verdict is on all that the worker takes.
 The worker must be one of a release build, and the machine calm. The limit is 1 % of a sample of 10 ms or more.
 """
@@ -63,8 +63,8 @@ class Worker(Process):
 
     def __init__(self, program: str, python: str):
         ask = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
-        folder = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
-        libraries = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH", "")]))
+        directory = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+        libraries = os.pathsep.join(filter(None, [directory, os.environ.get("LD_LIBRARY_PATH", "")]))
         super().__init__([program, python], LD_LIBRARY_PATH=libraries, OMP_NUM_THREADS="1")
         self._heard({"ask": "prepare", "case": CASE})
         once = min(self._heard({"ask": "sample", "iters": 10})["time_ns"] / 10 for _ in range(5))
@@ -120,7 +120,7 @@ def main() -> int:
             seen[which].append(both[which].sample())
     worker.end()
     bare.end()
-    print(f"{sysconfig.get_platform()}, {os.cpu_count()} processors, {SAMPLES} samples of each, in turn")
+    print(f"{sysconfig.get_platform()}, {os.cpu_count()} CPUs, {SAMPLES} samples of each, interleaved")
     share, ours = told("the worker", seen[0])
     _, machine = told("a bare process", seen[1])
     own, undisturbed = (of_worker - of_bare for of_worker, of_bare in zip(ours, machine))

@@ -29,15 +29,15 @@ def main() -> int:
     for result in results:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
-    with tempfile.TemporaryDirectory() as folder:
-        before = store(results, folder)
-        after = store([slowed(result, 20.0) for result in results], folder)
+    with tempfile.TemporaryDirectory() as directory:
+        before = store(results, directory)
+        after = store([slowed(result, 20.0) for result in results], directory)
         found = gate(before, after)
         print(found.verdict.value, [row.benchmark_id for row in found.regressed])
         assert found.verdict is Verdict.REGRESSED and len(found.regressed) == len(results), found
-        same = gate(before, store(results, folder))
+        same = gate(before, store(results, directory))
         assert same.verdict is not Verdict.REGRESSED, same
-        policy = os.path.join(folder, "policy.toml")
+        policy = os.path.join(directory, "policy.toml")
         with open(policy, "w", encoding="utf-8") as file:
             file.write("threshold_percent = 5000.0\n")
         lenient = gate(before, after, policy=policy)

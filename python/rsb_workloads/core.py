@@ -60,7 +60,7 @@ class Case:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the processor runs it."""
+        """Whether the CPU runs it."""
         return self.device.startswith("cpu:")
 
 
@@ -68,21 +68,21 @@ class Case:
 class Work:
     """A case that is verified and ready to be timed."""
 
-    # One iteration. On a card it may return before the work is done: the clock waits.
+    # One iteration. On a GPU it may return before the work is done: the clock waits.
     run: Callable[[], Any]
     # The fields, given the nanoseconds of one iteration.
     fields: Callable[[float], dict]
     # What must be done before each iteration and is not timed.
     before: Callable[[], Any] | None = None
-    # The card that runs it, where it is one that PyTorch drives.
-    card: Any = None
-    # "cpu" where the processor does it whatever the case's device, such as compilation for a card.
+    # The GPU that runs it, where it is one that PyTorch drives.
+    gpu: Any = None
+    # "cpu" where the CPU does it whatever the case's device, such as compilation for a GPU.
     device_type: str | None = None
 
     def sample(self, iters: int) -> float:
         """Exactly `iters` iterations; nanoseconds by the device's clock."""
-        if self.card is not None:
-            return self._sample_on_card(iters)
+        if self.gpu is not None:
+            return self._sample_on_gpu(iters)
         clock, run = time.perf_counter_ns, self.run
         if self.before is None:
             begin = clock()
@@ -97,11 +97,11 @@ class Work:
             total += clock() - begin
         return float(total)
 
-    def _sample_on_card(self, iters: int) -> float:
+    def _sample_on_gpu(self, iters: int) -> float:
         import torch
 
         total = 0.0
-        with torch.cuda.device(self.card):
+        with torch.cuda.device(self.gpu):
             for group in [iters] if self.before is None else [1] * iters:
                 if self.before is not None:
                     self.before()
@@ -123,7 +123,7 @@ def fastest(work: Work, times: int) -> float:
 
 def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: int = 5) -> dict[str, float | None]:
     """Time to the first of `count` tokens that take `time_ns`, and for each after it. What the first takes of the whole is
-    timed here, in turn: the samples were taken at other times, and a busy moment would pass for a slow first token."""
+    timed here, interleaved: the samples were taken at other times, and a busy moment would pass for a slow first token."""
     if count == 1:
         return {"ttft_ms": milliseconds(time_ns), "tpot_ms": None}
     times = [(first.sample(1), whole.sample(1)) for _ in range(rounds)]
@@ -163,22 +163,22 @@ def torch_device(case: Case):
     if not torch.cuda.is_available() or int(index) >= torch.cuda.device_count():
         raise Skip(
             f"PyTorch on {case.device}",
-            f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} cards",
+            f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs",
             "look at `doctor`: the driver, the permissions of /dev/kfd and /dev/dri, or the version of ROCm",
         )
     return torch, torch.device("cuda", int(index))
 
 
 def local_model(case: Case) -> str | None:
-    """The folder of the model that the case names; nothing for random weights."""
+    """The directory of the model that the case names; nothing for random weights."""
     named = case.params.get("model", "random")
     if named == "random":
         return None
-    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the folder is missing, not downloaded.
+    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
     if not os.path.isdir(named):
-        raise Skip(f"model {named}", "there is no such folder", "name one with a config.json: --axis model=/path/to/model")
+        raise Skip(f"model {named}", "there is no such directory", "name one with a config.json: --axis model=/path/to/model")
     if not os.path.isfile(os.path.join(named, "config.json")):
-        raise Skip(f"model {named}", "the folder has no config.json", "name the folder that holds config.json and the weights")
+        raise Skip(f"model {named}", "the directory has no config.json", "name the directory that holds config.json and the weights")
     return named
 
 
@@ -225,7 +225,7 @@ def verified(case: Case, result, reference) -> float:
 
 
 def differences(result, reference):
-    """The largest difference and the largest of the reference, both in double precision on the processor."""
+    """The largest difference and the largest of the reference, both in double precision on the CPU."""
     result, reference = result.detach().double().cpu(), reference.detach().double().cpu()
     return (result - reference).abs().max().item(), reference.abs().max().item()
 

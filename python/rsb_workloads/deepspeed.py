@@ -25,7 +25,7 @@ def check(case: Case):
         _refuse_stale_locks()
     ranks = case.count("num_ranks")
     if not case.on_cpu and ranks > torch.cuda.device_count():
-        why = f"there are {torch.cuda.device_count()} cards for {ranks} ranks"
+        why = f"there are {torch.cuda.device_count()} GPUs for {ranks} ranks"
         raise Skip(f"DeepSpeed on {case.device}", why, "ask for fewer: --axis num_ranks=1")
 
 
@@ -49,7 +49,7 @@ STALE_SECONDS = 1800
 def _refuse_stale_locks():
     """A build that was ended leaves its lock, and PyTorch's next build of the same waits for it for ever."""
     root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.expanduser("~/.cache/torch_extensions")
-    locks = [os.path.join(folder, "lock") for folder, _, files in os.walk(root) if "lock" in files]
+    locks = [os.path.join(directory, "lock") for directory, _, files in os.walk(root) if "lock" in files]
     stale = [lock for lock in locks if time.time() - os.path.getmtime(lock) > STALE_SECONDS]
     if stale:
         why = f"the lock {stale[0]} was left by a build that ended, and a new one would wait for it for ever"

@@ -70,7 +70,7 @@ def _proved(names, case: Case) -> str:
         raise Failure(
             f"flash attention on {case.device}",
             f"the profiler saw {', '.join(plain or names[:5])} and no flash kernel",
-            "this PyTorch has no flash kernel for the type, the head length or the card: choose others, or another wheel",
+            "this PyTorch has no flash kernel for the type, the head length or the GPU: choose others, or another wheel",
         )
     return max(flash, key=len)
 
@@ -108,8 +108,8 @@ def flash(case: Case) -> Work:
         def back():
             torch.autograd.grad(state["out"], (q, k, v), ahead)
 
-        card = None if case.on_cpu else device
-        return Work(back, lambda _: {}, before, card) if backward else Work(forward, lambda _: {}, None, card)
+        gpu = None if case.on_cpu else device
+        return Work(back, lambda _: {}, before, gpu) if backward else Work(forward, lambda _: {}, None, gpu)
 
     own, standard = of(attend), of(plain)
 

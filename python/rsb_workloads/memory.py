@@ -1,4 +1,4 @@
-"""What a case holds of memory while it is sampled: the process's on a processor, the allocator's on a card."""
+"""What a case holds of memory while it is sampled: the process's on a CPU, the allocator's on a GPU."""
 
 import os
 
@@ -50,25 +50,25 @@ def of_children() -> dict:
     return {"memory_used_mb": peak / 1e6} if peak else {}
 
 
-class CardMemory:
-    """What PyTorch's allocator holds of a card."""
+class GpuMemory:
+    """What PyTorch's allocator holds of a GPU."""
 
-    def __init__(self, torch, card):
-        self._torch, self._card, self._seen = torch, card, []
+    def __init__(self, torch, gpu):
+        self._torch, self._gpu, self._seen = torch, gpu, []
 
     def begin(self):
         """From here on the peak counts."""
-        self._torch.cuda.reset_peak_memory_stats(self._card)
+        self._torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def look(self):
         """Between two samples."""
-        self._seen.append(self._torch.cuda.memory_allocated(self._card))
+        self._seen.append(self._torch.cuda.memory_allocated(self._gpu))
 
     def fields(self) -> dict:
         """Peak, mean, and the share of what is reserved that nobody uses."""
         cuda = self._torch.cuda
-        reserved, allocated = cuda.memory_reserved(self._card), cuda.memory_allocated(self._card)
-        peak = cuda.max_memory_allocated(self._card)
+        reserved, allocated = cuda.memory_reserved(self._gpu), cuda.memory_allocated(self._gpu)
+        peak = cuda.max_memory_allocated(self._gpu)
         fields = {"memory_used_mb": peak / 1e6, "gpu_memory_peak_mb": peak / 1e6}
         if self._seen:
             fields["memory_average_mb"] = sum(self._seen) / len(self._seen) / 1e6

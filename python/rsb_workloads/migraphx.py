@@ -19,7 +19,7 @@ def _own():
 
 
 def check(case: Case):
-    """Whether MIGraphX is here in either form. ONNX Runtime falls back to the processor without a word: it is asserted."""
+    """Whether MIGraphX is here in either form. ONNX Runtime falls back to the CPU without a word: it is asserted."""
     own = _own()
     if own is not None:
         package("onnx")
@@ -32,7 +32,7 @@ def check(case: Case):
         why = f"ONNX Runtime {found.__version__} has no {PROVIDER}, only {', '.join(found.get_available_providers())}"
         raise Skip("MIGraphX", why, "install ROCm and `pip install onnxruntime-migraphx` in place of onnxruntime")
     if not case.device.startswith("rocm:"):
-        raise Skip("MIGraphX", f"it works on cards of AMD, not on {case.device}", "choose --backend rocm")
+        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
 
 
 def version() -> str:
@@ -42,14 +42,14 @@ def version() -> str:
 
 
 def _target(own, case: Case):
-    """The card, or the reference implementation on a processor."""
+    """The GPU, or the reference implementation on a CPU."""
     name = "ref" if case.on_cpu else "gpu"
     if not case.on_cpu and not case.device.startswith("rocm:"):
-        raise Skip("MIGraphX", f"it works on cards of AMD, not on {case.device}", "choose --backend rocm")
+        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
     try:
         return name, own.get_target(name)
     except RuntimeError as error:
-        cure = "choose --backend rocm" if case.on_cpu else "install ROCm's package migraphx with its target for cards"
+        cure = "choose --backend rocm" if case.on_cpu else "install ROCm's package migraphx with its target for GPUs"
         raise Skip(f"MIGraphX's target {name}", f"this build does not have it: {str(error).splitlines()[0]}", cure) from error
 
 

@@ -146,13 +146,13 @@ def _prepared(case: Case, level: str):
 
 
 def _bound(case: Case, made, x):
-    """One inference. On a card inputs and outputs stay there, and the call returns when the work is done."""
+    """One inference. On a GPU inputs and outputs stay there, and the call returns when the work is done."""
     name = made.get_outputs()[0].name
     if case.on_cpu:
         return lambda: made.run([name], {"x": x})
     runtime = package("onnxruntime")
     binding, index = made.io_binding(), int(case.device.split(":")[1])
-    kind = "cuda"  # What ONNX Runtime calls the memory of any card.
+    kind = "cuda"  # What ONNX Runtime calls the memory of any GPU.
     binding.bind_ortvalue_input("x", runtime.OrtValue.ortvalue_from_numpy(x, kind, index))
     binding.bind_output(name, kind, index)
 
@@ -202,8 +202,8 @@ def inference(case: Case) -> Work:
 
 def profiled(case: Case, model: bytes, x) -> str:
     """The nodes that take longest, in one run of a session that is profiled; each must have run where it should."""
-    with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as folder:
-        made = session(case, model, "all", profile_at=os.path.join(folder, "profile"))
+    with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
+        made = session(case, model, "all", profile_at=os.path.join(directory, "profile"))
         for _ in range(3):
             made.run(None, {"x": x})
         with open(made.end_profiling(), encoding="utf-8") as file:
@@ -242,7 +242,7 @@ def graph_optimization(case: Case) -> Work:
 
 def _optimized_nodes(case: Case, model: bytes, level: str) -> int:
     onnx = package("onnx")
-    with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as folder:
-        path = os.path.join(folder, "optimized.onnx")
+    with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
+        path = os.path.join(directory, "optimized.onnx")
         session(case, model, level, optimized_at=path)
         return len(onnx.load(path).graph.node)

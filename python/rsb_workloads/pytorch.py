@@ -43,8 +43,8 @@ def _work(case: Case, run, fields, before=None) -> Work:
         own["threads"] = torch.get_num_threads()
     if "dtype" in case.params:
         own["dtype"] = case.text("dtype")
-    card = None if case.on_cpu else device
-    return Work(run, lambda time_ns: own | fields(time_ns), before, card)
+    gpu = None if case.on_cpu else device
+    return Work(run, lambda time_ns: own | fields(time_ns), before, gpu)
 
 
 def _shown(sizes) -> str:
@@ -89,9 +89,9 @@ def matmul(case: Case) -> Work:
 
 
 def _utilization(case: Case, torch, tflops: float) -> dict:
-    """The share of a large product's rate, measured beside the case; on a processor in f32 for the 16-bit types too."""
+    """The share of a large product's rate, measured beside the case; on a CPU in f32 for the 16-bit types too."""
     if not case.on_cpu:
-        return {"peak_note": "the framework does not tell the card's peak: `gpu-capability` does"}
+        return {"peak_note": "the framework does not tell the GPU's peak: `gpu-capability` does"}
     dtype = torch.float64 if case.text("dtype") == "f64" else torch.float32
     a, b = (torch.rand(1024, 1024, dtype=dtype) for _ in range(2))
     out = torch.empty(1024, 1024, dtype=dtype)
@@ -148,30 +148,30 @@ def _without_gradients(torch, run):
 
 
 def memory_transfer(case: Case) -> Work:
-    """A copy between the host and a card, or within the card."""
+    """A copy between the host and a GPU, or within the GPU."""
     if case.on_cpu:
-        raise Skip("memory transfer", "a processor has no memory apart from the host's", "run it on a card: --backend rocm or cuda")
-    torch, card = torch_device(case)
+        raise Skip("memory transfer", "a CPU has no memory apart from the host's", "run it on a GPU: --backend rocm or cuda")
+    torch, gpu = torch_device(case)
     size, direction = case.size_bytes("size"), case.text("direction")
     pinned = case.text("host_memory") == "pinned"
     on_host = torch.randint(0, 256, (size,), dtype=torch.uint8)
     on_host = on_host.pin_memory() if pinned else on_host
-    on_card = on_host.to(card)
+    on_gpu = on_host.to(gpu)
     sink_host = torch.empty_like(on_host, pin_memory=pinned)
-    sink_card = torch.empty_like(on_card)
+    sink_gpu = torch.empty_like(on_gpu)
     source, sink = {
-        "cpu_to_gpu": (on_host, sink_card),
-        "gpu_to_cpu": (on_card, sink_host),
-        "gpu_to_gpu": (on_card, sink_card),
+        "cpu_to_gpu": (on_host, sink_gpu),
+        "gpu_to_cpu": (on_gpu, sink_host),
+        "gpu_to_gpu": (on_gpu, sink_gpu),
     }[direction]
 
     def run():
         sink.copy_(source, non_blocking=pinned)
 
     run()
-    torch.cuda.synchronize(card)
+    torch.cuda.synchronize(gpu)
     if not torch.equal(sink.cpu(), on_host):
-        raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the card's memory and the link")
+        raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the GPU's memory and the link")
 
     def fields(time_ns):
         return {
@@ -236,7 +236,7 @@ def autograd(case: Case) -> Work:
 
 
 def parts_in_double(torch, model):
-    """The layers of `model` again, on the processor and in double precision."""
+    """The layers of `model` again, on the CPU and in double precision."""
     import copy
 
     return [copy.deepcopy(part).cpu().double() for part in model]
@@ -284,7 +284,7 @@ def attention(case: Case) -> Work:
 
 
 def exact_attention(torch, q, k, v, causal: bool):
-    """Attention written out, in double precision on the processor."""
+    """Attention written out, in double precision on the CPU."""
     room("the reference of attention", 3 * 8.0 * q.shape[0] * q.shape[1] * q.shape[2] ** 2)
     q, k, v = (one.detach().double().cpu() for one in (q, k, v))
     scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
@@ -362,9 +362,9 @@ def _cold(case: Case, torch, compiled, x, fields) -> Work:
         import os
 
         held.close()
-        folder = held.enter_context(tempfile.TemporaryDirectory(prefix="rsb-compile-", ignore_cleanup_errors=True))
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
+        directory = held.enter_context(tempfile.TemporaryDirectory(prefix="rsb-compile-", ignore_cleanup_errors=True))
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(directory, "triton")
         torch.compiler.reset()
         torch._inductor.codecache.PyCodeCache.cache_clear()
 

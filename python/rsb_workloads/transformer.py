@@ -1,4 +1,4 @@
-"""A transformer of the package `transformers`, with random weights or of a local folder: a prompt, or tokens after it."""
+"""A transformer of the package `transformers`, with random weights or of a local directory: a prompt, or tokens after it."""
 
 from .core import Case, Failure, Skip, Work, local_model, milliseconds, package, token_times, torch_device, torch_dtype, within
 
@@ -11,8 +11,8 @@ TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
 def _models(case: Case, torch):
     """The model in double precision and the same in f32."""
-    transformers, folder = package("transformers"), local_model(case)
-    if folder is None:
+    transformers, directory = package("transformers"), local_model(case)
+    if directory is None:
         config = transformers.LlamaConfig(
             vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **SIZES
         )
@@ -22,11 +22,11 @@ def _models(case: Case, torch):
         return exact, model
     load = transformers.AutoModelForCausalLM.from_pretrained
     try:
-        model = load(folder, local_files_only=True, dtype=torch.float32).eval()
-        return load(folder, local_files_only=True, dtype=torch.float64).eval(), model
+        model = load(directory, local_files_only=True, dtype=torch.float32).eval()
+        return load(directory, local_files_only=True, dtype=torch.float64).eval(), model
     except (OSError, ValueError) as error:
         why = f"transformers cannot load it: {str(error).splitlines()[0]}"
-        raise Skip(f"model {folder}", why, "name a folder with config.json and safetensors of a causal model") from error
+        raise Skip(f"model {directory}", why, "name a directory with config.json and safetensors of a causal model") from error
 
 
 def _model(case: Case):
@@ -86,10 +86,10 @@ def decode(case: Case):
     # In 16 bits two tokens may be equally likely.
     if case.text("dtype") in ("f32", "f64") and not torch.equal(made, generate(count, not use_cache)):
         raise Failure("transformer", "with the cache it makes other tokens than without", "report it to transformers")
-    card = None if case.on_cpu else device
+    gpu = None if case.on_cpu else device
 
     def fields(time_ns):
-        first = Work(lambda: generate(1, use_cache), lambda _: {}, None, card)
+        first = Work(lambda: generate(1, use_cache), lambda _: {}, None, gpu)
         times = token_times(first, work, count, time_ns)
         return _common(case, error, model.config.num_hidden_layers) | {
             "use_cache": use_cache,
@@ -101,7 +101,7 @@ def decode(case: Case):
             "tokens_per_second": made.shape[0] * count * 1e9 / time_ns,
         }
 
-    work = Work(lambda: generate(count, use_cache), fields, None, card)
+    work = Work(lambda: generate(count, use_cache), fields, None, gpu)
     return work
 
 

@@ -1,4 +1,4 @@
-"""Triton: compilation for cards that need not be here, and operations against PyTorch's own."""
+"""Triton: compilation for GPUs that need not be here, and operations against PyTorch's own."""
 from __future__ import annotations
 
 import importlib
@@ -28,7 +28,7 @@ TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
 
 def check(case: Case):
-    """Whether Triton is here. Its interpreter takes the place of a card where there is none."""
+    """Whether Triton is here. Its interpreter takes the place of a GPU where there is none."""
     if case.workload == "operation" and case.on_cpu:
         os.environ["TRITON_INTERPRET"] = "1"
     package("triton")
@@ -45,7 +45,7 @@ def _kernels():
 
 
 def compile(case: Case) -> Work:
-    """From a kernel's source to a program of the card named, with empty caches."""
+    """From a kernel's source to a program of the GPU named, with empty caches."""
     triton = package("triton")
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -62,10 +62,10 @@ def compile(case: Case) -> Work:
     held = {}
 
     def before():
-        if "folder" in held:
-            held["folder"].cleanup()
-        held["folder"] = tempfile.TemporaryDirectory(prefix="rsb-triton-")
-        os.environ["TRITON_CACHE_DIR"] = held["folder"].name
+        if "directory" in held:
+            held["directory"].cleanup()
+        held["directory"] = tempfile.TemporaryDirectory(prefix="rsb-triton-")
+        os.environ["TRITON_CACHE_DIR"] = held["directory"].name
 
     def run():
         source = ASTSource(function, signature, constexprs=constants)
@@ -76,8 +76,8 @@ def compile(case: Case) -> Work:
     counts = _counts(held["made"], target)
 
     def fields(time_ns):
-        held["folder"].cleanup()
-        # How full that leaves the card is counted on the other side, which knows the architectures.
+        held["directory"].cleanup()
+        # How full that leaves the GPU is counted on the other side, which knows the architectures.
         return options | counts | {
             "dtype": case.text("dtype"),
             "gfx_target": target,
@@ -93,7 +93,7 @@ def _counts(made, target: str) -> dict:
     """Registers and spills, from what the compiler left, which must be a program of the target."""
     binary = made.asm.get("cubin" if target.startswith("sm_") else "hsaco") or b""
     if not binary.startswith(b"\x7fELF"):
-        raise Failure(f"Triton for {target}", "it made no program of the card", "report it to Triton with this kernel")
+        raise Failure(f"Triton for {target}", "it made no program of the GPU", "report it to Triton with this kernel")
     size = {"code_object_bytes": len(binary)}
     if target.startswith("sm_"):
         return size | _by_ptxas(made.asm["ptx"])
@@ -105,9 +105,9 @@ def _counts(made, target: str) -> dict:
 
 def _by_ptxas(ptx: str) -> dict:
     """What NVIDIA's assembler, which comes with Triton, says of its registers: the one of two that knows this PTX."""
-    folder = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
+    directory = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
     for name in ("ptxas-blackwell", "ptxas"):
-        said = _assembled(os.path.join(folder, name), ptx)
+        said = _assembled(os.path.join(directory, name), ptx)
         if said is not None:
             registers, spills = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
             found = {"registers": int(registers.group(1))} if registers else {}
@@ -117,12 +117,12 @@ def _by_ptxas(ptx: str) -> dict:
 
 def _assembled(program: str, ptx: str) -> str | None:
     """What the assembler says of `ptx`; nothing where it does not take it."""
-    with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as folder:
-        source = os.path.join(folder, "kernel.ptx")
+    with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as directory:
+        source = os.path.join(directory, "kernel.ptx")
         with open(source, "w", encoding="utf-8") as file:
             file.write(ptx)
         chip = re.search(r"\.target\s+(\w+)", ptx).group(1)
-        command = [program, "-v", f"--gpu-name={chip}", source, "-o", os.path.join(folder, "kernel.cubin")]
+        command = [program, "-v", f"--gpu-name={chip}", source, "-o", os.path.join(directory, "kernel.cubin")]
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
         except (OSError, subprocess.SubprocessError):
@@ -130,7 +130,7 @@ def _assembled(program: str, ptx: str) -> str | None:
 
 
 def operation(case: Case) -> Work:
-    """A kernel against PyTorch's own. On a processor the interpreter checks it, and is never timed."""
+    """A kernel against PyTorch's own. On a CPU the interpreter checks it, and is never timed."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     torch.manual_seed(SEED)
@@ -139,8 +139,8 @@ def operation(case: Case) -> Work:
     if case.on_cpu:
         raise Skip(
             f"Triton's {case.text('kernel')}",
-            f"the interpreter computes it rightly (error {error:.2g}), and its time says nothing of a card",
-            "measure it on a card: --backend rocm or cuda",
+            f"the interpreter computes it rightly (error {error:.2g}), and its time says nothing of a GPU",
+            "measure it on a GPU: --backend rocm or cuda",
         )
 
     def fields(time_ns):
@@ -159,9 +159,9 @@ def _double(*tensors):
     return [one.double().cpu() for one in tensors]
 
 
-def _small(case: Case, on_card: int, interpreted: int) -> int:
+def _small(case: Case, on_gpu: int, interpreted: int) -> int:
     """The interpreter takes milliseconds for each block."""
-    return interpreted if case.on_cpu else on_card
+    return interpreted if case.on_cpu else on_gpu
 
 
 def _vector_add(case, torch, device, dtype):

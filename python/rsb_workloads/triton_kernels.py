@@ -1,4 +1,4 @@
-"""Kernels in Triton, written for these benchmarks. Compiled on a card, interpreted on a processor."""
+"""Kernels in Triton, written for these benchmarks. Compiled on a GPU, interpreted on a CPU."""
 
 import triton
 import triton.language as tl

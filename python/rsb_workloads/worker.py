@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from .core import Case, Failure, Skip, Trouble
-from .memory import CardMemory, HostMemory
+from .memory import GpuMemory, HostMemory
 
 
 class Worker:
@@ -59,11 +59,11 @@ class Worker:
         workload = getattr(self._module, self._case.workload.replace("-", "_"))
         self._work = workload(self._case)
         address = None
-        if self._work.card is not None:
+        if self._work.gpu is not None:
             import torch
 
-            self._memory = CardMemory(torch, self._work.card)
-            properties = torch.cuda.get_device_properties(self._work.card)
+            self._memory = GpuMemory(torch, self._work.gpu)
+            properties = torch.cuda.get_device_properties(self._work.gpu)
             if all(hasattr(properties, name) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")):
                 address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
         self._memory.begin()

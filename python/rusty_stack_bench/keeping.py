@@ -1,4 +1,4 @@
-"""Results are kept and judged as the program does: by the same code, in the same folder."""
+"""Results are kept and judged as the program does: by the same code, in the same directory."""
 from __future__ import annotations
 
 import enum

@@ -128,7 +128,7 @@ def _replicate(case: Case, number: int, settings: Settings):
 
 
 def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
-    """Every case, in turn; one that cannot run or breaks says why, and the rest goes on."""
+    """Every case, one after another; one that cannot run or breaks says why, and the rest goes on."""
     return [typed(kind, _measured(case, settings)) for case in cases]
 
 
@@ -166,7 +166,7 @@ def _measured(case: Case, settings: Settings) -> Result:
 
 
 def chosen(device: str) -> str:
-    """`auto` is the first card that PyTorch drives, else the processor."""
+    """`auto` is the first GPU that PyTorch drives, else the CPU."""
     if device != "auto":
         return device
     try:

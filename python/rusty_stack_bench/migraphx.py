@@ -1,4 +1,4 @@
-"""MIGraphX: compilation and inference, on a card or on its reference target."""
+"""MIGraphX: compilation and inference, on a GPU or on its reference target."""
 
 from collections.abc import Sequence
 

@@ -108,6 +108,6 @@ def benchmark_transformer(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[GenerationResult]:
-    """A model with random weights, or of a folder; `batch_size`, `prompt_length`, `output_length`, `num_layers` are lists."""
+    """A model with random weights, or of a directory; `batch_size`, `prompt_length`, `output_length`, `num_layers` are lists."""
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)

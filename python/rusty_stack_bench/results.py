@@ -116,7 +116,7 @@ class ConvolutionResult(Result):
 
 @dataclass(frozen=True)
 class TransferResult(Result):
-    """A copy between the host and a card."""
+    """A copy between the host and a GPU."""
 
     operation: str | None = None
     size_bytes: int | None = None

@@ -1,4 +1,4 @@
-"""Triton: compilation for cards that need not be here, and operations against PyTorch's own."""
+"""Triton: compilation for GPUs that need not be here, and operations against PyTorch's own."""
 
 from collections.abc import Sequence
 
@@ -25,5 +25,5 @@ def benchmark_operation(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[KernelResult]:
-    """A kernel on a card against PyTorch's; on a processor it is checked and not timed."""
+    """A kernel on a GPU against PyTorch's; on a CPU it is checked and not timed."""
     return benchmark(KernelResult, "triton/operation", device, settings, kernel=kernels, dtype=dtypes)

@@ -16,12 +16,12 @@ def case(device="cpu:0", **params):
     return core.Case("pytorch", "matmul", device, {"dtype": "f32", **params})
 
 
-def fake_torch(hip=None, cuda=None, cards=0):
+def fake_torch(hip=None, cuda=None, gpus=0):
     """As much of PyTorch as tells what it was made for."""
     torch = types.ModuleType("torch")
     torch.__version__ = "2.15.0"
     torch.version = types.SimpleNamespace(hip=hip, cuda=cuda)
-    torch.cuda = types.SimpleNamespace(is_available=lambda: cards > 0, device_count=lambda: cards)
+    torch.cuda = types.SimpleNamespace(is_available=lambda: gpus > 0, device_count=lambda: gpus)
     torch.device = lambda *words: words
     return torch
 
@@ -41,27 +41,27 @@ class Reasons(unittest.TestCase):
         with mock.patch.dict(sys.modules, torch=fake_torch(cuda="13.2")):
             self.skip(lambda: core.torch_device(case("rocm:0")), "made for cuda, not for rocm", "wheel of PyTorch for rocm")
 
-    def test_a_wheel_that_sees_no_card(self):
+    def test_a_wheel_that_sees_no_gpu(self):
         with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0")):
-            self.skip(lambda: core.torch_device(case("rocm:0")), "sees 0 cards", "doctor")
-        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", cards=1)):
-            self.skip(lambda: core.torch_device(case("rocm:3")), "sees 1 cards")
+            self.skip(lambda: core.torch_device(case("rocm:0")), "sees 0 GPUs", "doctor")
+        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", gpus=1)):
+            self.skip(lambda: core.torch_device(case("rocm:3")), "sees 1 GPUs")
             self.assertEqual(core.torch_device(case("rocm:0"))[1], ("cuda", 0))
 
     def test_a_package_that_is_missing_or_broken(self):
         self.skip(lambda: core.package("no_such_package_here"), "has no such package", "pip install")
-        with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "broken_package_here.py"), "w", encoding="ascii") as file:
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "broken_package_here.py"), "w", encoding="ascii") as file:
                 file.write("import another_that_is_missing\n")
-            with mock.patch.object(sys, "path", [folder, *sys.path]):
+            with mock.patch.object(sys, "path", [directory, *sys.path]):
                 importlib.invalidate_caches()
                 self.skip(lambda: core.package("broken_package_here"), "cannot be imported", "pip install another_that_is_missing")
 
     def test_a_model_that_is_not_there(self):
         self.assertIsNone(core.local_model(case(model="random")))
-        self.skip(lambda: core.local_model(case(model="/no/such/model")), "no such folder", "--axis model=")
-        with tempfile.TemporaryDirectory() as folder:
-            self.skip(lambda: core.local_model(case(model=folder)), "no config.json")
+        self.skip(lambda: core.local_model(case(model="/no/such/model")), "no such directory", "--axis model=")
+        with tempfile.TemporaryDirectory() as directory:
+            self.skip(lambda: core.local_model(case(model=directory)), "no config.json")
 
     def test_inputs_that_do_not_fit_are_not_tried(self):
         core.room("a small thing", 1000.0)
@@ -86,10 +86,10 @@ class Reasons(unittest.TestCase):
         self.assertEqual(core.token_times(timed(), timed(), 1, 8e6), {"ttft_ms": 8.0, "tpot_ms": None}, "the one is all")
 
     def test_a_lock_that_a_build_left_behind(self):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, TORCH_EXTENSIONS_DIR=folder):
+        with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ, TORCH_EXTENSIONS_DIR=directory):
             deepspeed._refuse_stale_locks()
-            os.mkdir(os.path.join(folder, "fused_adam"))
-            lock = os.path.join(folder, "fused_adam", "lock")
+            os.mkdir(os.path.join(directory, "fused_adam"))
+            lock = os.path.join(directory, "fused_adam", "lock")
             with open(lock, "w", encoding="ascii"):
                 pass
             deepspeed._refuse_stale_locks()  # Somebody may be building.
@@ -98,7 +98,7 @@ class Reasons(unittest.TestCase):
 
 
 def fake_migraphx(factor=1.0):
-    """As much of MIGraphX as a reference on the processor is: the graph is computed in double precision."""
+    """As much of MIGraphX as a reference on the CPU is: the graph is computed in double precision."""
     import numpy
 
     from rsb_workloads import onnxruntime

@@ -46,7 +46,7 @@ class Conversation(unittest.TestCase):
         worker = prepared()
         with mock.patch("traceback.print_exception"):
             for error, answer, why in (
-                (core.Skip("a card", "there is none", "plug one in"), "skipped", "there is none"),
+                (core.Skip("a GPU", "there is none", "plug one in"), "skipped", "there is none"),
                 (core.Failure("a result", "it is wrong", "report it"), "failed", "it is wrong"),
                 (SystemExit("enough"), "failed", "the framework ended the program (SystemExit: enough)"),
                 (MemoryError(), "failed", "memory ran out (MemoryError:)"),

@@ -10,7 +10,7 @@ use super::values::{parse_percent, parse_time};
 #[command(
     after_help = "Commits are searched along the first parents of BAD: of a merge it is said that it brought the \
     regression, not which commit of the merged branch did; bisect that branch for it. Each step builds a commit in a \
-    worktree of its own, beside the build of this tree, which stays as it is, and measures it in turn with GOOD. What \
+    worktree of its own, beside the build of this tree, which stays as it is, and measures it interleaved with GOOD. What \
     does not build, or does not have the case, is passed over; so is what stays undecided within the budget.\n\n\
     Exit code 0: the question is answered. 4: those passed over hide the answer. 2: the revisions or the case are wrong."
 )]

@@ -18,7 +18,7 @@ use crate::{console, show};
 /// The verb `baseline`.
 ///
 /// # Errors
-/// When a run or baseline cannot be read, or the folder cannot be written.
+/// When a run or baseline cannot be read, or the directory cannot be written.
 pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
     match verb {
         BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, &settings::load(places)?.1),

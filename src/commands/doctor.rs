@@ -10,7 +10,7 @@ use crate::show;
 /// The verb `doctor`.
 ///
 /// # Errors
-/// When the folder named is not there.
+/// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let findings = rsb_probe::doctor::examine(&super::probe::options(args)?);
     let text =

@@ -1,4 +1,4 @@
-//! What the cards here can do: from files alone, so that it works before anything is installed. Nothing is measured
+//! What the GPUs here can do: from files alone, so that it works before anything is installed. Nothing is measured
 //! and nothing is stored.
 
 use rsb_model::architecture::{self, Architecture};
@@ -21,7 +21,7 @@ const NAME: &str = "gpu-capability";
 /// The verb `gpu-capability`.
 ///
 /// # Errors
-/// When the folder named is not there.
+/// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let options = super::probe::options(args)?;
     let run = describe(&options, Timestamp::now());
@@ -33,7 +33,7 @@ pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     Ok(if run.counts().measured > 0 { Exit::Pass } else { Exit::Nothing })
 }
 
-/// The cards as a run of one case each.
+/// The GPUs as a run of one case each.
 fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
     let environment = rsb_probe::environment(options);
     let gpus = environment.gpus.clone();
@@ -41,12 +41,12 @@ fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
     run.benchmarks = gpus
         .iter()
         .map(|gpu| {
-            let sensors = gpu.pci_address.as_deref().and_then(|address| telemetry::card_at(options, address));
-            card(&run.environment, gpu, sensors.map(|card| telemetry::sample(&card)).as_ref(), now)
+            let sensors = gpu.pci_address.as_deref().and_then(|address| telemetry::gpu_at(options, address));
+            result_of(&run.environment, gpu, sensors.map(|gpu| telemetry::sample(&gpu)).as_ref(), now)
         })
         .collect();
     if gpus.is_empty() {
-        run.benchmarks.push(no_card(&run.environment, now));
+        run.benchmarks.push(no_gpu(&run.environment, now));
     }
     run.finished = Some(now);
     run
@@ -71,17 +71,17 @@ fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResu
     }
 }
 
-fn no_card(environment: &Environment, now: Timestamp) -> BenchmarkResult {
+fn no_gpu(environment: &Environment, now: Timestamp) -> BenchmarkResult {
     let reason = Reason::new(
         "no GPU was found",
         "neither the DRM nor AMD's compute driver nor the PCI bus shows one",
-        "run this on a machine with a card; `rusty-stack-bench doctor` says why one is not seen",
+        "run this on a machine with a GPU; `rusty-stack-bench doctor` says why one is not seen",
     );
     BenchmarkResult { reason: Some(reason), ..blank(environment, 0, now) }
 }
 
-/// What one card can do: its facts, then an object for each peak.
-fn card(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, now: Timestamp) -> BenchmarkResult {
+/// What one GPU can do: its facts, then an object for each peak.
+fn result_of(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, now: Timestamp) -> BenchmarkResult {
     let mut case = blank(environment, gpu.index, now);
     case.outcome = Outcome::Measured;
     case.environment.gpu_model = Some(gpu.label().to_owned());
@@ -101,7 +101,7 @@ fn card(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, now: T
     case
 }
 
-/// What is known of the card; what is not is null.
+/// What is known of the GPU; what is not is null.
 fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
     let architecture = gpu.gfx_target.as_deref().and_then(|target| Architecture::find(target).ok());
     let matrix = architecture.map(|known| known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string()));
@@ -132,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_a_case_with_its_facts_and_peaks() {
+    fn a_gpu_is_a_case_with_its_facts_and_peaks() {
         let sample = GpuSample { utilization_percent: Some(97.0), ..GpuSample::default() };
-        let case = card(&Environment::default(), &mi210(), Some(&sample), Timestamp::UNIX_EPOCH);
+        let case = result_of(&Environment::default(), &mi210(), Some(&sample), Timestamp::UNIX_EPOCH);
         assert_eq!(case.benchmark_id.as_str(), "pre_installation/gpu-capability/gpu:3");
         let facts = case.fields().unwrap();
         assert_eq!((facts.number("compute_units"), facts.text("matrix_unit")), (Some(104.0), Some("MFMA 2")));
@@ -146,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_card_without_peaks_says_why() {
+    fn a_gpu_without_peaks_says_why() {
         let unknown = Gpu { compute_units: None, ..mi210() };
-        let case = card(&Environment::default(), &unknown, None, Timestamp::UNIX_EPOCH);
+        let case = result_of(&Environment::default(), &unknown, None, Timestamp::UNIX_EPOCH);
         assert_eq!((case.outcome, case.results.len()), (Outcome::Measured, 1));
         assert!(case.metadata["peaks"].as_str().is_some_and(|reason| reason.contains("compute units")));
     }
 
     #[test]
-    fn no_card_is_a_skip_with_its_cure() {
-        let case = no_card(&Environment::default(), Timestamp::UNIX_EPOCH);
+    fn no_gpu_is_a_skip_with_its_cure() {
+        let case = no_gpu(&Environment::default(), Timestamp::UNIX_EPOCH);
         assert_eq!(case.outcome, Outcome::Skipped);
         assert!(case.reason.is_some_and(|reason| reason.cure.contains("doctor")));
     }

@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn what_failed_is_named_with_its_reason() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hyperfine.json");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hyperfine.json");
         let broken: Vec<String> = (0..22).map(|n| format!(r#"{{"command": "c{n}", "times": ["x"]}}"#)).collect();
         let text = format!(r#"{{"results": [{{"command": "good", "times": [0.1]}}, {}]}}"#, broken.join(", "));
         std::fs::write(&path, text).unwrap();

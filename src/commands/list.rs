@@ -46,7 +46,7 @@ fn rows(machine: &Machine) -> Vec<CaseRow> {
         cases: frameworks::count(component),
         missing: (machine.readiness)(component.name).err(),
     });
-    let to_come = suites::RUN_TIMES_TO_COME.iter().map(|(name, cure)| CaseRow {
+    let to_come = suites::RUNTIMES_TO_COME.iter().map(|(name, cure)| CaseRow {
         benchmark: "all".to_owned(),
         about: "every native benchmark".to_owned(),
         backend: (*name).to_owned(),
@@ -73,9 +73,9 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
     let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.backend == backend).collect();
     let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
     let fits = match benchmark.runs_on() {
-        RunsOn::Any | RunsOn::CardsAndHost(_) => true,
-        RunsOn::CardsAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
-        RunsOn::Cards => backend != BackendId::Cpu,
+        RunsOn::Any | RunsOn::GpusAndHost(_) => true,
+        RunsOn::GpusAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
+        RunsOn::Gpus => backend != BackendId::Cpu,
         RunsOn::Host(_) => backend == BackendId::Cpu,
     };
     let missing = match benchmark.runs_on().tools() {

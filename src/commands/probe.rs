@@ -10,7 +10,7 @@ use crate::show;
 /// The verb `probe`.
 ///
 /// # Errors
-/// When the folder named is not there.
+/// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let environment = rsb_probe::environment(&options(args)?);
     let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };

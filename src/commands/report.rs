@@ -36,9 +36,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     match args.format {
         ReportFormat::Markdown => markdown(&report, args, &store),
         ReportFormat::Svg => {
-            let folder = args.output.clone().unwrap_or_else(|| charts_folder(store.results_dir(), &run));
-            write_charts(&report, &folder)?;
-            show::text(&folder.display().to_string())?;
+            let dir = args.output.clone().unwrap_or_else(|| charts_dir(store.results_dir(), &run));
+            write_charts(&report, &dir)?;
+            show::text(&dir.display().to_string())?;
             Ok(Exit::Pass)
         }
         ReportFormat::Json => to(args.output.as_deref(), &report::json(&report)?),
@@ -57,26 +57,26 @@ fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> CliResult 
         store.results_dir().join(format!("benchmark_report_{time}.md"))
     });
     let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = charts_folder(&beside, run);
-    let links = write_charts(report, &folder)?;
+    let dir = charts_dir(&beside, run);
+    let links = write_charts(report, &dir)?;
     let text = report::markdown(report, &links);
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     show::text(&format!("report: {}", path.display()))?;
     Ok(Exit::Pass)
 }
 
-fn charts_folder(beside: &Path, run: &Run) -> PathBuf {
+fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
     beside.join("charts").join(&run.run_id.0)
 }
 
-fn write_charts(report: &Report<'_>, folder: &Path) -> anyhow::Result<Vec<ChartLink>> {
+fn write_charts(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<ChartLink>> {
     let charts = charts::all(report);
     if !charts.is_empty() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     }
     let relative = format!("charts/{}", report.run().run_id);
     let write = |(chart, picture): (&rsb_report::Chart, String)| -> anyhow::Result<ChartLink> {
-        let path = folder.join(chart.file_name());
+        let path = dir.join(chart.file_name());
         std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(chart.link(&relative))
     };

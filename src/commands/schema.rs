@@ -26,14 +26,14 @@ fn of<T: JsonSchema>() -> Schema {
 /// Lists, prints or writes them.
 ///
 /// # Errors
-/// When there is none of that name, or the folder cannot be written.
+/// When there is none of that name, or the directory cannot be written.
 pub fn run(args: &SchemaArgs) -> CliResult {
     let schemas = all();
     match (&args.dir, &args.name) {
-        (Some(folder), _) => {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        (Some(dir), _) => {
+            std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
             for (name, schema) in &schemas {
-                let path = folder.join(format!("{name}.schema.json"));
+                let path = dir.join(format!("{name}.schema.json"));
                 let text = serde_json::to_string_pretty(schema)? + "\n";
                 std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
             }

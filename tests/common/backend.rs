@@ -20,7 +20,7 @@ pub fn is_here(backend: &str) -> bool {
 /// The whole suite gpu-performance, small; every result verified, every skip with its reason.
 pub fn measured_suite(bench: &Bench, backend: &str) -> Vec<Value> {
     let suite = ["run", "--suite", "gpu-performance", "--profile", "quick", "--backend", backend, "--json"];
-    // Large arrays would take drivers for processors minutes, and say nothing more. (Where `size` is the side of a matrix,
+    // Large arrays would take drivers for CPUs minutes, and say nothing more. (Where `size` is the side of a matrix,
     // that one fits nowhere, which is a skip.)
     let arguments = [suite.as_slice(), &["--axis", "size=1048576"], SMALL.as_slice()].concat();
     let document = bench.run(&arguments).expect(0).json();

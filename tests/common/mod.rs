@@ -1,4 +1,4 @@
-//! The real binary in a scratch folder, as a user runs it.
+//! The real binary in a scratch directory, as a user runs it.
 #![allow(dead_code)] // Each test uses its own part.
 
 pub mod backend;
@@ -10,10 +10,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A scratch folder in which the program runs.
+/// A scratch directory in which the program runs.
 pub struct Bench {
-    /// The folder.
-    pub folder: tempfile::TempDir,
+    /// The directory.
+    pub dir: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
@@ -60,11 +60,11 @@ impl Ended {
 
 impl Bench {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Self { dir: tempfile::tempdir().unwrap(), variables: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -81,7 +81,7 @@ impl Bench {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rusty-stack-bench"));
-        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.args(arguments).current_dir(self.dir.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_")) {
             command.env_remove(name);
         }

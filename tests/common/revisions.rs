@@ -92,7 +92,7 @@ pub const SLOW: u32 = 24_000;
 /// What git answers in the repository.
 pub fn git(bench: &Bench, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.folder.path()).output().unwrap();
+    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.dir.path()).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -41,7 +41,7 @@ fn scripted(bench: &Bench, answer: &str) -> String {
 #[test]
 fn another_version_of_python_is_a_skip_that_says_how_to_build_for_it() {
     let bench = Bench::new();
-    let answer = r#"{"program": "/opt/python", "version": "3.99.1", "prefix": "/opt", "library_folder": "", "library": "", "packages": [["torch", "2.9"]]}"#;
+    let answer = r#"{"program": "/opt/python", "version": "3.99.1", "prefix": "/opt", "library_dir": "", "library": "", "packages": [["torch", "2.9"]]}"#;
     let python = scripted(&bench, answer);
     let document = bench.run(&["pytorch", "--python", &python, "--json"]).expect(5).json();
     let result = &document["benchmarks"][0];
@@ -66,7 +66,7 @@ fn a_wheel_for_cuda_is_not_measured_as_rocm() {
     let Some(bench) = super::bench_with("torch") else { return };
     let document = bench.run(&["pytorch", "--backend", "rocm", "--axis", "workload=matmul", "--json"]).expect(5).json();
     let result = &document["benchmarks"][0];
-    assert!(why(result).contains("not for rocm") || why(result).contains("sees 0 cards"), "{result}");
+    assert!(why(result).contains("not for rocm") || why(result).contains("sees 0 GPUs"), "{result}");
     assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{result}");
 }
 
@@ -77,6 +77,6 @@ fn a_model_that_is_not_there_is_named() {
     let arguments = [&["pytorch", "--backend", "cpu", "--json"], axes.as_slice()].concat();
     let document = bench.run(&arguments).expect(5).json();
     let result = &document["benchmarks"][0];
-    assert!(why(result).contains("no such folder"), "{result}");
+    assert!(why(result).contains("no such directory"), "{result}");
     assert!(result["what"].as_str().unwrap().contains("/no/such/model"), "{result}");
 }

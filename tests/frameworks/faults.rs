@@ -59,7 +59,7 @@ fn allocation_beyond_a_limit_is_named() {
             None => limited.env_remove(name),
         };
     }
-    let output = limited.current_dir(bench.folder.path()).output().unwrap();
+    let output = limited.current_dir(bench.dir.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let result = find(&document, "/allocate");
@@ -95,7 +95,7 @@ fn chatter_on_standard_output_disturbs_nothing() {
 fn a_killed_run_leaves_no_worker() {
     let bench = Bench::new();
     let mut run = bench.command(&["run", "python-faults", "--axis", "fault=sleep"]).spawn().unwrap();
-    let here = bench.folder.path().canonicalize().unwrap();
+    let here = bench.dir.path().canonicalize().unwrap();
     let worker = |entry: std::fs::DirEntry| {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == here)

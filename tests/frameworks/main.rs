@@ -29,9 +29,9 @@ fn find(document: &Value, part: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {part}: {document}")).clone()
 }
 
-/// Whether anything still runs in the bench's folder: the worker, or a child of it.
+/// Whether anything still runs in the bench's directory: the worker, or a child of it.
 fn assert_no_process_left(bench: &Bench) {
-    let here = bench.folder.path().canonicalize().unwrap();
+    let here = bench.dir.path().canonicalize().unwrap();
     let left = || {
         let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
         processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)).count()
@@ -48,7 +48,7 @@ fn python() -> PathBuf {
     rsb_probe::python_program().expect("a Python")
 }
 
-/// A scratch folder where an environment with `package` is named, else why the test says nothing.
+/// A scratch directory where an environment with `package` is named, else why the test says nothing.
 fn bench_with(package: &str) -> Option<Bench> {
     // One thread: tests run beside each other, and threads that wait for one another would be torn apart.
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");
@@ -63,7 +63,7 @@ fn bench_with(package: &str) -> Option<Bench> {
     Some(bench)
 }
 
-/// The results of the sweep `text` on the processor, where an environment with `package` is named.
+/// The results of the sweep `text` on the CPU, where an environment with `package` is named.
 fn swept(package: &str, text: &str) -> Option<(Bench, Vec<Value>)> {
     let bench = bench_with(package)?;
     bench.write("sweep.toml", text);

@@ -26,7 +26,9 @@ fn python_s_own_tests_pass() {
 fn the_package_calls_every_case_as_the_program_does() {
     let known: Vec<_> = all()
         .iter()
-        .flat_map(|component| cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] }).unwrap())
+        .flat_map(|component| {
+            cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] }).unwrap()
+        })
         .collect();
     assert!(known.len() > 50, "{}", known.len());
     let script = "

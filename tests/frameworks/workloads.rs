@@ -1,4 +1,4 @@
-//! Every workload that a processor can run is measured, verified and stored; the rest says why not.
+//! Every workload that a CPU can run is measured, verified and stored; the rest says why not.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn pytorch_is_measured_verified_and_stored() {
     assert!(fields["accuracy_error"].as_f64().unwrap() < 2e-5);
     assert_eq!(bench.run_files().len(), 1);
     let transfer = find(&serde_json::json!({ "benchmarks": results }), "/memory-transfer/");
-    assert_eq!(transfer["outcome"], "skipped", "a processor has nothing to copy to");
+    assert_eq!(transfer["outcome"], "skipped", "a CPU has nothing to copy to");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn onnxruntime_is_measured_on_the_provider_that_was_asserted() {
 }
 
 #[test]
-fn a_provider_that_is_not_there_is_a_skip_and_never_the_processor() {
+fn a_provider_that_is_not_there_is_a_skip_and_never_the_cpu() {
     let bench = Bench::new();
     let arguments = [&["onnxruntime", "--backend", "rocm", "--json"], FEW.as_slice()].concat();
     let document = bench.run(&arguments).expect(5).json();
@@ -59,7 +59,7 @@ fn a_provider_that_falls_back_silently_is_refused() {
         );
         return;
     }
-    // A build for processors that says it has CUDA's provider: the session is made, on the processor.
+    // A build for CPUs that says it has CUDA's provider: the session is made, on the CPU.
     let script = "
 import onnxruntime
 from rsb_workloads import core, onnxruntime as workload
@@ -88,7 +88,7 @@ fn flash_attention_proves_its_kernel() {
 }
 
 #[test]
-fn triton_compiles_for_cards_that_are_not_here_and_never_times_its_interpreter() {
+fn triton_compiles_for_gpus_that_are_not_here_and_never_times_its_interpreter() {
     let Some((_, results)) = with("triton", &["triton", "--backend", "cpu"]) else { return };
     check(&results, 2);
     let document = serde_json::json!({ "benchmarks": results });
@@ -139,7 +139,7 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache() {
 }
 
 #[test]
-fn a_transformer_of_a_local_folder_is_measured() {
+fn a_transformer_of_a_local_directory_is_measured() {
     let Some(bench) = super::bench_with("transformers") else { return };
     let script = "import sys, torch, transformers
 config = transformers.GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100, n_positions=64)
@@ -153,7 +153,7 @@ transformers.GPT2LMHeadModel(config).save_pretrained(sys.argv[1])";
     let arguments = [&["pytorch", "--backend", "cpu", "--json"], FEW.as_slice(), &axes].concat();
     let results = bench.run(&arguments).expect(0).json()["benchmarks"].as_array().unwrap().clone();
     check(&results, 1);
-    assert_eq!(results[0]["results"][0]["num_layers"], 2, "the folder's, not the axis's: {}", results[0]);
+    assert_eq!(results[0]["results"][0]["num_layers"], 2, "the directory's, not the axis's: {}", results[0]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ axes = { kernel = "matmul", target = ["gfx90a", "gfx942", "gfx1100", "gfx1201", 
 }
 
 #[test]
-fn triton_s_kernels_are_right_on_a_processor() {
+fn triton_s_kernels_are_right_on_a_cpu() {
     let axis = "kernel=vector-add,layer-norm,matmul,attention";
     let Some(bench) = super::bench_with("triton") else { return };
     let axes = ["--axis", "workload=operation", "--axis", axis, "--axis", "dtype=f32", "--backend", "cpu", "--json"];

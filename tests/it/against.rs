@@ -70,7 +70,7 @@ fn the_same_source_is_decided_without_building() {
     git(&bench, &["commit", "--quiet", "-am", "second"]);
     bench.write("file", "one");
     bench.run(&["gate", "--against", "HEAD~1"]).expect(0);
-    let status = Command::new("git").args(["status", "--porcelain"]).current_dir(bench.folder.path()).output().unwrap();
+    let status = Command::new("git").args(["status", "--porcelain"]).current_dir(bench.dir.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&status.stdout), " M file\n", "the user's own index is as it was");
 }
 

@@ -19,13 +19,13 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     assert!(devices.iter().all(|one| one["name"].is_string() && one["device_type"].is_string()));
     let mut drivers = devices.iter().filter(|one| !one["device"].as_str().unwrap().starts_with("cpu:"));
     assert!(drivers.all(|one| one["driver"].is_string()), "drivers are told apart: {devices:?}");
-    let on_processor = devices.iter().filter(|one| one["device_type"] == "cpu").count();
-    if on_processor < 2 {
+    let on_cpu = devices.iter().filter(|one| one["device_type"] == "cpu").count();
+    if on_cpu < 2 {
         return;
     }
     let text = bench.run(&["report", "--format", "text"]).expect(0).stdout;
-    assert!(text.contains("Backends on the processor"), "{text}");
-    assert!(text.contains("every device here is the processor"), "marked as a processor: {text}");
+    assert!(text.contains("Backends on the CPU"), "{text}");
+    assert!(text.contains("every device here is the CPU"), "marked as a processor: {text}");
     let markdown = bench.run(&["report", "--output", "-"]).expect(0).stdout;
     let (_, section) = markdown.split_once("## Backends compared").unwrap();
     for benchmark in ["compute-peak", "memory-bandwidth", "gemm", "tensor-ops", "convolution"] {

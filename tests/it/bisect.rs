@@ -93,7 +93,7 @@ fn cut_off_in_the_middle_it_can_begin_again_and_a_merge_is_one_commit() {
     commit(&bench, &Change::Docs, "docs");
     git(&bench, &["merge", "--quiet", "--no-ff", "-m", "bring in the slow branch", "side"]);
     let arguments = ["bisect", &fast, "HEAD", "--case", "two"];
-    let killed = bench.command(&arguments).env("DISTURB", "KILL").env("TMPDIR", bench.folder.path()).output().unwrap();
+    let killed = bench.command(&arguments).env("DISTURB", "KILL").env("TMPDIR", bench.dir.path()).output().unwrap();
     assert_eq!(killed.status.signal(), Some(9));
     let interrupted = bench.command(&arguments).env("DISTURB", "INT").output().unwrap();
     let said = String::from_utf8_lossy(&interrupted.stdout);

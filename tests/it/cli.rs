@@ -119,7 +119,7 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
             assert!(!case[field].as_str().unwrap().is_empty());
         }
     }
-    // vLLM may have an environment of its own in the folder of the user's data.
+    // vLLM may have an environment of its own in the directory of the user's data.
     let without_python =
         bench.set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python").set("XDG_DATA_HOME", "/nonexistent/data");
     without_python.run(&["run", "--suite", "component"]).expect(5);
@@ -221,7 +221,7 @@ fn a_trend_of_a_file_follows_what_is_asked_for() {
 }
 
 #[test]
-fn a_folder_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
+fn a_directory_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
     let bench = Bench::new();
     bench.run(&[&TINY_GEMM[..], &["--replicates", "1"]].concat()).expect(0);
     bench.write("in-the-way", "a file");

@@ -207,8 +207,8 @@ fn every_format_names_the_regression() {
     }
 }
 
-/// A folder as Criterion writes it: `cases` cases, `factor` slower than the plain ones.
-fn criterion_folder(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u32) -> f64)) {
+/// A directory as Criterion writes it: `cases` cases, `factor` slower than the plain ones.
+fn criterion_dir(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u32) -> f64)) {
     for case in 0..cases {
         let id = format!("group/case-{case}");
         let jitter = 1.0 + f64::from((case * 3 + u32::try_from(name.len()).unwrap()) % 5) / 1000.0;
@@ -223,15 +223,15 @@ fn criterion_folder(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u3
 }
 
 #[test]
-fn folders_of_criterion_are_sides() {
+fn directories_of_criterion_are_sides() {
     let bench = Bench::new();
     let unchanged = |_: u32| 1.0;
     for (index, name) in ["b", "bb", "bbb"].into_iter().enumerate() {
-        criterion_folder(&bench, name, (12, unchanged));
+        criterion_dir(&bench, name, (12, unchanged));
         let current = format!("current-{index}");
-        criterion_folder(&bench, &current, (12, unchanged));
-        criterion_folder(&bench, &format!("slower-{index}"), (12, |case| if case == 5 { 1.2 } else { 1.0 }));
-        criterion_folder(&bench, &format!("fewer-{index}"), (11, unchanged));
+        criterion_dir(&bench, &current, (12, unchanged));
+        criterion_dir(&bench, &format!("slower-{index}"), (12, |case| if case == 5 { 1.2 } else { 1.0 }));
+        criterion_dir(&bench, &format!("fewer-{index}"), (11, unchanged));
     }
     let gate = |name: &str| {
         let sides: Vec<String> = (0..3).map(|index| format!("{name}-{index}")).collect();

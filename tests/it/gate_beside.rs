@@ -93,8 +93,8 @@ const DISTURBED: &str = "another run of this program was measuring at the same t
 #[test]
 fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let bench = Bench::new();
-    let folder = bench.folder.path().display().to_string();
-    let bench = bench.set("TMPDIR", &folder);
+    let dir = bench.dir.path().display().to_string();
+    let bench = bench.set("TMPDIR", &dir);
     let lock = std::fs::File::create(bench.path("rusty-stack-bench.lock")).unwrap();
     lock.lock().unwrap();
     assert!(bench.run(&MEASURE).expect(0).stderr.contains(DISTURBED));
@@ -104,7 +104,7 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
     assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
     // Whoever measures again for doubt, beside the program of the baseline, claims the machine too.
-    let doubted = with_a_record_of_better_days().set("TMPDIR", &folder);
+    let doubted = with_a_record_of_better_days().set("TMPDIR", &dir);
     doubted.run(&MEASURE).expect(0);
     let lock = std::fs::File::open(bench.path("rusty-stack-bench.lock")).unwrap();
     lock.lock().unwrap();

@@ -1,4 +1,4 @@
-//! The real program measures the real compiler of ROCm, where it is installed; no card is needed.
+//! The real program measures the real compiler of ROCm, where it is installed; no GPU is needed.
 
 use crate::common::{Bench, SMALL};
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn the_compiler_is_measured_for_every_architecture_that_it_knows() {
 }
 
 #[test]
-fn occupancy_is_calculated_from_what_the_compiler_says_without_a_card() {
+fn occupancy_is_calculated_from_what_the_compiler_says_without_a_gpu() {
     if !is_here() {
         return;
     }

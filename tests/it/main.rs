@@ -11,12 +11,12 @@ mod backends;
 mod baseline_verbs;
 mod bisect;
 mod cli;
+#[cfg(feature = "rocm")]
+mod fake_gpu;
 mod gate;
 mod gate_beside;
 mod generated;
 mod kernel_compilation;
-#[cfg(feature = "rocm")]
-mod lookalike;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod probe_trees;

@@ -1,4 +1,4 @@
-//! OpenCL for real, on whatever platform is installed: PoCL runs on any processor.
+//! OpenCL for real, on whatever platform is installed: PoCL runs on any CPU.
 
 use crate::common::Bench;
 use crate::common::backend::{covers, is_here, measured, measured_suite};
@@ -20,9 +20,9 @@ fn the_suite_completes_and_every_result_is_verified() {
     }
 }
 
-/// PoCL's device is the processor, and is never taken for a card.
+/// PoCL's device is the CPU, and is never taken for a GPU.
 #[test]
-fn a_platform_on_the_processor_is_a_processor() {
+fn a_platform_on_the_cpu_is_a_cpu() {
     let document = Bench::new().run(&["run", "compute-peak", "--backend", "opencl", "--dry-run", "--json"]).json();
     if document["cases"].as_array().unwrap().is_empty() {
         return test_needs::missing("opencl", "no device of it is here; install pocl-opencl-icd");
@@ -93,7 +93,7 @@ fn an_installation_without_any_driver_is_a_reason() {
 }
 
 #[test]
-fn auto_leaves_the_processor_to_itself() {
+fn auto_leaves_the_cpu_to_itself() {
     let plan = Bench::new().run(&["run", "compute-peak", "--dry-run", "--json"]).expect(0).json();
     let devices: Vec<&str> =
         plan["cases"].as_array().unwrap().iter().map(|case| case["device"].as_str().unwrap()).collect();
@@ -104,7 +104,7 @@ fn auto_leaves_the_processor_to_itself() {
 }
 
 #[test]
-fn run_times_to_come_are_listed_with_what_to_do_today() {
+fn runtimes_to_come_are_listed_with_what_to_do_today() {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     for name in ["mps", "openvino", "qnn"] {
         let row = document["benchmarks"].as_array().unwrap().iter().find(|row| row["backend"] == name).unwrap();

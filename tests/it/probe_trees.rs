@@ -80,7 +80,7 @@ fn an_error_is_exit_1_and_comes_first_with_its_cure() {
 
 /// The peaks that AMD's data sheet prints for the MI300X.
 #[test]
-fn a_card_tells_its_peaks() {
+fn a_gpu_tells_its_peaks() {
     let bench = accelerator();
     let (code, document) = json_of(&bench, &bench.path(""), "gpu-capability");
     let case = &document["benchmarks"][0];
@@ -98,7 +98,7 @@ fn a_card_tells_its_peaks() {
 }
 
 #[test]
-fn a_tree_without_a_card_is_no_error_and_nothing_to_describe() {
+fn a_tree_without_a_gpu_is_no_error_and_nothing_to_describe() {
     let bench = Bench::new();
     bench.write("class/drm/version", "drm 1.1.0 20060810\n");
     let tree = bench.path("");
@@ -118,7 +118,7 @@ fn a_tree_without_a_card_is_no_error_and_nothing_to_describe() {
 /// A pipe without a writer stands for a read that hangs.
 #[cfg(unix)]
 #[test]
-fn a_card_that_does_not_answer_is_an_error_and_a_line() {
+fn a_gpu_that_does_not_answer_is_an_error_and_a_line() {
     let hang = |bench: &Bench, file: &str| {
         let pipe = bench.path(file);
         drop(std::fs::remove_file(&pipe));
@@ -152,7 +152,7 @@ fn a_card_that_does_not_answer_is_an_error_and_a_line() {
     said(&whole, &["card0", "node 1 of the compute driver", "asked for what it is"]);
 }
 
-/// Folders of an archive, and what they are in `/sys`.
+/// Directories of an archive, and what they are in `/sys`.
 type Layout<'a> = &'a [(&'a str, &'a str)];
 
 /// Unpacks a capture and lays it out as `/sys` is.

@@ -35,9 +35,9 @@ fn measured(bench: &Bench) -> usize {
     usize::try_from(history["runs"][0]["measured"].as_u64().unwrap()).unwrap()
 }
 
-/// Whether a worker whose current folder is the bench's still lives.
+/// Whether a worker whose current directory is the bench's still lives.
 fn workers(bench: &Bench) -> usize {
-    let here = bench.folder.path().canonicalize().unwrap();
+    let here = bench.dir.path().canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)).count()
 }
@@ -81,12 +81,12 @@ fn ctrl_c_keeps_what_was_measured_and_exits_130() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
+fn a_directory_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
     let bench = Bench::new();
-    bench.write("occupied", "a file, not a folder");
+    bench.write("occupied", "a file, not a directory");
     let ended = bench.run(&["gemm", "--results-dir", "occupied"]).expect(2);
     assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
-    assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a folder");
+    assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a directory");
 }
 
 #[test]

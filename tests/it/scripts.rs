@@ -41,8 +41,8 @@ fn trends_are_over_what_is_stored() {
     let output = run(&bench, "analyze_performance_trends.sh", &[]);
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && stdout.contains("gflops"), "{stdout}");
-    let folder = bench.path("results");
-    let named = run(&bench, "analyze_performance_trends.sh", &[folder.to_str().unwrap()]);
+    let dir = bench.path("results");
+    let named = run(&bench, "analyze_performance_trends.sh", &[dir.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&named.stdout).contains("gflops"));
 }
 
@@ -51,8 +51,7 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
     // A PATH with what the scripts themselves use, and no toolchain wherever the system keeps its own.
     let tools = tempfile::tempdir().unwrap();
     for tool in ["dirname", "realpath", "cat"] {
-        let real =
-            ["/usr/bin", "/bin"].map(|folder| PathBuf::from(folder).join(tool)).into_iter().find(|path| path.exists());
+        let real = ["/usr/bin", "/bin"].map(|dir| PathBuf::from(dir).join(tool)).into_iter().find(|path| path.exists());
         std::os::unix::fs::symlink(real.unwrap(), tools.path().join(tool)).unwrap();
     }
     for name in ["run_benchmarks.sh", "analyze_performance_trends.sh"] {

@@ -1,4 +1,4 @@
-//! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any processor.
+//! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any CPU.
 
 use crate::common::Bench;
 use crate::common::backend::{covers, is_here, measured, measured_suite};
@@ -17,9 +17,9 @@ fn the_suite_completes_and_every_result_is_verified() {
     }
 }
 
-/// Lavapipe's device is the processor, and is never taken for a card. What would take it seconds is skipped.
+/// Lavapipe's device is the CPU, and is never taken for a GPU. What would take it seconds is skipped.
 #[test]
-fn lavapipe_is_a_processor_and_is_spared_large_products() {
+fn lavapipe_is_a_cpu_and_is_spared_large_products() {
     let drivers = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
     if !std::path::Path::new(drivers).exists() {
         test_needs::missing("vulkan", &format!("{drivers} is missing; install mesa-vulkan-drivers"));

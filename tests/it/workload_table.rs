@@ -1,5 +1,5 @@
-//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of cards agree; so do the targets for
-//! cards and the page of references.
+//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of GPUs agree; so do the
+//! targets for GPUs and the page of references.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -44,9 +44,9 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
 }
 
 #[test]
-fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
-    let on_cards = names(rows().into_iter().filter(|(_, on)| on.contains("cards")).map(|(name, _)| name));
-    let reason = Reason::new("devices of ROCm", "there is no card", "put one in");
+fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
+    let on_gpus = names(rows().into_iter().filter(|(_, on)| on.contains("GPUs")).map(|(name, _)| name));
+    let reason = Reason::new("devices of ROCm", "there is no GPU", "put one in");
     let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];
     let machine =
         Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
@@ -57,9 +57,9 @@ fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
         names(plan.skipped.iter().filter(|one| one.0.device.to_string() == device).map(|one| &one.0.benchmark))
     };
     let whole = || names(["all"]);
-    assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_cards.clone() } else { whole() }, "or named once");
+    assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_gpus.clone() } else { whole() }, "or named once");
     if cfg!(feature = "rocm") {
-        assert_eq!(skipped("rocm"), on_cards, "each benchmark says what it lacks");
+        assert_eq!(skipped("rocm"), on_gpus, "each benchmark says what it lacks");
     }
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
@@ -70,12 +70,12 @@ fn the_bench_of_cards_measures_what_the_page_says_runs_on_cards() {
             .filter(|one| one.0.device == CaseDevice::Backend(BackendId::Rocm))
             .map(|one| &one.0.benchmark),
     );
-    assert_eq!(failed, if cfg!(feature = "rocm") { on_cards.clone() } else { whole() });
+    assert_eq!(failed, if cfg!(feature = "rocm") { on_gpus.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
     assert!(text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)"));
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
     for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
-        assert!(on_cards.contains(expected), "{expected}");
+        assert!(on_gpus.contains(expected), "{expected}");
     }
 }
 
@@ -99,25 +99,25 @@ fn suites_hold_what_their_machines_can_run() {
         assert!(hosts.iter().all(|name| found.contains(name) == holds), "{}", suite.as_str());
         assert_eq!(names(found) == all, holds, "{}", suite.as_str());
     }
-    let cards = |suite: Suite| rsb_engine::suites::benchmarks(suite).contains(&"launch-latency");
-    assert!(cards(Suite::GpuPerformance) && cards(Suite::Quick) && !cards(Suite::CpuPerformance));
+    let gpus = |suite: Suite| rsb_engine::suites::benchmarks(suite).contains(&"launch-latency");
+    assert!(gpus(Suite::GpuPerformance) && gpus(Suite::Quick) && !gpus(Suite::CpuPerformance));
 }
 
 #[test]
-fn targets_for_cards_stand_beside_what_was_achieved_elsewhere() {
+fn targets_for_gpus_stand_beside_what_was_achieved_elsewhere() {
     let policy: rsb_stats::PolicyFile = toml::from_str(&text("baselines/policy.toml")).unwrap();
     let references = text("docs/references.md");
-    let for_cards: Vec<_> = policy.target.iter().filter(|target| target.id.starts_with("gpu_performance/")).collect();
+    let for_gpus: Vec<_> = policy.target.iter().filter(|target| target.id.starts_with("gpu_performance/")).collect();
     for (benchmark, metric, above) in [
         ("tensor-core", "roofline_percent", 80.0),
         ("memory-transfer", "link_percent", 90.0),
         ("multi-gpu", "efficiency", 0.8),
     ] {
-        let of_benchmark = for_cards.iter().filter(|target| target.id.contains(benchmark));
+        let of_benchmark = for_gpus.iter().filter(|target| target.id.contains(benchmark));
         let asked: Vec<_> = of_benchmark.filter(|target| target.metric == metric).collect();
         assert!(!asked.is_empty() && asked.iter().all(|target| target.above == Some(above)), "{benchmark}");
     }
-    for reference in for_cards.iter().filter_map(|target| target.reference.as_deref()) {
+    for reference in for_gpus.iter().filter_map(|target| target.reference.as_deref()) {
         let shares = reference.split([' ', ',']).zip(reference.split([' ', ',']).skip(1));
         for (figure, _) in shares.filter(|(_, unit)| *unit == "%") {
             assert!(references.contains(&format!("| {figure} % |")), "{figure} % of `{reference}` is not on the page");

@@ -6,7 +6,7 @@ use runtime_loading::{Loaded, Unavailable, function_table};
 
 use crate::driver::CUstream;
 use crate::handles;
-use crate::search::{CudaPaths, CudaLibrary};
+use crate::search::{CudaLibrary, CudaPaths};
 
 /// A status; 0 is success. See [`status`].
 pub type cublasStatus_t = c_int;
@@ -119,7 +119,7 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"],
     variable: "RSB_CUBLAS_LIBRARY",
     symbol: "cublasCreate_v2",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name its folder in \
+    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name its directory in \
            RSB_CUDA_PATH",
 };
 

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{CudaPaths, CudaLibrary};
+use crate::search::{CudaLibrary, CudaPaths};
 
 /// A status; 0 is success. See [`error`].
 pub type CUresult = c_int;
@@ -263,7 +263,7 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     variable: "RSB_CUDA_LIBRARY",
     symbol: "cuInit",
     cure: "install NVIDIA's driver (Debian: nvidia-driver; Ubuntu: `ubuntu-drivers install`); in a container pass the \
-           card on (`--gpus all`)",
+           GPU on (`--gpus all`)",
 };
 
 impl Cuda {
@@ -275,7 +275,7 @@ impl Cuda {
         Self::load_from(&CudaPaths::here())
     }
 
-    /// Loads the driver from `places`. It belongs to the system: no folder of a toolkit is looked into.
+    /// Loads the driver from `places`. It belongs to the system: no directory of a toolkit is looked into.
     ///
     /// # Errors
     /// When there is none.

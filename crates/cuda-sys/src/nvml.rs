@@ -1,4 +1,4 @@
-//! NVML: the sensors of NVIDIA's cards. Reading them is safe for whoever calls; a sensor that is missing is absent.
+//! NVML: the sensors of NVIDIA's GPUs. Reading them is safe for whoever calls; a sensor that is missing is absent.
 //! Ours, not nvml-wrapper: for eight functions it is 24,000 lines and more derive macros (darling) to compile.
 
 use std::ffi::{CString, c_char, c_int, c_uint};
@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{CudaPaths, CudaLibrary};
+use crate::search::{CudaLibrary, CudaPaths};
 
 /// A status; 0 is success.
 pub type nvmlReturn_t = c_int;
 
 handles! {
-    /// A card.
+    /// A GPU.
     nvmlDevice_t = nvmlDevice_st;
 }
 
@@ -35,7 +35,7 @@ pub struct nvmlUtilization_t {
     pub memory: c_uint,
 }
 
-/// Bytes of the card's memory.
+/// Bytes of the GPU's memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct nvmlMemory_t {
@@ -52,7 +52,7 @@ function_table! {
     pub struct Nvml {
         /// Starts it.
         fn nvmlInit_v2() -> nvmlReturn_t;
-        /// The card at an address on the bus.
+        /// The GPU at an address on the bus.
         fn nvmlDeviceGetHandleByPciBusId_v2(address: *const c_char, device: *mut nvmlDevice_t) -> nvmlReturn_t;
         /// °C.
         fn nvmlDeviceGetTemperature(device: nvmlDevice_t, sensor: c_int, celsius: *mut c_uint) -> nvmlReturn_t;
@@ -69,7 +69,7 @@ function_table! {
     }
 }
 
-/// What a card's sensors say now. What they do not say is none.
+/// What a GPU's sensors say now. What they do not say is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Readings {
     /// Of the chip, in °C.
@@ -96,13 +96,13 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     cure: "install NVIDIA's driver with its tools (Debian: libnvidia-ml1; it comes with nvidia-smi)",
 };
 
-/// The words for `held_back`: reasons that slow a card down under load. That it is idle, or that its clocks were set on
+/// The words for `held_back`: reasons that slow a GPU down under load. That it is idle, or that its clocks were set on
 /// purpose, is none.
 pub fn reasons(held_back: u64) -> Vec<&'static str> {
     const REASONS: [(u64, &str); 6] = [
         (0x04, "power cap"),
         (0x08, "hardware slow-down"),
-        (0x10, "kept in step with another card"),
+        (0x10, "kept in step with another GPU"),
         (0x20, "temperature, by software"),
         (0x40, "temperature, by hardware"),
         (0x80, "power brake"),
@@ -110,10 +110,10 @@ pub fn reasons(held_back: u64) -> Vec<&'static str> {
     REASONS.iter().filter(|(bit, _)| held_back & bit != 0).map(|(_, words)| *words).collect()
 }
 
-/// Reads the card at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started once.
+/// Reads the GPU at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started once.
 ///
 /// # Errors
-/// When there is no library, or it knows no such card.
+/// When there is no library, or it knows no such GPU.
 pub fn read(address: &str) -> Result<Readings, Unavailable> {
     static STARTED: OnceLock<Result<Nvml, Unavailable>> = OnceLock::new();
     let api = STARTED.get_or_init(|| start(&CudaPaths::here())).as_ref().map_err(Clone::clone)?;
@@ -152,7 +152,7 @@ impl Nvml {
         // SAFETY: the text ends with a zero, the pointer is to a live variable.
         match unsafe { find(text.as_ptr(), &raw mut device) } {
             SUCCESS => {}
-            status => return Err(unknown(format!("NVML knows no such card (status {status})"))),
+            status => return Err(unknown(format!("NVML knows no such GPU (status {status})"))),
         }
         let clock = |kind| ask!(self, |mhz| nvmlDeviceGetClockInfo(device, kind, mhz));
         let memory: Option<nvmlMemory_t> = ask!(self, |memory| nvmlDeviceGetMemoryInfo(device, memory));
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_card_is_not_held_back() {
+    fn an_idle_gpu_is_not_held_back() {
         assert!(reasons(0x01).is_empty() && reasons(0x02 | 0x100).is_empty());
         assert_eq!(reasons(0x04 | 0x40), ["power cap", "temperature, by hardware"]);
     }

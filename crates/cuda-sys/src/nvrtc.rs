@@ -1,11 +1,11 @@
-//! The run-time compiler. It works without a device and without a driver.
+//! The runtime compiler. It works without a device and without a driver.
 
 use std::ffi::{c_char, c_int};
 
 use runtime_loading::{Unavailable, function_table};
 
 use crate::handles;
-use crate::search::{CudaPaths, CudaLibrary};
+use crate::search::{CudaLibrary, CudaPaths};
 
 /// A status; 0 is success. See [`result`].
 pub type nvrtcResult = c_int;
@@ -63,7 +63,7 @@ function_table! {
         fn nvrtcGetProgramLogSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
         /// What it said.
         fn nvrtcGetProgramLog(program: nvrtcProgram, log: *mut c_char) -> nvrtcResult;
-        /// Size of the code for a card.
+        /// Size of the code for a GPU.
         fn nvrtcGetCUBINSize(program: nvrtcProgram, bytes: *mut usize) -> nvrtcResult;
         /// The code.
         fn nvrtcGetCUBIN(program: nvrtcProgram, code: *mut c_char) -> nvrtcResult;
@@ -73,11 +73,11 @@ function_table! {
 }
 
 const LIBRARY: CudaLibrary = CudaLibrary {
-    name: "NVIDIA's run-time compiler (libnvrtc)",
+    name: "NVIDIA's runtime compiler (libnvrtc)",
     files: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"],
     variable: "RSB_NVRTC_LIBRARY",
     symbol: "nvrtcCompileProgram",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and name its folder in \
+    cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and name its directory in \
            RSB_CUDA_PATH",
 };
 

@@ -1,4 +1,4 @@
-//! Where a library of CUDA may lie, and in which order: the file that a variable names, the folders of
+//! Where a library of CUDA may lie, and in which order: the file that a variable names, the directories of
 //! `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active environment of Python or
 //! Conda, then the default path of the system's loader.
 
@@ -37,7 +37,7 @@ pub struct CudaLibrary {
 pub struct CudaPaths {
     /// Values of variables that name a file.
     pub explicit: Vec<(&'static str, OsString)>,
-    /// Folders of installations, the first leading.
+    /// Directories of installations, the first leading.
     pub roots: Vec<PathBuf>,
     /// The major version of CUDA that the driver can do: libraries of newer ones come last.
     pub newest: Option<u32>,
@@ -72,7 +72,7 @@ impl CudaPaths {
         Self { newest, ..self }
     }
 
-    /// The same without any folder of an installation.
+    /// The same without any directory of an installation.
     pub(crate) fn of_the_system(&self) -> Self {
         // On Windows Subsystem for Linux the driver lies where no loader looks.
         Self { roots: vec![PathBuf::from("/usr/lib/wsl")], ..self.clone() }
@@ -84,10 +84,10 @@ impl CudaPaths {
 
     /// Every file to try, in order. A bare name is for the system's loader.
     pub fn candidates(&self, files: &[&str]) -> Vec<PathBuf> {
-        let folders: Vec<PathBuf> = self.roots.iter().flat_map(|root| folders(root)).collect();
-        let in_folders = folders.iter().flat_map(|folder| files.iter().map(move |file| folder.join(file)));
+        let dirs: Vec<PathBuf> = self.roots.iter().flat_map(|root| dirs(root)).collect();
+        let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
         let by_name = files.iter().map(PathBuf::from);
-        let mut found: Vec<PathBuf> = in_folders.filter(|path| path.exists()).chain(by_name).collect();
+        let mut found: Vec<PathBuf> = in_dirs.filter(|path| path.exists()).chain(by_name).collect();
         let too_new =
             |path: &PathBuf| major(path).is_some_and(|major| self.newest.is_some_and(|newest| major > newest));
         found.sort_by_key(too_new);
@@ -101,19 +101,19 @@ fn major(file: &Path) -> Option<u32> {
 }
 
 /// Where libraries lie in an installation: a toolkit has `lib64`, packages of Python have `nvidia/<part>/lib`.
-fn folders(root: &Path) -> Vec<PathBuf> {
+fn dirs(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned(), root.join("lib64"), root.join("lib")];
     let packages = entries(&root.join("lib"), "python").into_iter().map(|python| python.join("site-packages"));
     for home in std::iter::once(root.to_owned()).chain(packages) {
         found.extend(entries(&home.join("nvidia"), "").into_iter().map(|part| part.join("lib")));
     }
-    found.retain(|folder| folder.is_dir());
+    found.retain(|dir| dir.is_dir());
     found
 }
 
-/// What is in `folder` and begins with `start`, in order of name.
-fn entries(folder: &Path, start: &str) -> Vec<PathBuf> {
-    let read = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+/// What is in `dir` and begins with `start`, in order of name.
+fn entries(dir: &Path, start: &str) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let fits = read.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
     let mut found: Vec<PathBuf> = fits.map(|entry| entry.path()).collect();
     found.sort_unstable();
@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn the_variable_takes_a_list_and_its_old_name_counts_where_it_is_not_set() {
         let roots = |set: &[(&str, &str)]| {
-            let places = CudaPaths::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
+            let places =
+                CudaPaths::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
             places.roots.into_iter().take(3).map(|root| root.display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);

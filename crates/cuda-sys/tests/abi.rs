@@ -172,7 +172,7 @@ fn numbers_of_arguments() {
     assert_eq!(count(Cublas::FUNCTIONS, "cublasGemmStridedBatchedEx"), 23);
 }
 
-/// Addresses of cards have 64 bits on every system, handles are pointers, and enumerations are as wide as `int`.
+/// Addresses of GPUs have 64 bits on every system, handles are pointers, and enumerations are as wide as `int`.
 #[test]
 fn widths_of_types() {
     assert_eq!(size_of::<cuda_sys::CUdeviceptr>(), 8);

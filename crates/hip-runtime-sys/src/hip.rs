@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::search::{RocmPaths, RocmLibrary};
+use crate::search::{RocmLibrary, RocmPaths};
 use crate::{PropertiesR0000, PropertiesR0600, Unavailable, function_table};
 
 /// A status; 0 is success. See [`error`].
@@ -48,7 +48,7 @@ pub mod error {
     pub const NOT_INITIALIZED: hipError_t = 3;
     /// Grid or block are not possible.
     pub const INVALID_CONFIGURATION: hipError_t = 9;
-    /// The driver is older than the run time needs.
+    /// The driver is older than the runtime needs.
     pub const INSUFFICIENT_DRIVER: hipError_t = 35;
     /// The module has no code for the device.
     pub const INVALID_DEVICE_FUNCTION: hipError_t = 98;
@@ -78,7 +78,7 @@ pub mod error {
     pub const PEER_ACCESS_ALREADY_ENABLED: hipError_t = 704;
     /// A kernel failed.
     pub const LAUNCH_FAILURE: hipError_t = 719;
-    /// The run time or the device cannot do it.
+    /// The runtime or the device cannot do it.
     pub const NOT_SUPPORTED: hipError_t = 801;
     /// Nobody knows.
     pub const UNKNOWN: hipError_t = 999;
@@ -174,11 +174,11 @@ pub const HOST_MALLOC_DEFAULT: c_uint = 0;
 pub const MEM_ATTACH_GLOBAL: c_uint = 1;
 
 function_table! {
-    /// What is used of the HIP run time.
+    /// What is used of the HIP runtime.
     pub struct Hip {
-        /// Initialises the run time.
+        /// Initialises the runtime.
         fn hipInit(flags: c_uint) -> hipError_t;
-        /// Version of the run time: major · 10⁷ + minor · 10⁵ + patch.
+        /// Version of the runtime: major · 10⁷ + minor · 10⁵ + patch.
         fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t;
         /// How many devices there are.
         fn hipGetDeviceCount(count: *mut c_int) -> hipError_t;
@@ -303,7 +303,7 @@ function_table! {
 
 /// The library, by its names of ROCm 7, 6 and 5.
 pub(crate) const LIBRARY: RocmLibrary = RocmLibrary {
-    name: "the HIP run time (libamdhip64)",
+    name: "the HIP runtime (libamdhip64)",
     files: &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"],
     variable: "RSB_HIP_LIBRARY",
     cure: "install ROCm (Debian and Ubuntu: libamdhip64), or set ROCM_PATH or RSB_HIP_LIBRARY",
@@ -321,7 +321,7 @@ impl Hip {
     /// Loads the library from `places`.
     ///
     /// # Errors
-    /// When there is none, or what is there is not the HIP run time.
+    /// When there is none, or what is there is not the HIP runtime.
     pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
         let hip = Self::resolve(LIBRARY.find(places)?);
         if hip.hipGetDeviceCount.is_none() {

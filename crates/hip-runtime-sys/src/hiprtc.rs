@@ -1,10 +1,10 @@
-//! The run-time compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the run time in ROCm 5.
+//! The runtime compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the runtime in ROCm 5.
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
 use crate::hip::LIBRARY;
-use crate::search::{RocmPaths, RocmLibrary};
+use crate::search::{RocmLibrary, RocmPaths};
 use crate::{Loaded, Unavailable, function_table};
 
 /// A status; 0 is success. See [`result`].
@@ -35,7 +35,7 @@ pub mod result {
 }
 
 function_table! {
-    /// What is used of the run-time compiler. It works without a device.
+    /// What is used of the runtime compiler. It works without a device.
     pub struct Hiprtc {
         /// Its version: 9.0 in ROCm 5 to 7.0.
         fn hiprtcVersion(major: *mut c_int, minor: *mut c_int) -> hiprtcResult;
@@ -70,7 +70,7 @@ function_table! {
 }
 
 const COMPILER: RocmLibrary = RocmLibrary {
-    name: "the HIP run-time compiler (libhiprtc)",
+    name: "the HIP runtime compiler (libhiprtc)",
     files: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"],
     variable: LIBRARY.variable,
     cure: "install ROCm with hiprtc (Debian and Ubuntu: libhiprtc; ROCm's packages: hip-runtime-amd), or set ROCM_PATH",
@@ -85,7 +85,7 @@ impl Hiprtc {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
-    /// Loads the compiler from `places`: one that goes with the run time there. With an explicit file that is the file
+    /// Loads the compiler from `places`: one that goes with the runtime there. With an explicit file that is the file
     /// itself, or a compiler beside it; mixing two versions of ROCm in one process does not end well.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ impl Hiprtc {
         let complete = |loaded: &Loaded| loaded.exports("hiprtcCompileProgram");
         let beside = match &places.explicit {
             Some(file) => {
-                let folder = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
-                COMPILER.files.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect()
+                let dir = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
+                COMPILER.files.iter().map(|name| dir.join(name)).filter(|path| path.exists()).collect()
             }
             None => places.candidates(COMPILER.files),
         };

@@ -1,4 +1,4 @@
-//! The HIP run time and hiprtc, loaded at run time. Nothing is linked: a library or a function that is missing is a
+//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a library or a function that is missing is a
 //! value, [`Unavailable`], with what, why and cure. Works with ROCm 5.2 to 7.2.
 //!
 //! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and odd installations.

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use runtime_loading::{Unavailable, function_table};
 
 use crate::hip::hipStream_t;
-use crate::search::{RocmPaths, RocmLibrary};
+use crate::search::{RocmLibrary, RocmPaths};
 
 /// A status; 0 is success.
 pub type ncclResult_t = c_int;
@@ -15,7 +15,7 @@ pub type ncclResult_t = c_int;
 pub struct ncclComm {
     _private: [u8; 0],
 }
-/// A card's place among those that work together.
+/// A GPU's place among those that work together.
 pub type ncclComm_t = *mut ncclComm;
 
 /// Numbers of `ncclDataType_t`.
@@ -46,7 +46,7 @@ function_table! {
         fn ncclGroupStart() -> ncclResult_t;
         /// They begin.
         fn ncclGroupEnd() -> ncclResult_t;
-        /// What all cards send, put together by `operation`, on every card.
+        /// What all GPUs send, put together by `operation`, on every GPU.
         fn ncclAllReduce(
             send: *const c_void,
             receive: *mut c_void,

@@ -27,7 +27,7 @@ pub struct RocmPaths {
     pub explicit: Option<OsString>,
     /// The value of `ROCM_PATH`.
     pub rocm_path: Option<OsString>,
-    /// Where `rocm*` folders are: `/opt`.
+    /// Where `rocm*` directories are: `/opt`.
     pub opt: PathBuf,
 }
 
@@ -43,14 +43,14 @@ impl RocmPaths {
         if let Some(file) = &self.explicit {
             return vec![PathBuf::from(file)];
         }
-        let mut folders: Vec<PathBuf> = self.rocm_path.iter().map(|root| Path::new(root).join("lib")).collect();
-        folders.extend(installations(&self.opt).into_iter().map(|root| root.join("lib")));
-        let in_folders = folders.iter().flat_map(|folder| files.iter().map(move |file| folder.join(file)));
-        in_folders.filter(|path| path.exists()).chain(files.iter().map(PathBuf::from)).collect()
+        let mut dirs: Vec<PathBuf> = self.rocm_path.iter().map(|root| Path::new(root).join("lib")).collect();
+        dirs.extend(installations(&self.opt).into_iter().map(|root| root.join("lib")));
+        let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
+        in_dirs.filter(|path| path.exists()).chain(files.iter().map(PathBuf::from)).collect()
     }
 }
 
-/// The folders `rocm*` in `opt`: those with a version first, the newest leading, then `rocm` itself.
+/// The directories `rocm*` in `opt`: those with a version first, the newest leading, then `rocm` itself.
 pub fn installations(opt: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(opt).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<(Vec<u32>, PathBuf)> = entries
@@ -107,8 +107,8 @@ mod tests {
         cure: "install ROCm",
     };
 
-    fn installed(opt: &Path, folder: &str, files: &[&str]) {
-        let lib = opt.join(folder).join("lib");
+    fn installed(opt: &Path, dir: &str, files: &[&str]) {
+        let lib = opt.join(dir).join("lib");
         std::fs::create_dir_all(&lib).unwrap();
         for file in files {
             std::fs::write(lib.join(file), "not a library").unwrap();
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn the_newest_installation_comes_first() {
         let opt = tempfile::tempdir().unwrap();
-        for folder in ["rocm", "rocm-5.7.1", "rocm-6.10.0", "rocm-6.4.3", "other"] {
-            std::fs::create_dir(opt.path().join(folder)).unwrap();
+        for dir in ["rocm", "rocm-5.7.1", "rocm-6.10.0", "rocm-6.4.3", "other"] {
+            std::fs::create_dir(opt.path().join(dir)).unwrap();
         }
         let found: Vec<String> = installations(opt.path())
             .iter()
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn rocm_path_leads_and_the_loader_comes_last() {
-        let folder = tempfile::tempdir().unwrap();
-        installed(folder.path(), "rocm-6.0.0", &["libx.so.6", "libx.so"]);
-        installed(folder.path(), "rocm-7.2.0", &["libx.so.7"]);
-        installed(folder.path(), "own", &["libx.so.6"]);
-        let own = folder.path().join("own");
-        let places = RocmPaths { rocm_path: Some(own.clone().into()), opt: folder.path().to_owned(), explicit: None };
+        let dir = tempfile::tempdir().unwrap();
+        installed(dir.path(), "rocm-6.0.0", &["libx.so.6", "libx.so"]);
+        installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
+        installed(dir.path(), "own", &["libx.so.6"]);
+        let own = dir.path().join("own");
+        let places = RocmPaths { rocm_path: Some(own.clone().into()), opt: dir.path().to_owned(), explicit: None };
         let candidates = places.candidates(WANTED.files);
         let shown: Vec<String> = candidates
             .iter()
-            .map(|path| path.strip_prefix(folder.path()).unwrap_or(path).to_string_lossy().into_owned())
+            .map(|path| path.strip_prefix(dir.path()).unwrap_or(path).to_string_lossy().into_owned())
             .collect();
         assert_eq!(
             shown,
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_says_where_it_was_looked_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let places = RocmPaths { opt: folder.path().to_owned(), ..RocmPaths::default() };
+        let dir = tempfile::tempdir().unwrap();
+        let places = RocmPaths { opt: dir.path().to_owned(), ..RocmPaths::default() };
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("libx.so.7") && error.why.contains("ROCM_PATH"), "{error}");
         assert_eq!(error.cure, "install ROCm");
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_library_says_so() {
-        let folder = tempfile::tempdir().unwrap();
-        installed(folder.path(), "rocm-6.0.0", &["libx.so.6"]);
-        let places = RocmPaths { opt: folder.path().to_owned(), ..RocmPaths::default() };
+        let dir = tempfile::tempdir().unwrap();
+        installed(dir.path(), "rocm-6.0.0", &["libx.so.6"]);
+        let places = RocmPaths { opt: dir.path().to_owned(), ..RocmPaths::default() };
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("rocm-6.0.0/lib/libx.so.6"), "{error}");
     }

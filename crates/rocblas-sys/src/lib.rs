@@ -9,10 +9,10 @@ mod tensile;
 
 use std::ffi::{c_char, c_int, c_void};
 
-use hip_runtime_sys::search::{RocmPaths, RocmLibrary};
+use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
 use hip_runtime_sys::{Unavailable, function_table, hipStream_t};
 
-pub use tensile::{check_kernels, kernel_folders};
+pub use tensile::{check_kernels, kernel_dirs};
 
 /// A status; 0 is success. See [`status`].
 pub type rocblas_status = c_int;

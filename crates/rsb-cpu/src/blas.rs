@@ -91,9 +91,10 @@ impl Blas {
 }
 
 fn load(kind: &Kind) -> Result<Blas, Reason> {
-    let candidates = kind.files.iter().flat_map(|file| {
-        std::iter::once(PathBuf::from(file)).chain(folders().into_iter().map(move |folder| folder.join(file)))
-    });
+    let candidates = kind
+        .files
+        .iter()
+        .flat_map(|file| std::iter::once(PathBuf::from(file)).chain(dirs().into_iter().map(move |dir| dir.join(file))));
     // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name.
     let library = candidates.into_iter().find_map(|path| unsafe { Library::new(path) }.ok()).ok_or_else(|| {
         let files = kind.files.iter().take(2).copied().collect::<Vec<_>>().join(" or ");
@@ -128,15 +129,13 @@ fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
     unsafe { library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
 }
 
-/// oneMKL ends the process when its threading run time is missing: pick one that is there before it looks.
+/// oneMKL ends the process when its threading runtime is missing: pick one that is there before it looks.
 fn choose_threading(library: &'static Library) {
     const SEQUENTIAL: c_int = 1;
     const GNU: c_int = 3;
-    // SAFETY: OpenMP run times have no initialisers with requirements, and they stay loaded for oneMKL.
+    // SAFETY: OpenMP runtimes have no initialisers with requirements, and they stay loaded for oneMKL.
     let there = |file: &str| unsafe { Library::new(file) }.map(std::mem::forget).is_ok();
-    let layer = if folders().iter().any(|folder| there(&folder.join("libiomp5.so").to_string_lossy()))
-        || there("libiomp5.so")
-    {
+    let layer = if dirs().iter().any(|dir| there(&dir.join("libiomp5.so").to_string_lossy())) || there("libiomp5.so") {
         return;
     } else if there("libgomp.so.1") {
         GNU
@@ -149,13 +148,13 @@ fn choose_threading(library: &'static Library) {
     }
 }
 
-/// Folders beside the library path in which a library may lie: where the environment says, where pip puts it for one
-/// user, and where Intel's own packages do.
-fn folders() -> Vec<PathBuf> {
-    folders_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
+/// Directories beside the library path in which a library may lie: where the environment says, where pip puts it for
+/// one user, and where Intel's own packages do.
+fn dirs() -> Vec<PathBuf> {
+    dirs_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
 }
 
-fn folders_by(root_in: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+fn dirs_by(root_in: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     const PLACES: [(&str, &str); 5] = [
         ("MKLROOT", "lib"),
         ("MKLROOT", "lib/intel64"),
@@ -182,7 +181,7 @@ mod tests {
     fn a_library_is_looked_for_where_its_packages_put_it() {
         let of = |set: &[(&str, &str)]| {
             let root = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root));
-            folders_by(root).iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>()
+            dirs_by(root).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(of(&[]), ["/opt/intel/oneapi/mkl/latest/lib"]);
         let found = of(&[("HOME", "/home/a"), ("MKLROOT", "/mkl"), ("VIRTUAL_ENV", "/venv")]);

@@ -20,7 +20,7 @@ mod linux {
     use perf_event::{Builder, Counter, Group};
     use rsb_model::Reason;
 
-    use rsb_device::device::{CacheCounts, CacheCounters, DeviceError};
+    use rsb_device::device::{CacheCounters, CacheCounts, DeviceError};
 
     struct Pair {
         group: Group,
@@ -50,7 +50,7 @@ mod linux {
                 "run `sysctl kernel.perf_event_paranoid=2` as root, or give the program CAP_PERFMON",
             ),
             io::ErrorKind::NotFound => (
-                "the processor, or the hypervisor around it, does not show these counters",
+                "the CPU, or the hypervisor around it, does not show these counters",
                 "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
             ),
             io::ErrorKind::Unsupported => {

@@ -41,7 +41,7 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
     Ok(CpuKernel::new(library.name(), move || {
         // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, and nobody
         // else uses them during a launch.
-        unsafe { library.run(&product, &bound.team) };
+        unsafe { library.run(&product, &bound.pool) };
         Ok(())
     }))
 }
@@ -57,13 +57,13 @@ impl Library {
     /// # Safety
     /// The spans must be as large as the operation says and outlive the call, and C must overlap neither A nor B and be
     /// nobody else's.
-    unsafe fn run(self, product: &Product, team: &ThreadPool) {
+    unsafe fn run(self, product: &Product, pool: &ThreadPool) {
         for batch in 0..product.op.batch as usize {
             // SAFETY: by the promise of the caller.
             unsafe {
                 match self {
-                    Self::Crate => crate_product(product, batch, team),
-                    Self::Blas(blas) => blas_product(blas, product, batch, team.threads()),
+                    Self::Crate => crate_product(product, batch, pool),
+                    Self::Blas(blas) => blas_product(blas, product, batch, pool.threads()),
                 }
             }
         }
@@ -78,7 +78,7 @@ fn find(name: &str, op: &Gemm) -> Result<Library, DeviceError> {
         "openblas" => Library::Blas(Blas::openblas().map_err(DeviceError::Unsupported)?),
         "mkl" => Library::Blas(Blas::mkl().map_err(DeviceError::Unsupported)?),
         _ => {
-            let why = format!("the processor has the providers {}", PROVIDERS.join(", "));
+            let why = format!("the CPU has the providers {}", PROVIDERS.join(", "));
             return Err(unsupported(format!("provider {name}"), why, "choose one of these, or leave it to the device"));
         }
     };
@@ -131,7 +131,7 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
 }
 
 /// The first that can do it. Choosing by a trial run would be a choice by noise: the same case would have one library in
-/// one run and another in the next. On an AVX2 server processor the crate was within 4 % of the best of the three on
+/// one run and another in the next. On an AVX2 server CPU the crate was within 4 % of the best of the three on
 /// every shape tried; on others `provider=gemm,openblas,mkl` tells.
 fn preferred(op: &Gemm) -> Result<Library, DeviceError> {
     check_type(op)?;
@@ -176,30 +176,35 @@ impl Strides {
 
 /// # Safety
 /// As [`Library::run`].
-unsafe fn crate_product(product: &Product, batch: usize, team: &ThreadPool) {
+unsafe fn crate_product(product: &Product, batch: usize, pool: &ThreadPool) {
     // SAFETY: by the promise of the caller, and the type is that of the buffers.
     unsafe {
         match product.op.dtype {
-            Dtype::F64 => typed_product(product, batch, team, |value| value),
-            Dtype::F16 => typed_product(product, batch, team, f16::from_f64),
-            _ => typed_product(product, batch, team, |value| value as f32),
+            Dtype::F64 => typed_product(product, batch, pool, |value| value),
+            Dtype::F16 => typed_product(product, batch, pool, f16::from_f64),
+            _ => typed_product(product, batch, pool, |value| value as f32),
         }
     }
 }
 
 /// # Safety
 /// As [`Library::run`], with buffers of `T`.
-unsafe fn typed_product<T: 'static + Send + Copy>(product: &Product, batch: usize, team: &ThreadPool, to: fn(f64) -> T) {
+unsafe fn typed_product<T: 'static + Send + Copy>(
+    product: &Product,
+    batch: usize,
+    pool: &ThreadPool,
+    to: fn(f64) -> T,
+) {
     let op = product.op;
     let at = Strides::of(&op, batch);
-    let parallelism = match team.threads() {
+    let parallelism = match pool.threads() {
         1 => gemm::Parallelism::None,
         threads => gemm::Parallelism::Rayon(threads),
     };
     let product = *product;
     // The crate names the factor of C `alpha` and that of the product `beta`.
     let (factor_of_c, factor) = (to(op.beta), to(op.alpha));
-    team.install(move || {
+    pool.install(move || {
         let product = product;
         // SAFETY: each matrix lies in its buffer with these strides, by the promise of the caller.
         unsafe {
@@ -272,13 +277,13 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     }
 }
 
-/// C ← A·B in f32 on `team`, for kernels that are made of products.
+/// C ← A·B in f32 on `pool`, for kernels that are made of products.
 ///
 /// # Safety
 /// As [`Library::run`].
-pub(super) unsafe fn plain_product(product: &Product, team: &Rc<ThreadPool>) {
+pub(super) unsafe fn plain_product(product: &Product, pool: &Rc<ThreadPool>) {
     // SAFETY: by the promise of the caller.
-    unsafe { crate_product(product, 0, team) };
+    unsafe { crate_product(product, 0, pool) };
 }
 
 #[cfg(test)]
@@ -307,7 +312,7 @@ mod tests {
         let Err(refused) = preferred(&product(Dtype::I8)) else { panic!("i8 is a type of no library") };
         let refused = refused.to_string();
         assert_eq!(refused.matches("product").count(), 1, "{refused}");
-        assert_eq!(refused.matches("the processor has kernels for").count(), 1, "{refused}");
+        assert_eq!(refused.matches("the CPU has kernels for").count(), 1, "{refused}");
         let none = nobody(&product(Dtype::Bf16)).to_string();
         assert!(none.contains("matrix product of bf16: gemm: the crate has no bf16"), "{none}");
         assert_eq!(none.matches("product").count(), 1, "{none}");

@@ -1,4 +1,4 @@
-//! One kernel for each operation, bound to its memory and its team of threads.
+//! One kernel for each operation, bound to its memory and its thread pool.
 #![allow(unsafe_code)]
 
 mod chase;
@@ -29,7 +29,7 @@ pub(super) use stream::evict;
 /// What every kernel is bound to.
 pub(super) struct Bound {
     memories: Vec<Rc<Memory>>,
-    pub(super) team: Rc<ThreadPool>,
+    pub(super) pool: Rc<ThreadPool>,
 }
 
 impl Bound {
@@ -74,13 +74,13 @@ pub(super) fn prepare(
     operation: &Operation,
     options: &Options,
     memories: Vec<Rc<Memory>>,
-    team: Rc<ThreadPool>,
+    pool: Rc<ThreadPool>,
 ) -> Result<Box<dyn Kernel>, DeviceError> {
-    let bound = Bound { memories, team };
+    let bound = Bound { memories, pool };
     if let (Some(provider), false) = (&options.provider, matches!(operation, Operation::Gemm(_))) {
         return Err(unsupported(
             format!("{} by {provider}", operation.name()),
-            "on the processor only matrix products have a choice of providers",
+            "on the CPU only matrix products have a choice of providers",
             "leave the provider out",
         ));
     }
@@ -99,7 +99,7 @@ pub(super) fn prepare(
         Operation::Transfer(_) | Operation::Launch(_) => {
             return Err(unsupported(
                 operation.name(),
-                "the processor works in its own memory and has no launches",
+                "the CPU works in its own memory and has no launches",
                 "measure it on a GPU, with --backend rocm",
             ));
         }
@@ -129,7 +129,7 @@ pub(super) fn unsupported(what: impl Into<String>, why: impl Into<String>, cure:
 pub(super) fn no_kernel(operation: &str, dtype: Dtype, there_are: &str) -> DeviceError {
     unsupported(
         format!("{operation} of {dtype}"),
-        format!("the processor has kernels for {there_are}"),
+        format!("the CPU has kernels for {there_are}"),
         "choose one of these data types",
     )
 }

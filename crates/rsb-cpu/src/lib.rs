@@ -1,4 +1,4 @@
-//! The processor as a device: kernels of our own, BLAS libraries found at run time, and the host's clock.
+//! The CPU as a device: kernels of our own, BLAS libraries found at run time, and the host's clock.
 //!
 //! Launches are synchronous, so the clock of the host is the clock of the device.
 
@@ -19,7 +19,8 @@ use rsb_model::{BackendId, Reason};
 
 use memory::Memory;
 use rsb_device::device::{
-    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, StreamEvent, Kernel, Options, Stream, too_much_memory,
+    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamEvent,
+    too_much_memory,
 };
 use rsb_device::host_cpu;
 use rsb_device::operation::Operation;
@@ -41,16 +42,16 @@ impl Backend for CpuBackend {
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
         match index {
             0 => Ok(Box::new(CpuDevice::new())),
-            _ => Err(Reason::new(format!("device cpu:{index}"), "all processors together are cpu:0", "name cpu:0")),
+            _ => Err(Reason::new(format!("device cpu:{index}"), "all CPUs together are cpu:0", "name cpu:0")),
         }
     }
 }
 
-/// Every usable thread of the processor.
+/// Every usable thread of the CPU.
 pub struct CpuDevice {
     info: DeviceInfo,
     /// Made once for each number of threads: pinned threads are dear to start.
-    teams: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
+    pools: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
     /// What is streamed through to empty the caches, kept between calls.
     flush: RefCell<Option<Memory>>,
 }
@@ -58,11 +59,11 @@ pub struct CpuDevice {
 impl CpuDevice {
     /// As this process sees the machine now.
     pub fn new() -> Self {
-        Self { info: host_cpu::read(), teams: RefCell::default(), flush: RefCell::default() }
+        Self { info: host_cpu::read(), pools: RefCell::default(), flush: RefCell::default() }
     }
 
-    /// A team of as many threads as the options ask for.
-    fn team(&self, options: &Options) -> Result<Rc<ThreadPool>, DeviceError> {
+    /// A pool of as many threads as the options ask for.
+    fn pool(&self, options: &Options) -> Result<Rc<ThreadPool>, DeviceError> {
         let threads = options.threads.unwrap_or(1).max(1);
         if threads > self.info.units {
             return Err(DeviceError::Unsupported(Reason::new(
@@ -71,13 +72,13 @@ impl CpuDevice {
                 "ask for fewer, or allow it more (taskset, control group)",
             )));
         }
-        let mut teams = self.teams.borrow_mut();
-        if let Some(team) = teams.get(&(threads as usize)) {
-            return Ok(Rc::clone(team));
+        let mut pools = self.pools.borrow_mut();
+        if let Some(pool) = pools.get(&(threads as usize)) {
+            return Ok(Rc::clone(pool));
         }
-        let team = Rc::new(ThreadPool::new(threads as usize)?);
-        teams.insert(threads as usize, Rc::clone(&team));
-        Ok(team)
+        let pool = Rc::new(ThreadPool::new(threads as usize)?);
+        pools.insert(threads as usize, Rc::clone(&pool));
+        Ok(pool)
     }
 }
 
@@ -126,7 +127,7 @@ impl Device for CpuDevice {
             )));
         }
         let memories = buffers.iter().map(memory_of).collect::<Result<Vec<_>, _>>()?;
-        kernels::prepare(operation, options, memories, self.team(options)?)
+        kernels::prepare(operation, options, memories, self.pool(options)?)
     }
 
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
@@ -152,7 +153,7 @@ impl Device for CpuDevice {
     }
 }
 
-/// The processor's own memory in a buffer.
+/// The CPU's own memory in a buffer.
 fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
     buffer.storage::<Rc<Memory>>().cloned().ok_or_else(|| {
         DeviceError::Failed(Reason::new(

@@ -10,7 +10,7 @@ const PAGE: usize = 4096;
 /// A huge page. Large buffers start on one, or the first part of them would miss the translation cache more often.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block of memory. It is neither `Send` nor `Sync`: its bytes change through shared references, and only the team
+/// A block of memory. It is neither `Send` nor `Sync`: its bytes change through shared references, and only the pool
 /// of threads that a kernel starts and joins may see it beside its owner.
 pub(super) struct Memory {
     start: NonNull<u8>,

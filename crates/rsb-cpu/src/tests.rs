@@ -225,7 +225,7 @@ fn the_heap_is_measured() {
 }
 
 #[test]
-fn what_the_processor_cannot_do_is_unsupported_with_a_cure() {
+fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
     let device = CpuDevice::new();
     let too_many = device.info().units + 1;
     let add = |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });

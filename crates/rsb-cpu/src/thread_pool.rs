@@ -1,4 +1,4 @@
-//! Threads that work together: as many as a case asks for, each pinned to a processor of its own, with static shares.
+//! Threads that work together: as many as a case asks for, each pinned to a CPU of its own, with static shares.
 
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ impl ThreadPool {
     }
 }
 
-/// Ties thread `index` to the processor at that position among those that the process may use. A refusal is no error:
+/// Ties thread `index` to the CPU at that position among those that the process may use. A refusal is no error:
 /// the thread then runs where the system puts it.
 #[cfg(target_os = "linux")]
 fn pin(index: usize) {
@@ -87,11 +87,11 @@ mod tests {
     #[test]
     fn shares_cover_everything_once() {
         for threads in [1, 2, 3, 7] {
-            let team = ThreadPool { pool: None, threads };
+            let pool = ThreadPool { pool: None, threads };
             for (total, grain) in [(0, 1), (1, 64), (1000, 64), (1000, 1), (4096, 4096)] {
                 let mut next = 0;
                 for index in 0..threads {
-                    let share = team.share(index, total, grain);
+                    let share = pool.share(index, total, grain);
                     assert_eq!(share.start, next);
                     assert!(share.end == total || share.end.is_multiple_of(grain));
                     next = share.end;
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn every_thread_works_once() {
-        let team = ThreadPool::new(2).unwrap();
+        let pool = ThreadPool::new(2).unwrap();
         let seen = [AtomicUsize::new(0), AtomicUsize::new(0)];
-        team.each(|index| {
+        pool.each(|index| {
             seen[index].fetch_add(1, Ordering::Relaxed);
         });
         assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) == 1));

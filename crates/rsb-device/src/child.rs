@@ -23,7 +23,7 @@ pub const ARGUMENT: &str = "__devices";
 /// architecture. Without one the question is whether there is a compiler.
 pub const COMPILES: &str = "__compiles";
 
-/// How long a run time may take to start. The first start after a boot loads some hundred megabytes from disk.
+/// How long a runtime may take to start. The first start after a boot loads some hundred megabytes from disk.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// Libraries may print to standard output too; the answer is the line that starts so.
@@ -82,7 +82,7 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
             format!("devices of {backend}"),
             why,
             "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; reinstall the driver \
-             or its run time if not",
+             or its runtime if not",
         ))
     };
     let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit).map_err(broken)?;
@@ -90,7 +90,7 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
     match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Absence>>) {
         Some(Ok(answer)) => answer,
         Some(Err(error)) => Err(broken(format!("its answer cannot be read: {error}"))),
-        None => Err(broken(format!("starting its run time ended the process that asked ({ended})"))),
+        None => Err(broken(format!("starting its runtime ended the process that asked ({ended})"))),
     }
 }
 
@@ -152,8 +152,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     fn with_program<T>(script: &str, ask: impl Fn(&Path) -> T) -> T {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("program");
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         ask(&program)

@@ -1,4 +1,4 @@
-//! Run-time compilers: kernels made into code for cards that need not be here.
+//! Runtime compilers: kernels made into code for GPUs that need not be here.
 //!
 //! A compiler may end the process over an architecture that it does not know. Who compiles does so in a worker, and
 //! asks [`crate::child::compiles`] before.
@@ -13,7 +13,7 @@ use crate::operation::{Operation, named};
 /// The sources of this program's kernels that every compiler here takes.
 pub const SOURCES: &[&str] = &["memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
 
-/// The backends that have a run-time compiler, in the order of the table of backends.
+/// The backends that have a runtime compiler, in the order of the table of backends.
 pub const BACKENDS: &[BackendId] = {
     const FIRST: &[BackendId] = &COMPILING.0;
     FIRST.split_at(COMPILING.1).0
@@ -48,7 +48,7 @@ pub enum Level {
     O1,
     /// What usually pays.
     O2,
-    /// All; what run-time compilers do unasked.
+    /// All; what runtime compilers do unasked.
     O3,
 }
 
@@ -100,12 +100,12 @@ pub struct KernelChoice {
     pub block_size: u32,
 }
 
-/// A run-time compiler, loaded.
+/// A runtime compiler, loaded.
 pub trait KernelCompiler {
     /// The library: `hiprtc` or `nvrtc`.
     fn name(&self) -> &'static str;
 
-    /// What its times are: of a processor, or simulated when it is a look-alike.
+    /// What its times are: of a CPU, or simulated when it is a fake GPU.
     fn device_type(&self) -> DeviceType;
 
     /// Compiles.
@@ -114,7 +114,7 @@ pub trait KernelCompiler {
     /// When the source is not known or not accepted.
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason>;
 
-    /// Which kernel would do `operation` on a card of `arch`.
+    /// Which kernel would do `operation` on a GPU of `arch`.
     ///
     /// # Errors
     /// When there is none, or not with these options.

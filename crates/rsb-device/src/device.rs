@@ -35,7 +35,7 @@ pub trait Backend {
     /// When it cannot be opened.
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason>;
 
-    /// Loads its run-time compiler, which needs no device.
+    /// Loads its runtime compiler, which needs no device.
     ///
     /// # Errors
     /// When it has none, or this machine has none.
@@ -53,19 +53,19 @@ pub struct DeviceInfo {
     pub name: String,
     /// What kind of hardware it is.
     pub device_type: DeviceType,
-    /// Its address on the bus as sysfs writes it, such as `0000:03:00.0`: what tells two cards of one maker apart, and
-    /// one card seen through two run times from two.
+    /// Its address on the bus as sysfs writes it, such as `0000:03:00.0`: what tells two GPUs of one vendor apart, and
+    /// one GPU seen through two runtimes from two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// The driver that shows it, where a backend may have several for one card: `radv`, `rusticl`.
+    /// The driver that shows it, where a backend may have several for one GPU: `radv`, `rusticl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The architecture that kernels are compiled for, such as `gfx90a`, where it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
-    /// Compute units, multiprocessors, or usable threads of a processor.
+    /// Compute units, multiprocessors, or usable threads of a CPU.
     pub units: u32,
-    /// Highest clock of the compute units in MHz, as the driver lists it. Of a processor it says nothing about peaks.
+    /// Highest clock of the compute units in MHz, as the driver lists it. Of a CPU it says nothing about peaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_clock_mhz: Option<f64>,
     /// Memory that a benchmark may take at most, in bytes.
@@ -97,7 +97,7 @@ impl DeviceInfo {
 /// Why a backend has no devices here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Absence {
-    /// Its library, driver or card is not here: what would run on it is skipped.
+    /// Its library, driver or GPU is not here: what would run on it is skipped.
     #[error("{0}")]
     Missing(Reason),
     /// Its library is here and broken: it lacks a function, ends the process that asks, or never answers. What would
@@ -166,7 +166,7 @@ pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
 /// How an operation is to be carried out where there is a choice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Processor threads; `None` for one. Ignored by GPUs.
+    /// CPU threads; `None` for one. Ignored by GPUs.
     pub threads: Option<u32>,
     /// The library that shall do it (`gemm`, `openblas`, `mkl`, `rocblas`); `None` for the device's own choice.
     pub provider: Option<String>,

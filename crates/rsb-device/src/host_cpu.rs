@@ -60,10 +60,10 @@ fn group_limit() -> Option<u64> {
     let unified = root
         .join(path)
         .ancestors()
-        .take_while(|folder| folder.starts_with(root))
-        .filter_map(|folder| {
-            let limit = number(&folder.join("memory.max"))?;
-            Some(limit.saturating_sub(number(&folder.join("memory.current")).unwrap_or(0)))
+        .take_while(|dir| dir.starts_with(root))
+        .filter_map(|dir| {
+            let limit = number(&dir.join("memory.max"))?;
+            Some(limit.saturating_sub(number(&dir.join("memory.current")).unwrap_or(0)))
         })
         .min();
     let legacy = || {
@@ -73,16 +73,16 @@ fn group_limit() -> Option<u64> {
     unified.or_else(legacy)
 }
 
-/// Data and unified caches in `folder`, nearest first.
-fn caches(folder: &Path) -> Vec<Cache> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+/// Data and unified caches in `dir`, nearest first.
+fn caches(dir: &Path) -> Vec<Cache> {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<Cache> = entries.filter_map(|entry| cache(&entry.path())).collect();
     found.sort_by_key(|cache| cache.level);
     found
 }
 
-fn cache(folder: &Path) -> Option<Cache> {
-    let field = |name: &str| text(folder.join(name)).trim().to_owned();
+fn cache(dir: &Path) -> Option<Cache> {
+    let field = |name: &str| text(dir.join(name)).trim().to_owned();
     if field("type") == "Instruction" {
         return None;
     }

@@ -6,12 +6,12 @@ mod host;
 mod tensor;
 mod traffic;
 
-pub use host::{TransferDirection, HostMemory, Launch, LaunchMode, Transfer};
+pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use tensor::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, PeakArithmetic, Rearrange, Reduce,
-    ReduceOp, OutputWidth,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
+    Rearrange, Reduce, ReduceOp,
 };
-pub use traffic::{Allocate, Churn, PointerChase, Stores, MemoryStream, StreamPattern, Touch};
+pub use traffic::{Allocate, Churn, MemoryStream, PointerChase, Stores, StreamPattern, Touch};
 
 use rsb_model::Dtype;
 use serde::{Deserialize, Serialize};

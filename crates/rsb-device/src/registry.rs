@@ -43,7 +43,7 @@ impl Registry {
         }
     }
 
-    /// Loads the run-time compiler of a backend.
+    /// Loads the runtime compiler of a backend.
     ///
     /// # Errors
     /// When this build or this machine has none.

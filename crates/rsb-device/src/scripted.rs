@@ -9,7 +9,8 @@ use rsb_model::environment::Cache;
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use crate::device::{
-    Buffer, CacheCounts, CacheCounters, Device, DeviceError, DeviceInfo, StreamEvent, Kernel, Occupancy, Options, Stream, no_peer,
+    Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream,
+    StreamEvent, no_peer,
 };
 use crate::operation::Operation;
 use crate::reference::execute;
@@ -347,7 +348,10 @@ impl Device for ScriptedDevice {
 
     fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
         let refused = || Reason::new("cache counters", "the script has none", "give it some");
-        self.script.counters.map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>).ok_or_else(refused)
+        self.script
+            .counters
+            .map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>)
+            .ok_or_else(refused)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::selection::Machine;
 /// The devices here, and why the other backends have none.
 pub fn here() -> Machine {
     let readiness = crate::frameworks::readiness;
-    let sensors = rsb_probe::telemetry::cards(&ProbeOptions::here());
-    let sensors = sensors.into_iter().filter_map(|card| card.pci_address).collect();
+    let sensors = rsb_probe::telemetry::gpus(&ProbeOptions::here());
+    let sensors = sensors.into_iter().filter_map(|gpu| gpu.pci_address).collect();
     let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors, readiness };
     for (backend, answer) in every_backend() {
         match answer {

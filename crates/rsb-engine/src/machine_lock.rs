@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn one_run_at_a_time_has_the_machine() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
         let first = try_claim(&path).unwrap();
         assert!(first.is_some() && try_claim(&path).unwrap().is_none());
         drop(first);
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn the_file_is_everybodys_and_need_not_be_writable() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
         try_claim(&path).unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o666);
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn what_is_in_the_way_is_named_and_nobody_waits_for_it() {
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("elsewhere", folder.path().join("link")).unwrap();
-        let error = try_claim(&folder.path().join("link")).unwrap_err().to_string();
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.path().join("link")).unwrap();
+        let error = try_claim(&dir.path().join("link")).unwrap_err().to_string();
         assert!(error.contains("link"), "{error}");
     }
 

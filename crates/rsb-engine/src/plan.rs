@@ -234,17 +234,17 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
     Ok(found.into_iter().filter(chosen).collect())
 }
 
-/// The axes of `wanted` on `device`. What reads sensors watches on the host those cards that no run time reaches.
+/// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no runtime reaches.
 fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
     let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
-    if wanted.benchmark.runs_on() == RunsOn::CardsAndSensors && is_host(device) && !is_asked {
+    if wanted.benchmark.runs_on() == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
         axes.push((GPU_AXIS.to_owned(), unreached(machine)));
     }
     axes
 }
 
-/// Addresses of cards with sensors that no run time reaches.
+/// Addresses of GPUs with sensors that no runtime reaches.
 fn unreached(machine: &Machine) -> Vec<String> {
     let reached = |address: &str| {
         let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
@@ -269,20 +269,20 @@ fn places<'m>(
         let asked = selection.backend.is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
         machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
     };
-    let cards = devices.iter().copied().filter(|device| !is_host(device));
+    let gpus = devices.iter().copied().filter(|device| !is_host(device));
     match benchmark.runs_on() {
-        RunsOn::Any | RunsOn::Cards => devices.to_vec(),
+        RunsOn::Any | RunsOn::Gpus => devices.to_vec(),
         RunsOn::Host(tools) => host(tools).collect(),
-        RunsOn::CardsAndHost(tools) => cards.chain(host(tools)).collect(),
-        RunsOn::CardsAndSensors => {
+        RunsOn::GpusAndHost(tools) => gpus.chain(host(tools)).collect(),
+        RunsOn::GpusAndSensors => {
             let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
             let shown = is_asked || !unreached(machine).is_empty();
-            cards.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
+            gpus.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
         }
     }
 }
 
-/// The entry for a benchmark asked for by name that no device here can run: what the first backend of cards lacks.
+/// The entry for a benchmark asked for by name that no device here can run: what the first backend of GPUs lacks.
 fn nowhere(benchmark: &dyn Benchmark, machine: &Machine) -> (Case, Reason) {
     match machine.missing.first() {
         Some((backend, reason)) => absent(benchmark.name(), *backend, reason),
@@ -294,7 +294,7 @@ fn nowhere(benchmark: &dyn Benchmark, machine: &Machine) -> (Case, Reason) {
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let cure = match benchmark.runs_on() {
         RunsOn::Host(_) => "leave --backend out, or choose cpu".to_owned(),
-        _ => "choose a backend of cards, such as --backend rocm".to_owned(),
+        _ => "choose a backend of GPUs, such as --backend rocm".to_owned(),
     };
     Reason::new(
         format!("{} on {backend}", benchmark.name()),

@@ -12,7 +12,7 @@ pub struct Machine {
     pub missing: Vec<(BackendId, Reason)>,
     /// Those of them whose library is here and broken.
     pub broken: Vec<BackendId>,
-    /// Addresses on the bus of cards whose sensors the driver shows, whether a run time reaches them or not.
+    /// Addresses on the bus of GPUs whose sensors the driver shows, whether a runtime reaches them or not.
     pub sensors: Vec<String>,
     /// What stands in the way of a component, asked for those alone that are wanted: it takes a while.
     pub readiness: fn(&str) -> Result<(), Reason>,
@@ -44,7 +44,7 @@ impl Selection {
         Self { axes: renamed::axes(self.axes.clone()), custom: self.custom.iter().map(entry).collect(), ..self.clone() }
     }
 
-    /// Whether a card is measured through every backend that reaches it.
+    /// Whether a GPU is measured through every backend that reaches it.
     pub(crate) fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()
     }

@@ -75,7 +75,7 @@ RSB_KERNEL(RSB_THREADS) rsb_peak_vector_f16(F16 *result, u64 pieces) {
     peak_vector<Pair, 6>(result, pieces, narrow<F16>(1.0f), narrow<F16>(-1.0f));
 }
 
-// The matrix units. C begins at 1; A·B is added and taken away again in turn, exactly, so that it ends at 1. A piece
+// The matrix units. C begins at 1; A·B is added and taken away alternately, exactly, so that it ends at 1. A piece
 // of work is 196608 operations of one wavefront, a whole number of instructions of every size.
 #if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
     defined(__gfx950__)

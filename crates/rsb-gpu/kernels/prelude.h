@@ -1,4 +1,4 @@
-// What every kernel needs, and all that differs between HIP and CUDA. It comes before each source, since run-time
+// What every kernel needs, and all that differs between HIP and CUDA. It comes before each source, since runtime
 // compilers have no headers to include.
 
 typedef unsigned long long u64;

@@ -1,5 +1,5 @@
-//! What the cards of AMD and NVIDIA have in common: one set of kernels, compiled at run time, planned, launched and
-//! timed in one way. A backend of theirs is a [`driver::Driver`]: the calls of its run time, its compiler and its
+//! What the GPUs of AMD and NVIDIA have in common: one set of kernels, compiled at run time, planned, launched and
+//! timed in one way. A backend of theirs is a [`driver::Driver`]: the calls of its runtime, its compiler and its
 //! library of matrix products.
 //!
 //! Kernels are chosen by `plan`, which touches no device, from the table in [`catalogue`].
@@ -29,7 +29,7 @@ pub(crate) use calls::{call, done, made, number};
 pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
 pub(crate) use core::Core;
-pub use device::CardDevice;
+pub use device::GpuDevice;
 pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
 pub(crate) use image::Image;
 #[cfg(feature = "rocm")]
@@ -41,10 +41,10 @@ use runtime_loading::{Lack, Unavailable};
 
 use rsb_device::device::{Device, DeviceError, DeviceInfo};
 
-/// The symbol by which a software look-alike of a run time says what it is.
-pub(crate) const LOOKALIKE: &str = "rsb_lookalike";
+/// The symbol by which a fake runtime says what it is.
+pub(crate) const FAKE_GPU: &str = "rsb_fake_gpu";
 
-/// The devices of a backend of cards, from its run time as it started. A card that does not answer, since it is lost or
+/// The devices of a backend of GPUs, from its runtime as it started. A GPU that does not answer, since it is lost or
 /// another program has it for itself, does not hide the others; where none answers, the first one's reason stands.
 pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
     }
 }
 
-/// Opens the card at `index`.
+/// Opens the GPU at `index`.
 pub(crate) fn open(driver: std::rc::Rc<dyn Driver>, index: u32) -> Result<Box<dyn Device>, Reason> {
     let (backend, count) = (driver.backend(), driver.device_count()?);
     if index >= count {
@@ -73,7 +73,7 @@ pub(crate) fn open(driver: std::rc::Rc<dyn Driver>, index: u32) -> Result<Box<dy
             "name one of them",
         ));
     }
-    Ok(Box::new(CardDevice::open(driver, ordinal(backend, index)?)?))
+    Ok(Box::new(GpuDevice::open(driver, ordinal(backend, index)?)?))
 }
 
 fn ordinal(backend: BackendId, index: u32) -> Result<i32, Reason> {

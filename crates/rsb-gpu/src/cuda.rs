@@ -1,7 +1,7 @@
-//! NVIDIA's cards through the driver's own interface, NVRTC and cuBLAS, all loaded at run time.
+//! NVIDIA's GPUs through the driver's own interface, NVRTC and cuBLAS, all loaded at run time.
 //!
-//! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards share); everything above
-//! is in [`crate::common`]. The sources of the kernels are those that AMD's cards are given.
+//! Layers: `cuda-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all GPUs share); everything above
+//! is in [`crate::common`]. The sources of the kernels are those that AMD's GPUs are given.
 #![allow(unsafe_code)]
 
 mod arch;

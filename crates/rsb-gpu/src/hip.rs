@@ -1,6 +1,6 @@
-//! AMD's cards through the HIP run time, hiprtc and rocBLAS, all loaded at run time.
+//! AMD's GPUs through the HIP runtime, hiprtc and rocBLAS, all loaded at run time.
 //!
-//! Layers: `hip-runtime-sys` and `rocblas-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all cards
+//! Layers: `hip-runtime-sys` and `rocblas-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all GPUs
 //! share); everything above is in [`crate::common`].
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub use compile::{HipCompiler, compile};
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// ROCm. Asking it for devices loads and initialises the run time in this process: planning does it in a child, see
+/// ROCm. Asking it for devices loads and initialises the runtime in this process: planning does it in a child, see
 /// [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HipBackend;

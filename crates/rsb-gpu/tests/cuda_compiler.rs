@@ -1,5 +1,5 @@
-//! NVIDIA's real run-time compilers, where they are installed: they need no card. Every kernel is compiled for two
-//! generations of cards, and the cubins are what they should be. `RSB_CUDA_PATH` names the installations, as `PATH`
+//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is compiled for two
+//! generations of GPUs, and the cubins are what they should be. `RSB_CUDA_PATH` names the installations, as `PATH`
 //! has them: environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
 #![cfg(feature = "cuda")]
 
@@ -10,9 +10,9 @@ use rsb_gpu::cuda::{CudaCompiler, target};
 
 /// Every compiler that there is.
 fn compilers() -> Vec<CudaCompiler> {
-    let folders = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
+    let dirs = std::env::var_os("RSB_CUDA_PATH").unwrap_or_default();
     let found: Vec<CudaCompiler> =
-        std::env::split_paths(&folders).filter_map(|folder| CudaCompiler::load_in(&folder).ok()).collect();
+        std::env::split_paths(&dirs).filter_map(|dir| CudaCompiler::load_in(&dir).ok()).collect();
     if found.is_empty() {
         test_needs::missing(
             "nvrtc",
@@ -109,9 +109,9 @@ fn optimisation_levels_are_passed_on() {
     }
 }
 
-/// On a machine without a card the backend says which step is missing; with one it names its architecture.
+/// On a machine without a GPU the backend says which step is missing; with one it names its architecture.
 #[test]
-fn the_backend_finds_cards_or_says_why_not() {
+fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;
     match rsb_gpu::cuda::CudaBackend.devices() {
         Ok(devices) => {

@@ -1,4 +1,4 @@
-//! The real run-time compiler of ROCm, where it is installed: it needs no card. Every kernel is compiled for every
+//! The real runtime compiler of ROCm, where it is installed: it needs no GPU. Every kernel is compiled for every
 //! architecture that the installed version knows, and the code objects are what they should be.
 #![cfg(feature = "rocm")]
 
@@ -48,7 +48,7 @@ fn every_kernel_compiles_for_every_architecture() {
             let code = &compiled.code;
             assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
             assert_eq!(code.get(18..20), Some(AMD_GPU.as_slice()), "{arch} {}: machine", module.file());
-            assert_eq!(code.get(48), Some(&number), "{arch} {}: processor (known since {since})", module.file());
+            assert_eq!(code.get(48), Some(&number), "{arch} {}: architecture (known since {since})", module.file());
             for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
                 for symbol in kernel.symbols(arch) {
                     assert!(contains(code, &format!("{symbol}.kd")), "{symbol} is missing for {arch}");
@@ -76,9 +76,9 @@ fn optimisation_levels_are_passed_on() {
     assert_ne!(size("-O0"), size("-O3"));
 }
 
-/// On a machine without a card the backend says which step is missing; with one it names its architecture.
+/// On a machine without a GPU the backend says which step is missing; with one it names its architecture.
 #[test]
-fn the_backend_finds_cards_or_says_why_not() {
+fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;
     match rsb_gpu::hip::HipBackend.devices() {
         Ok(devices) => {

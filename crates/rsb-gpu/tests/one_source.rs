@@ -12,9 +12,9 @@ use rsb_gpu::hip::HipBackend;
 use rsb_model::Dtype;
 
 #[test]
-fn the_folder_holds_what_the_table_lists_and_nothing_else() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
-    let files: BTreeSet<String> = std::fs::read_dir(folder)
+fn the_directory_holds_what_the_table_lists_and_nothing_else() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let files: BTreeSet<String> = std::fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| [".cu", ".cuh", ".hip", ".h"].iter().any(|end| name.ends_with(end)))
@@ -25,7 +25,7 @@ fn the_folder_holds_what_the_table_lists_and_nothing_else() {
 }
 
 /// What HIP's compiler and CUDA's make of each source holds the same kernels, but for the types of the matrix units,
-/// which differ between cards.
+/// which differ between GPUs.
 #[test]
 fn both_compilers_make_every_kernel_from_the_same_source() {
     let both = [("hiprtc", &HipBackend as &dyn Backend, "gfx90a"), ("nvrtc", &CudaBackend, "sm_90")];

@@ -1,7 +1,7 @@
 //! What each instruction set of AMD's and NVIDIA's GPUs can do in a clock: the one table behind peaks, kernels and docs.
 //!
 //! A peak is what the data sheet would say at the clock given. It is no promise: power and heat lower the clock, and
-//! cards of the RDNA family may run above the highest clock that their driver lists.
+//! GPUs of the RDNA family may run above the highest clock that their driver lists.
 
 use std::fmt;
 
@@ -20,10 +20,10 @@ pub use table::ARCHITECTURES;
 pub struct Architecture {
     /// `gfx942`, `sm_90`.
     pub target: &'static str,
-    /// The family by the maker's name: `CDNA 3`.
+    /// The family by the vendor's name: `CDNA 3`.
     pub family: &'static str,
-    /// Cards that have it, for people.
-    pub cards: &'static str,
+    /// GPUs that have it, for people.
+    pub gpus: &'static str,
     /// Threads in a wavefront, in the mode that compilers choose by themselves.
     pub wavefront: u32,
     /// The matrix unit, where there is one.
@@ -103,7 +103,7 @@ pub struct Rate {
     pub tiles: &'static [[u32; 3]],
 }
 
-/// A peak of one card.
+/// A peak of one GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
     /// The type of the operands.

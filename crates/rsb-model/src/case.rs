@@ -99,7 +99,7 @@ pub struct Case {
 }
 
 impl BenchmarkResult {
-    /// The case that this is a result of, so that it can be measured again; `None` where a foreign tool made it.
+    /// The case that this is a result of, so that it can be remeasured; `None` where a foreign tool made it.
     pub fn case(&self) -> Option<Case> {
         let parameters = self.metadata.get("parameters")?.as_object()?;
         let params = parameters

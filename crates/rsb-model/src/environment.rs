@@ -18,13 +18,13 @@ pub struct Environment {
     pub os: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// The processor.
+    /// The CPU.
     pub cpu: Option<Cpu>,
     /// Memory of the machine (or of the control group, where that is less), in GB.
     pub memory_gb: Option<f64>,
-    /// Graphics cards, in the order of the bus.
+    /// Graphics GPUs, in the order of the bus.
     pub gpus: Vec<Gpu>,
-    /// Cards that could not be read, or not to their end. What of them was read stands in `gpus`.
+    /// GPUs that could not be read, or not to their end. What of them was read stands in `gpus`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread_gpus: Vec<UnreadGpu>,
     /// Version of ROCm: of the installation that programs here would use.
@@ -44,11 +44,11 @@ pub struct Environment {
     pub state: Option<MachineState>,
 }
 
-/// A processor.
+/// A CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cpu {
-    /// Name by the maker.
+    /// Name by the vendor.
     pub model: Option<String>,
     /// Instruction set: `x86_64`, `aarch64`.
     pub architecture: String,
@@ -100,7 +100,7 @@ pub struct MachineState {
     pub governor: Option<String>,
     /// Clock of the first usable thread in MHz.
     pub mhz: Option<f64>,
-    /// Share of processor time taken by the hypervisor since boot, or over the interval measured, in percent.
+    /// Share of CPU time taken by the hypervisor since boot, or over the interval measured, in percent.
     pub steal_percent: Option<f64>,
     /// Times that a thread was throttled by heat.
     pub throttle_events: Option<u64>,

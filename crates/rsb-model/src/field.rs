@@ -143,7 +143,7 @@ fields! {
     alpha One Parameter, "factor of the product in alpha·A·B + beta·C";
     beta One Parameter, "factor of C in alpha·A·B + beta·C";
     provider One Parameter, "the library that did the work";
-    threads One Parameter, "processor threads used";
+    threads One Parameter, "CPU threads used";
     cache One Parameter, "hot: inputs were touched just before; cold: caches were flushed before every iteration";
     stores One Parameter, "temporal: through the caches; non-temporal: around them";
     rotating_buffers One Parameter, "sets of buffers that take turns from one iteration to the next";
@@ -163,7 +163,7 @@ fields! {
     num_prompts One Parameter, "prompts sent";
     num_requests One Parameter, "requests sent";
     max_tokens One Parameter, "most tokens generated for a request";
-    num_gpus One Parameter, "cards used";
+    num_gpus One Parameter, "GPUs used";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";
     host_memory One Parameter, "memory of the host in a transfer: pinned in place, or pageable as any program has it";
@@ -172,10 +172,10 @@ fields! {
     source_file One Parameter, "file of kernel sources";
     optimisation One Parameter, "level of optimisation that the compiler is asked for: O0 to O3";
     engine One Parameter, "part of a compute unit that does the work: matrix, vector";
-    scaling One Parameter, "strong: one task shared by all cards; weak: as much for each card as for one";
-    peer One Parameter, "the card at the other end";
+    scaling One Parameter, "strong: one task shared by all GPUs; weak: as much for each GPU as for one";
+    peer One Parameter, "the GPU at the other end";
     num_layers One Parameter, "blocks of a model, one after another";
-    load One Parameter, "what the card does meanwhile: idle, memory, compute";
+    load One Parameter, "what the GPU does meanwhile: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
     workload One Parameter, "what is measured of a framework: matmul, attention …";
     causal One Parameter, "whether a position of an attention sees only those before it";
@@ -231,13 +231,13 @@ fields! {
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
-    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a processor)";
+    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a CPU)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
-    peak_tflops Teraflops Fact, "highest rate of a card: compute units × operations of a unit in a clock × highest recorded clock";
+    peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
     peak_note One Fact, "why there is no peak to compare with";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";
-    link_gb_s GigabytesPerSecond Fact, "what the link between host and card can carry one way, after the encoding of the line";
-    link_percent Percent Metric(Higher), "share of what the link between host and card can carry";
+    link_gb_s GigabytesPerSecond Fact, "what the link between host and GPU can carry one way, after the encoding of the line";
+    link_percent Percent Metric(Higher), "share of what the link between host and GPU can carry";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";
     efficiency One Metric(Higher), "speed-up over resources";
@@ -270,9 +270,9 @@ fields! {
     cv One Fact, "coefficient of variation: standard deviation of the time of an iteration over its mean";
     num_runs One Fact, "samples taken";
     warmup_runs One Fact, "iterations done before sampling";
-    // The card.
-    gfx_target One Fact, "instruction set of the card: gfx1100, sm_90";
-    compute_units One Fact, "compute units or streaming multiprocessors of the card";
+    // The GPU.
+    gfx_target One Fact, "instruction set of the GPU: gfx1100, sm_90";
+    compute_units One Fact, "compute units or streaming multiprocessors of the GPU";
     component_version One Fact, "version of the framework that ran";
     node_profile One Fact, "operations of a graph that take longest, with their time in one run";
     kernel_used One Fact, "kernel that was seen doing the work";
@@ -284,21 +284,21 @@ fields! {
     registers One Fact, "vector registers of a thread";
     shared_bytes Bytes Fact, "shared memory of a block";
     code_object_bytes Bytes Fact, "size of what the compiler made";
-    matrix_unit One Fact, "kind and generation of the card's matrix unit: MFMA 3, WMMA 1, none";
+    matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";
     tile_sizes One Fact, "tiles m x n x k of the matrix instructions for the type";
-    supported_dtypes One Fact, "data types that the card's engine has instructions for";
-    gpu_max_clock_mhz Megahertz Fact, "highest clock of the card's compute units that the driver lists";
+    supported_dtypes One Fact, "data types that the GPU's engine has instructions for";
+    gpu_max_clock_mhz Megahertz Fact, "highest clock of the GPU's compute units that the driver lists";
     // State.
-    gpu_temperature_c Celsius Fact, "temperature of the card";
-    gpu_power_w Watts Fact, "power drawn by the card";
-    gpu_memory_used_mb Megabytes Fact, "memory of the card in use by all";
-    gpu_memory_total_mb Megabytes Fact, "memory of the card";
-    gpu_utilization_percent Percent Fact, "share of time that the card was busy";
-    gpu_clock_mhz Megahertz Fact, "clock of the card's compute units";
-    gpu_memory_clock_mhz Megahertz Fact, "clock of the card's memory";
-    gpu_throttled One Fact, "whether anything held the card back";
-    throttle_reasons One Fact, "what held the card back";
-    sensor_readings One Fact, "readings of the card's sensors";
+    gpu_temperature_c Celsius Fact, "temperature of the GPU";
+    gpu_power_w Watts Fact, "power drawn by the GPU";
+    gpu_memory_used_mb Megabytes Fact, "memory of the GPU in use by all";
+    gpu_memory_total_mb Megabytes Fact, "memory of the GPU";
+    gpu_utilization_percent Percent Fact, "share of time that the GPU was busy";
+    gpu_clock_mhz Megahertz Fact, "clock of the GPU's compute units";
+    gpu_memory_clock_mhz Megahertz Fact, "clock of the GPU's memory";
+    gpu_throttled One Fact, "whether anything held the GPU back";
+    throttle_reasons One Fact, "what held the GPU back";
+    sensor_readings One Fact, "readings of the GPU's sensors";
 }
 
 #[cfg(test)]

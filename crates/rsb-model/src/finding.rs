@@ -49,7 +49,12 @@ impl Finding {
     }
 
     /// Something to know or to cure.
-    pub fn new(severity: FindingSeverity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+    pub fn new(
+        severity: FindingSeverity,
+        what: impl Into<String>,
+        why: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
         Self { severity, what: what.into(), why: why.into(), cure: Some(cure.into()) }
     }
 }

@@ -1,6 +1,6 @@
 //! What makes two runs comparable: the hardware must agree, and each named factor of the software too.
 //!
-//! Neither too coarse (two models of card differ) nor too fine (a kernel's patch level does not).
+//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::environment::{Environment, Gpu};
 /// The comparable part of an [`Environment`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
-    /// Field and value, hardware only; decides the folder of a baseline.
+    /// Field and value, hardware only; decides the directory of a baseline.
     pub hardware: BTreeMap<String, String>,
     /// Field and value, software at major.minor; must agree unless asked `--across` it.
     pub factors: BTreeMap<String, String>,
@@ -71,7 +71,7 @@ impl Fingerprint {
         found
     }
 
-    /// A folder name for this hardware: readable, and unique by a hash over every hardware field.
+    /// A directory name for this hardware: readable, and unique by a hash over every hardware field.
     pub fn slug(&self) -> String {
         let model = self.hardware.get("cpu_model").map_or(UNKNOWN, String::as_str);
         let cores = self.hardware.get("usable_cores").map_or(UNKNOWN, String::as_str);
@@ -79,7 +79,7 @@ impl Fingerprint {
             None | Some("0") => String::new(),
             Some(count) => format!("-{count}gpu"),
         };
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: stable across versions of Rust, as a folder name must be.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: stable across versions of Rust, as a directory name must be.
         for byte in self.hardware.iter().flat_map(|(name, value)| [name, "=", value, "\n"].concat().into_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -125,7 +125,7 @@ fn major_minor(version: &str) -> String {
 fn slugify(text: &str) -> String {
     let mut slug = String::new();
     for part in text.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
-        if matches!(part, "r" | "tm" | "cpu" | "processor") {
+        if matches!(part, "r" | "tm" | "cpu" | "CPU") {
             continue;
         }
         if !slug.is_empty() {
@@ -191,7 +191,7 @@ mod tests {
         after.rocm = Some("8.0.0".into());
         let (before, after) = (Fingerprint::of(&machine()), Fingerprint::of(&after));
         assert!(before.differences(&after, &["rocm".into()]).is_empty());
-        assert_eq!(before.slug(), after.slug(), "a baseline's folder is that of the hardware");
+        assert_eq!(before.slug(), after.slug(), "a baseline's directory is that of the hardware");
     }
 
     #[test]

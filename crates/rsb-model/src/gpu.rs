@@ -1,11 +1,11 @@
-//! A graphics card or accelerator as its machine describes it. What no file tells is `None` or empty, never zero.
+//! A GPU or accelerator as its machine describes it. What no file tells is `None` or empty, never zero.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A graphics card or accelerator, or one partition of it.
+/// A GPU or accelerator, or one partition of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Gpu {
@@ -17,19 +17,19 @@ pub struct Gpu {
     pub pci_id: Option<String>,
     /// Address on the bus: `0000:03:00.0`.
     pub pci_address: Option<String>,
-    /// Whether it is a card or a part of the processor.
+    /// Whether it is a GPU or a part of the CPU.
     pub kind: Option<GpuKind>,
-    /// Whether it is a virtual function, a share of a card given to a guest.
+    /// Whether it is a virtual function, a share of a GPU given to a guest.
     pub virtual_function: Option<bool>,
     /// Instruction set: `gfx1100`, `sm_90`.
     pub gfx_target: Option<String>,
     /// Compute units or streaming multiprocessors.
     pub compute_units: Option<u32>,
-    /// Highest clock of the compute units that the driver lists, in MHz. Cards of the RDNA family may go beyond it.
+    /// Highest clock of the compute units that the driver lists, in MHz. GPUs of the RDNA family may go beyond it.
     pub max_mhz: Option<f64>,
-    /// The clock that the driver would let the card reach, in MHz, where it tells.
+    /// The clock that the driver would let the GPU reach, in MHz, where it tells.
     pub limit_mhz: Option<f64>,
-    /// Memory of the card in GB.
+    /// Memory of the GPU in GB.
     pub vram_gb: Option<f64>,
     /// Highest memory bandwidth, from kind, width and clock, in GB/s.
     pub memory_bandwidth_gb_s: Option<f64>,
@@ -37,13 +37,13 @@ pub struct Gpu {
     pub memory: GpuMemory,
     /// Caches, smallest level first.
     pub caches: Vec<GpuCache>,
-    /// The link to the processor.
+    /// The link to the CPU.
     pub pcie: Pcie,
-    /// Links to other cards and to processors.
+    /// Links to other GPUs and to CPUs.
     pub links: Vec<GpuLink>,
     /// Kernel driver and its version.
     pub driver: Option<String>,
-    /// Version of the card's own firmware.
+    /// Version of the GPU's own firmware.
     pub vbios: Option<String>,
     /// The device file of the DRM through which it is reached: `renderD128`.
     pub render_node: Option<String>,
@@ -51,21 +51,21 @@ pub struct Gpu {
     pub kfd_node: Option<u32>,
     /// Partition mode: `SPX/NPS1`.
     pub partition: Option<String>,
-    /// How the kernel hands memory to the card: `identity`, or `DMA` behind an IOMMU.
+    /// How the kernel hands memory to the GPU: `identity`, or `DMA` behind an IOMMU.
     pub iommu: Option<String>,
     /// Errors of memory and other blocks counted since the driver was loaded; none when it does not count.
     pub ecc: Option<Ecc>,
-    /// Power that the card may draw, in W.
+    /// Power that the GPU may draw, in W.
     pub power_cap_w: Option<f64>,
-    /// Power that the card may draw as delivered, in W.
+    /// Power that the GPU may draw as delivered, in W.
     pub power_cap_default_w: Option<f64>,
     /// How clocks are chosen: `auto`, or `manual`, `low`, `high` when somebody has set them.
     pub performance_level: Option<String>,
-    /// Whether the card sleeps. Its sensors and clocks are not asked then: that would wake it.
+    /// Whether the GPU sleeps. Its sensors and clocks are not asked then: that would wake it.
     pub asleep: Option<bool>,
     /// Sensors that it has: `temperature edge`, `power`, `fan` …
     pub sensors: Vec<SensorName>,
-    /// Run times through which it can be reached here.
+    /// Runtimes through which it can be reached here.
     pub backends: Vec<String>,
 }
 
@@ -76,9 +76,9 @@ pub type SensorName = String;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuKind {
-    /// Part of the processor; it shares the machine's memory.
+    /// Part of the CPU; it shares the machine's memory.
     Integrated,
-    /// A card or module of its own.
+    /// A GPU or module of its own.
     Discrete,
 }
 
@@ -92,19 +92,19 @@ impl GpuKind {
     }
 }
 
-/// The memory of a card.
+/// The memory of a GPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuMemory {
     /// `HBM2e`, `GDDR6` …
     pub kind: Option<String>,
-    /// Maker of the chips.
+    /// Vendor of the chips.
     pub vendor: Option<String>,
     /// Width of the bus in bits.
     pub width_bits: Option<u32>,
     /// Highest clock as the driver counts it, in MHz.
     pub max_mhz: Option<f64>,
-    /// Memory of the machine that the card may map, in GB.
+    /// Memory of the machine that the GPU may map, in GB.
     pub shared_gb: Option<f64>,
 }
 
@@ -131,11 +131,11 @@ pub enum GpuCacheKind {
     Instruction,
 }
 
-/// The PCI Express link of a card, over its narrowest stretch.
+/// The PCI Express link of a GPU, over its narrowest stretch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pcie {
-    /// As it runs now; it may be slow because the card is idle.
+    /// As it runs now; it may be slow because the GPU is idle.
     pub now: Option<PcieLink>,
     /// At most.
     pub max: Option<PcieLink>,
@@ -176,12 +176,12 @@ impl PcieLink {
     }
 }
 
-/// A link of a card to another card or to a processor.
+/// A link of a GPU to another GPU or to a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuLink {
     /// `xgmi`, `pcie` …
     pub kind: String,
-    /// The other card's position in the list of the machine; none when it is a processor.
+    /// The other GPU's position in the list of the machine; none when it is a CPU.
     pub peer: Option<u32>,
     /// Distance as the driver weighs it.
     pub weight: Option<u32>,
@@ -211,7 +211,7 @@ pub struct EccCount {
     pub deferred: u64,
 }
 
-/// A card that could not be read, or not to its end.
+/// A GPU that could not be read, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnreadGpu {
     /// Where it was read: `card0 (0000:03:00.0)`, or `node 4` of AMD's compute driver.
@@ -235,9 +235,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What is to be said of a card (or, with `cards`, of several) with this answer: `does not answer`.
-    pub const fn said(self, cards: usize) -> &'static str {
-        match (self, cards) {
+    /// What is to be said of a GPU (or, with `gpus`, of several) with this answer: `does not answer`.
+    pub const fn said(self, gpus: usize) -> &'static str {
+        match (self, gpus) {
             (Self::Late, 0 | 1) => "does not answer",
             (Self::Late, _) => "do not answer",
             (Self::Failed, _) => "cannot be read",

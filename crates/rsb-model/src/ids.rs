@@ -7,8 +7,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run_device::Maker;
 use crate::renamed;
+use crate::run_device::Vendor;
 
 /// Text that does not name what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,11 +56,11 @@ macro_rules! backends {
             }
 
             /// The vendor whose own runtime it is, where it is one's.
-            pub const fn native_of(self) -> Option<Maker> {
+            pub const fn native_of(self) -> Option<Vendor> {
                 match self { $(Self::$backend => $native),* }
             }
 
-            /// What the names of architectures begin with that its run-time compiler makes kernels for.
+            /// What the names of architectures begin with that its runtime compiler makes kernels for.
             pub const fn compiles(self) -> Option<&'static str> {
                 match self { $(Self::$backend => $compiles),* }
             }
@@ -73,16 +73,16 @@ macro_rules! backends {
 
 backends! {
     /// AMD GPUs through HIP.
-    Rocm = "rocm", native: Some(Maker::Amd), compiles: Some("gfx");
+    Rocm = "rocm", native: Some(Vendor::Amd), compiles: Some("gfx");
     /// NVIDIA GPUs through the CUDA driver.
-    Cuda = "cuda", native: Some(Maker::Nvidia), compiles: Some("sm_");
-    /// Any card with a Vulkan driver.
+    Cuda = "cuda", native: Some(Vendor::Nvidia), compiles: Some("sm_");
+    /// Any GPU with a Vulkan driver.
     Vulkan = "vulkan", native: None, compiles: None;
     /// Any OpenCL platform.
     Opencl = "opencl", native: None, compiles: None;
     /// Intel's OpenCL platform and oneMKL.
-    Oneapi = "oneapi", native: Some(Maker::Intel), compiles: None;
-    /// The processor itself.
+    Oneapi = "oneapi", native: Some(Vendor::Intel), compiles: None;
+    /// The CPU itself.
     Cpu = "cpu", native: None, compiles: None;
 }
 
@@ -108,7 +108,7 @@ impl DeviceRef {
     /// The processor: there is one.
     pub const CPU: Self = Self { backend: BackendId::Cpu, index: 0 };
 
-    /// Whether it is the processor itself, reached without a driver.
+    /// Whether it is the CPU itself, reached without a driver.
     pub const fn is_cpu(self) -> bool {
         matches!(self.backend, BackendId::Cpu)
     }
@@ -214,11 +214,11 @@ as_text!(DeviceRef, CaseDevice);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceType {
-    /// A processor, also when reached through a CPU driver of Vulkan or OpenCL.
+    /// A CPU, also when reached through a CPU driver of Vulkan or OpenCL.
     Cpu,
-    /// A graphics card or accelerator.
+    /// A GPU or accelerator.
     Gpu,
-    /// A look-alike for tests: its figures mean nothing.
+    /// A fake GPU for tests: its figures mean nothing.
     Simulated,
 }
 
@@ -252,7 +252,7 @@ pub enum BenchmarkType {
     ComponentSpecific,
     /// Native kernels on a GPU.
     GpuPerformance,
-    /// Native kernels on the processor.
+    /// Native kernels on the CPU.
     CpuPerformance,
 }
 

@@ -3,7 +3,6 @@
 //! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
 
 pub mod architecture;
-pub mod run_device;
 pub mod case;
 pub mod environment;
 pub mod event;
@@ -21,6 +20,7 @@ pub mod record;
 pub mod renamed;
 pub mod rocm;
 pub mod run;
+pub mod run_device;
 pub mod samples;
 pub mod shape;
 pub mod suite;
@@ -29,7 +29,6 @@ pub mod unit;
 pub mod verdict;
 
 pub use architecture::Architecture;
-pub use run_device::RunDevice;
 pub use case::{Case, ParamError, Params};
 pub use environment::{Environment, MachineState};
 pub use event::{Event, Notice, NoticeLevel, RunStatus};
@@ -42,6 +41,7 @@ pub use note::Note;
 pub use outcome::{Outcome, Reason};
 pub use record::{BenchmarkResult, ComparisonResult, ComponentBenchmarkResult, Statistics};
 pub use run::Run;
+pub use run_device::RunDevice;
 pub use samples::Samples;
 pub use suite::{Profile, Suite};
 pub use telemetry::{GpuSample, GpuTelemetry};

@@ -15,7 +15,7 @@ pub enum Outcome {
     Skipped,
     /// It ran and broke, gave a wrong result or an impossible figure, or took too long.
     Failed,
-    /// It ran on a look-alike: never gated, never ranked.
+    /// It ran on a fake GPU: never gated, never ranked.
     Simulated,
 }
 

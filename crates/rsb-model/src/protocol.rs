@@ -51,7 +51,7 @@ pub enum Response {
     Ready {
         /// What will run it.
         device_type: DeviceType,
-        /// The card's address on the bus, where it is one and tells.
+        /// The GPU's address on the bus, where it is one and tells.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pci_address: Option<String>,
     },

@@ -130,11 +130,11 @@ pub struct EnvironmentSummary {
     pub pytorch_version: Option<String>,
     /// Version of ROCm.
     pub rocm_version: Option<String>,
-    /// The first card.
+    /// The first GPU.
     pub gpu_model: Option<String>,
-    /// Number of cards.
+    /// Number of GPUs.
     pub gpu_count: Option<u32>,
-    /// Memory of the first card in GB.
+    /// Memory of the first GPU in GB.
     pub gpu_memory_gb: Option<f64>,
     /// Memory of the machine in GB.
     pub system_memory_gb: Option<f64>,

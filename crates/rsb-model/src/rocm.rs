@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct RocmInstallation {
     /// Its version: `6.4.3`.
     pub version: Option<String>,
-    /// Its folder.
+    /// Its directory.
     pub path: String,
     /// How it came here.
     pub source: RocmSource,
@@ -35,9 +35,9 @@ pub struct RocmInstallation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RocmSource {
-    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `folder`.
+    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `dir`.
     #[default]
-    #[serde(rename = "folder", alias = "directory")]
+    #[serde(rename = "dir", alias = "directory")]
     Directory,
     /// The distribution's own packages, beside its other libraries.
     Distribution,
@@ -49,7 +49,7 @@ impl RocmSource {
     /// The word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Directory => "folder",
+            Self::Directory => "dir",
             Self::Distribution => "distribution",
             Self::Wheel => "wheel",
         }

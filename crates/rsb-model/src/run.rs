@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run_device::RunDevice;
 use crate::environment::Environment;
 use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;
 use crate::note::Note;
 use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
+use crate::run_device::RunDevice;
 
 /// What one invocation measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct Run {
     pub profile: String,
     /// The machine.
     pub environment: Environment,
-    /// The devices that cases were planned on: which of them are one card, and through which driver each was reached.
+    /// The devices that cases were planned on: which of them are one GPU, and through which driver each was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<RunDevice>,
     /// One for each case, in the order in which they ended.

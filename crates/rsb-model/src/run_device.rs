@@ -1,5 +1,5 @@
-//! Devices as a run records them, and which of them are one piece of hardware: a card shows itself through each run
-//! time, and every one of them names it differently.
+//! Devices as a run records them, and which of them are one piece of hardware: a GPU shows itself through each runtime,
+//! and every one of them names it differently.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,17 +16,17 @@ pub struct RunDevice {
     pub name: String,
     /// What kind of hardware it is.
     pub device_type: DeviceType,
-    /// Its address on the bus, where the backend tells: devices with one address are one card.
+    /// Its address on the bus, where the backend tells: devices with one address are one GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
-    /// The driver, where a backend may have several for one card.
+    /// The driver, where a backend may have several for one GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
 
-/// Who made a card, as far as its name tells.
+/// Who made a GPU, as far as its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Maker {
+pub enum Vendor {
     /// AMD.
     Amd,
     /// NVIDIA.
@@ -37,25 +37,25 @@ pub enum Maker {
     Other,
 }
 
-/// What is known of two devices being one card.
+/// What is known of two devices being one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardwareMatch {
-    /// They are at one address, or both are the processor.
+    /// They are at one address, or both are the CPU.
     SameGpu,
-    /// They have one maker, and an address is missing.
+    /// They have one vendor, and an address is missing.
     SameVendor,
-    /// Their addresses or their makers differ.
+    /// Their addresses or their vendors differ.
     Different,
 }
 
-const WORDS: &[(Maker, &[&str])] = &[
-    (Maker::Nvidia, &["nvidia", "geforce", "quadro", "tesla"]),
-    (Maker::Amd, &["amd", "radeon", "instinct", "gfx", "radv"]),
-    (Maker::Intel, &["intel", "arc"]),
+const WORDS: &[(Vendor, &[&str])] = &[
+    (Vendor::Nvidia, &["nvidia", "geforce", "quadro", "tesla"]),
+    (Vendor::Amd, &["amd", "radeon", "instinct", "gfx", "radv"]),
+    (Vendor::Intel, &["intel", "arc"]),
 ];
 
-impl Maker {
-    /// The run time that the maker wrote for its cards.
+impl Vendor {
+    /// The runtime that the vendor wrote for its GPUs.
     pub fn native(self) -> Option<BackendId> {
         BackendId::ALL.into_iter().find(|backend| backend.native_of() == Some(self))
     }
@@ -67,15 +67,15 @@ impl RunDevice {
         self.device.backend
     }
 
-    /// Its maker.
-    pub fn maker(&self) -> Maker {
-        if let Some(maker) = BackendId::native_of(self.backend()) {
-            return maker;
+    /// Its vendor.
+    pub fn vendor(&self) -> Vendor {
+        if let Some(vendor) = BackendId::native_of(self.backend()) {
+            return vendor;
         }
         let name = self.name.to_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
         let is_of = |known: &[&str]| known.iter().any(|known| words.iter().any(|word| word.starts_with(known)));
-        WORDS.iter().find(|(_, known)| is_of(known)).map_or(Maker::Other, |(maker, _)| *maker)
+        WORDS.iter().find(|(_, known)| is_of(known)).map_or(Vendor::Other, |(vendor, _)| *vendor)
     }
 
     /// Whether it and `other` are one piece of hardware, as far as can be told.
@@ -88,7 +88,7 @@ impl RunDevice {
         match (&self.pci_address, &other.pci_address) {
             (Some(own), Some(other)) if own.eq_ignore_ascii_case(other) => HardwareMatch::SameGpu,
             (Some(_), Some(_)) => HardwareMatch::Different,
-            _ if self.maker() == other.maker() => HardwareMatch::SameVendor,
+            _ if self.vendor() == other.vendor() => HardwareMatch::SameVendor,
             _ => HardwareMatch::Different,
         }
     }
@@ -99,11 +99,11 @@ mod tests {
     use super::*;
 
     fn seen(device: &str, name: &str, pci_address: Option<&str>) -> RunDevice {
-        let is_processor = name.contains("llvmpipe") || device == "cpu:0";
+        let is_cpu = name.contains("llvmpipe") || device == "cpu:0";
         RunDevice {
             device: device.parse().unwrap(),
             name: name.into(),
-            device_type: if is_processor { DeviceType::Cpu } else { DeviceType::Gpu },
+            device_type: if is_cpu { DeviceType::Cpu } else { DeviceType::Gpu },
             pci_address: pci_address.map(str::to_owned),
             driver: None,
         }
@@ -126,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn makers_have_their_own_run_time() {
-        let native = |device: &str, name: &str| seen(device, name, None).maker().native();
+    fn vendors_have_their_own_runtime() {
+        let native = |device: &str, name: &str| seen(device, name, None).vendor().native();
         assert_eq!(native("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)"), Some(BackendId::Rocm));
         assert_eq!(native("vulkan:1", "NVIDIA GeForce RTX 4090"), Some(BackendId::Cuda));
         assert_eq!(native("opencl:0", "Intel(R) Arc(TM) A770 Graphics"), Some(BackendId::Oneapi));

@@ -1,4 +1,4 @@
-//! How a card was: at one moment, and over a period. A sensor that is missing or lies is `None`.
+//! How a GPU was: at one moment, and over a period. A sensor that is missing or lies is `None`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::Fields;
 
-/// Temperatures of a card in °C.
+/// Temperatures of a GPU in °C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Temperatures {
-    /// At the edge of the chip, or of a part of the processor.
+    /// At the edge of the chip, or of a part of the CPU.
     pub edge: Option<f64>,
     /// At the hottest place of the chip.
     pub junction: Option<f64>,
@@ -26,7 +26,7 @@ impl Temperatures {
     }
 }
 
-/// A card at one moment.
+/// A GPU at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuSample {
@@ -38,15 +38,15 @@ pub struct GpuSample {
     pub sclk_mhz: Option<f64>,
     /// Clock of the memory, in MHz.
     pub mclk_mhz: Option<f64>,
-    /// Share of time that the card was busy, in percent.
+    /// Share of time that the GPU was busy, in percent.
     pub utilization_percent: Option<f64>,
     /// Memory in use by all, in MB.
     pub vram_used_mb: Option<f64>,
-    /// Memory of the card, in MB.
+    /// Memory of the GPU, in MB.
     pub vram_total_mb: Option<f64>,
-    /// What holds the card back right now; empty when nothing does, none when the card does not tell.
+    /// What holds the GPU back right now; empty when nothing does, none when the GPU does not tell.
     pub throttle_reasons: Option<Vec<String>>,
-    /// Counters that grow while a reason holds the card back. Two samples of them tell what happened between.
+    /// Counters that grow while a reason holds the GPU back. Two samples of them tell what happened between.
     pub throttle_counters: BTreeMap<String, u64>,
     /// Why figures that could be there are not.
     pub absent: Vec<String>,
@@ -78,13 +78,13 @@ impl Spread {
     }
 }
 
-/// A card over a period.
+/// A GPU over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuTelemetry {
     /// Samples taken.
     pub samples: u32,
-    /// The highest of the card's temperatures, in °C.
+    /// The highest of the GPU's temperatures, in °C.
     pub temperature_c: Option<Spread>,
     /// Power drawn, in W.
     pub power_w: Option<Spread>,
@@ -92,13 +92,13 @@ pub struct GpuTelemetry {
     pub sclk_mhz: Option<Spread>,
     /// Clock of the memory, in MHz.
     pub mclk_mhz: Option<Spread>,
-    /// Share of time that the card was busy, in percent.
+    /// Share of time that the GPU was busy, in percent.
     pub utilization_percent: Option<Spread>,
     /// Memory in use by all, in MB.
     pub vram_used_mb: Option<Spread>,
-    /// Memory of the card, in MB.
+    /// Memory of the GPU, in MB.
     pub vram_total_mb: Option<f64>,
-    /// Whether the card was held back at any time; none when it does not tell.
+    /// Whether the GPU was held back at any time; none when it does not tell.
     pub throttled: Option<bool>,
     /// By what.
     pub throttle_reasons: Vec<String>,
@@ -146,7 +146,7 @@ impl GpuTelemetry {
     }
 }
 
-/// Whether anything held the card back, and what: states at the moments, and counters that grew between them.
+/// Whether anything held the GPU back, and what: states at the moments, and counters that grew between them.
 fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
     let mut told = states.clone().next().is_some();

@@ -79,7 +79,7 @@ pub enum ReasonCode {
     CaseFailed,
     /// The case was skipped.
     CaseSkipped,
-    /// The case ran on a look-alike.
+    /// The case ran on a fake GPU.
     CaseSimulated,
     /// Its figures cannot be read.
     Unreadable,

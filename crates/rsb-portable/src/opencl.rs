@@ -41,7 +41,7 @@ impl OpenclBackend {
         Ok((runtime, found))
     }
 
-    /// For Intel's platform the cure is Intel's run time, whatever else is missing.
+    /// For Intel's platform the cure is Intel's runtime, whatever else is missing.
     fn missing(self, reason: Reason) -> Reason {
         match self {
             Self::Every => reason,
@@ -51,8 +51,8 @@ impl OpenclBackend {
 }
 
 /// How to get a platform of Intel.
-const INTEL_CURE: &str = "install Intel's OpenCL run time: intel-opencl-icd of the distribution for GPUs, \
-                          intel-oneapi-runtime-opencl of Intel's own packages for processors";
+const INTEL_CURE: &str = "install Intel's OpenCL runtime: intel-opencl-icd of the distribution for GPUs, \
+                          intel-oneapi-runtime-opencl of Intel's own packages for CPUs";
 
 impl Backend for OpenclBackend {
     fn id(&self) -> BackendId {

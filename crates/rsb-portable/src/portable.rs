@@ -9,13 +9,15 @@ mod checks;
 mod tensor;
 
 pub(crate) use checks::{
-    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_processor, unsupported,
+    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu, unsupported,
 };
 
 use rsb_model::{DeviceType, Dtype};
 
 use rsb_device::device::{DeviceError, Options};
-use rsb_device::operation::{Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{
+    MemoryStream, Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, StreamPattern,
+};
 
 /// Bytes that a work-item moves at once.
 pub(crate) const PACK: u64 = 16;
@@ -23,7 +25,7 @@ pub(crate) const PACK: u64 = 16;
 /// Work-items of a group.
 pub(crate) const GROUP: u32 = 256;
 
-/// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache, as a processor goes
+/// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache, as a CPU goes
 /// through the share once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
 
@@ -100,7 +102,7 @@ pub(crate) struct Plan {
 /// What a plan depends on beside the operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// Of a processor other kernels are fast.
+    /// Of a CPU other kernels are fast.
     pub(crate) device_type: DeviceType,
     /// Compute units.
     pub(crate) units: u32,
@@ -160,7 +162,7 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
             return Err(unsupported(
                 operation.name(),
                 "it is no kernel of a device",
-                "measure it on the processor, with --backend cpu",
+                "measure it on the CPU, with --backend cpu",
             ));
         }
     };
@@ -243,7 +245,7 @@ impl Planner<'_> {
             return Err(unsupported(
                 "stores around the caches",
                 "this backend's language has none",
-                "leave `stores` at temporal, or measure on the processor, with --backend cpu",
+                "leave `stores` at temporal, or measure on the CPU, with --backend cpu",
             ));
         }
         let packs = op.dtype.bytes(op.elements).div_ceil(PACK);
@@ -293,7 +295,7 @@ impl Planner<'_> {
                 return Err(unsupported(
                     &format!("matrix units for {}", op.dtype),
                     "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16, in blocks of 16)",
-                    "measure the engine `vector`, or use the card's native run time or a newer driver",
+                    "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
                 ));
             }
             _ => ("rsb_peak_vector", PeakArithmetic::UNIT, "native-vector"),

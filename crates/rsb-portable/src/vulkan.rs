@@ -1,4 +1,4 @@
-//! Any card with a Vulkan driver, loaded at run time: what a stock distribution has before any vendor's stack is there.
+//! Any GPU with a Vulkan driver, loaded at run time: what a stock distribution has before any vendor's stack is there.
 //! Compute alone: storage buffers, one queue, times by timestamp queries.
 //!
 //! Layers: the crate `ash` (raw), `instance` and `core` (what owns and gives back), then kernels. Kernels are planned

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use rsb_device::operation::{
-    Convolution, TransferDirection, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, MemoryStream, StreamPattern, Transfer,
+    Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
+    NormalizeOp, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer,
+    TransferDirection,
 };
 use rsb_device::scripted::{Script, ScriptedDevice};
 use rsb_device::{Backend, Buffer, Device, DeviceError, Operation, Options, Role, reference};
@@ -113,7 +114,7 @@ fn kernels() -> Vec<Operation> {
             .iter()
             .map(move |&host_memory| Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }))
     }));
-    all.extend(LaunchMode::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, way })));
+    all.extend(LaunchMode::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, mode: way })));
     all
 }
 
@@ -173,7 +174,7 @@ mod opencl {
     fn every_operation_is_right() {
         check(&OpenclBackend::Every, &kernels(), |operation, _| match operation {
             Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
-            Operation::Launch(op) => op.way == LaunchMode::Graph,
+            Operation::Launch(op) => op.mode == LaunchMode::Graph,
             other => other.dtype() == Some(Dtype::F64),
         });
     }

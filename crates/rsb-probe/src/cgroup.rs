@@ -1,6 +1,6 @@
 //! Limits of the control group that this process runs in, versions 1 and 2.
 //!
-//! The limit that counts is the least from the group up to the root that is visible here. (The share of processors is
+//! The limit that counts is the least from the group up to the root that is visible here. (The share of CPUs is
 //! counted by `std::thread::available_parallelism`; here is what it does not tell.)
 
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ enum Version {
 pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     // Version 1 writes "no limit" as a number near 2⁶³.
     const NO_LIMIT: u64 = 1 << 60;
-    let limits = folders(host, "memory").into_iter().filter_map(|(version, folder)| {
+    let limits = dirs(host, "memory").into_iter().filter_map(|(version, dir)| {
         let file = if version == Version::Two { "memory.max" } else { "memory.limit_in_bytes" };
-        read_line(&folder.join(file))?.parse::<u64>().ok()
+        read_line(&dir.join(file))?.parse::<u64>().ok()
     });
     limits.filter(|bytes| (1..NO_LIMIT).contains(bytes)).min()
 }
 
-/// How often the group was held back since it was made because it had used up its share of the processors.
+/// How often the group was held back since it was made because it had used up its share of the CPUs.
 pub(crate) fn held_back(host: &Host) -> Option<u64> {
-    let counts = folders(host, "cpu").into_iter().filter_map(|(_, folder)| {
-        let text = read_text(&folder.join("cpu.stat"))?;
+    let counts = dirs(host, "cpu").into_iter().filter_map(|(_, dir)| {
+        let text = read_text(&dir.join("cpu.stat"))?;
         text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse::<u64>().ok()
     });
     counts.max()
 }
 
-/// The folders of this process's group for `controller`, from the group up to the mount.
-fn folders(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
+/// The directories of this process's group for `controller`, from the group up to the mount.
+fn dirs(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
     let (Some(groups), Some(mounts)) = (host.text("/proc/self/cgroup"), host.text("/proc/self/mountinfo")) else {
         return Vec::new();
     };
@@ -47,13 +47,13 @@ fn folders(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
         let below = group.strip_prefix(mount.root.trim_end_matches('/')).unwrap_or("").trim_start_matches('/');
         let stays_inside = !below.split('/').any(|part| part == "..");
         let group = if stays_inside { top.join(below) } else { top.clone() };
-        found.extend(up_to(&group, &top).map(|folder| (mount.version, folder.to_owned())));
+        found.extend(up_to(&group, &top).map(|dir| (mount.version, dir.to_owned())));
     }
     found
 }
 
-fn up_to<'a>(folder: &'a Path, top: &'a Path) -> impl Iterator<Item = &'a Path> {
-    folder.ancestors().take_while(move |parent| parent.starts_with(top))
+fn up_to<'a>(dir: &'a Path, top: &'a Path) -> impl Iterator<Item = &'a Path> {
+    dir.ancestors().take_while(move |parent| parent.starts_with(top))
 }
 
 struct Mount<'a> {

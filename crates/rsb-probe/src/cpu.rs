@@ -8,7 +8,7 @@ use crate::{hypervisor, plausible};
 mod features;
 mod parts;
 
-/// Reads the processor that this process runs on.
+/// Reads the CPU that this process runs on.
 pub(crate) fn read(host: &Host) -> Cpu {
     let first = FirstThread::read(host);
     let online = host.line("/sys/devices/system/cpu/online");
@@ -26,7 +26,7 @@ pub(crate) fn read(host: &Host) -> Cpu {
     }
 }
 
-/// The first thread that this process may run on. Heterogeneous processors differ from thread to thread.
+/// The first thread that this process may run on. Heterogeneous CPUs differ from thread to thread.
 pub(crate) fn first_usable(host: &Host) -> u32 {
     if host.is_here() { first_in_affinity() } else { 0 }
 }
@@ -68,9 +68,9 @@ impl FirstThread {
         value.filter(|value| !value.is_empty())
     }
 
-    /// x86 says `model name`, POWER `cpu`, s390 `processor 0`; ARM gives numbers that a table names.
+    /// x86 says `model name`, POWER `cpu`, s390 `cpu 0`; ARM gives numbers that a table names.
     fn model(&self) -> Option<String> {
-        let named = self.field("model name").or_else(|| self.field("cpu")).or_else(|| self.field("Processor"));
+        let named = self.field("model name").or_else(|| self.field("cpu")).or_else(|| self.field("CPU"));
         match named {
             Some(name) => Some(name.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => parts::name(self.field("CPU implementer")?, self.field("CPU part")?),
@@ -88,11 +88,11 @@ impl FirstThread {
 }
 
 fn physical_cores(host: &Host) -> Option<u32> {
-    let folder = host.path("/sys/devices/system/cpu")?;
-    let threads = entries(&folder).into_iter().filter(|name| is_thread(name));
+    let dir = host.path("/sys/devices/system/cpu")?;
+    let threads = entries(&dir).into_iter().filter(|name| is_thread(name));
     // A core is the set of threads that share it. Threads that are offline have no topology.
     let cores: std::collections::BTreeSet<String> =
-        threads.filter_map(|name| read_line(&folder.join(name).join("topology/thread_siblings_list"))).collect();
+        threads.filter_map(|name| read_line(&dir.join(name).join("topology/thread_siblings_list"))).collect();
     u32::try_from(cores.len()).ok().filter(|count| *count > 0)
 }
 
@@ -109,12 +109,12 @@ fn max_mhz(host: &Host) -> Option<f64> {
 
 fn caches(host: &Host) -> Vec<Cache> {
     let first = first_usable(host);
-    let Some(folder) = host.path(&format!("/sys/devices/system/cpu/cpu{first}/cache")) else { return Vec::new() };
-    let mut found: Vec<Cache> = entries(&folder)
+    let Some(dir) = host.path(&format!("/sys/devices/system/cpu/cpu{first}/cache")) else { return Vec::new() };
+    let mut found: Vec<Cache> = entries(&dir)
         .into_iter()
         .filter(|name| name.starts_with("index"))
         .filter_map(|name| {
-            let cache = folder.join(name);
+            let cache = dir.join(name);
             (read_line(&cache.join("type"))? != "Instruction").then_some(())?;
             Some(Cache {
                 level: read_number(&cache.join("level"))?,

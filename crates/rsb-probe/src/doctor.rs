@@ -1,4 +1,4 @@
-//! Examines a machine: is every card driven, reachable and whole, and does the software fit it?
+//! Examines a machine: is every GPU driven, reachable and whole, and does the software fit it?
 //!
 //! Facts are gathered here, from files alone; what follows from them is pure ([`findings`]).
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 use rsb_model::finding::Finding;
 
 use crate::gpu::intel;
-use crate::gpu::{sysfs_gpu, details};
+use crate::gpu::{details, sysfs_gpu};
 use crate::host::Host;
 use crate::limit::Pending;
 use crate::{HANG_LIMIT, ProbeOptions, environment_of};
@@ -24,7 +24,7 @@ pub use crate::gpu::intel::IntelSensors;
 pub use facts::{Access, DeviceFile, Facts, HostFacts, Library, Remnant, Stale};
 pub use rules::findings;
 
-/// Variables that decide what programs see of the cards and of ROCm.
+/// Variables that decide what programs see of the GPUs and of ROCm.
 const VARIABLES: [&str; 5] =
     ["ROCM_PATH", "HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
 
@@ -49,7 +49,7 @@ fn facts_of(host: &Arc<Host>) -> Facts {
         }
     });
     let trees = Pending::start(move |report| {
-        let has = |folder: &str| !tree.entries(folder).is_empty();
+        let has = |dir: &str| !tree.entries(dir).is_empty();
         report((has("/sys/class/kfd/kfd/topology/nodes"), has("/sys/class/drm") || has("/sys/bus/pci/devices")));
     });
     let environment = environment_of(host, HANG_LIMIT);
@@ -62,14 +62,14 @@ fn facts_of(host: &Arc<Host>) -> Facts {
 
 /// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
-    let is_driven = |folder: &PathBuf| matches!(card::driver(folder).as_deref(), Some("i915" | "xe"));
-    let awake = |folder: &PathBuf| details::asleep(folder) != Some(true);
-    let folders = sysfs_gpu::folders(host).into_iter().filter(|folder| is_driven(folder) && awake(folder));
-    let look = |folder: PathBuf| {
-        let place = sysfs_gpu::address(&folder).unwrap_or_else(|| sysfs_gpu::place(&folder));
-        intel::sensors(&folder, details::monitor(&folder).as_deref(), place)
+    let is_driven = |dir: &PathBuf| matches!(sysfs_gpu::driver(dir).as_deref(), Some("i915" | "xe"));
+    let awake = |dir: &PathBuf| details::asleep(dir) != Some(true);
+    let dirs = sysfs_gpu::dirs(host).into_iter().filter(|dir| is_driven(dir) && awake(dir));
+    let look = |dir: PathBuf| {
+        let place = sysfs_gpu::address(&dir).unwrap_or_else(|| sysfs_gpu::place(&dir));
+        intel::sensors(&dir, details::monitor(&dir).as_deref(), place)
     };
-    folders.map(look).collect()
+    dirs.map(look).collect()
 }
 
 /// Everything but the installations, which the probe has read already.

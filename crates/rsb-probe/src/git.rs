@@ -12,21 +12,21 @@ use crate::host::{read_line, read_text};
 /// A large tree on a slow disk; one that takes longer counts as changed.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
 
-/// The folder of results under the tree: what a run writes there does not make the source another.
+/// The directory of results under the tree: what a run writes there does not make the source another.
 const RESULTS: &str = "benchmark_results";
 
-/// The commit that `folder` is a checkout of.
+/// The commit that `dir` is a checkout of.
 ///
 /// `None` where there is no repository, no commit yet, or where git refuses (a tree of another owner: see
 /// `safe.directory`). Where git is not installed or does not answer in time the tree counts as dirty: it is not known
 /// to be clean. Files that git does not know count, those under `benchmark_results` do not.
-pub fn git(folder: &Path) -> Option<Git> {
-    git_with(folder, "git", STATUS_LIMIT)
+pub fn git(dir: &Path) -> Option<Git> {
+    git_with(dir, "git", STATUS_LIMIT)
 }
 
-fn git_with(folder: &Path, program: &str, limit: Duration) -> Option<Git> {
-    let folder = std::fs::canonicalize(folder).ok()?;
-    let (top, files) = folder.ancestors().find_map(|top| Some((top, Files::of(top)?)))?;
+fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
+    let dir = std::fs::canonicalize(dir).ok()?;
+    let (top, files) = dir.ancestors().find_map(|top| Some((top, Files::of(top)?)))?;
     let (read, branch) = files.head();
     let status = status(top, program, limit);
     let (told, dirty) = match &status {
@@ -40,7 +40,7 @@ fn git_with(folder: &Path, program: &str, limit: Duration) -> Option<Git> {
     Some(Git { commit, branch, dirty })
 }
 
-/// The folders that hold the references: two differ in an added worktree.
+/// The directories that hold the references: two differ in an added worktree.
 struct Files {
     own: PathBuf,
     common: PathBuf,
@@ -52,7 +52,7 @@ impl Files {
         let own = if entry.is_dir() {
             entry
         } else {
-            // A worktree or a submodule: a file that names the folder.
+            // A worktree or a submodule: a file that names the directory.
             top.join(read_line(&entry)?.strip_prefix("gitdir:")?.trim())
         };
         let common = read_line(&own.join("commondir")).map_or_else(|| own.clone(), |common| own.join(common));
@@ -71,7 +71,7 @@ impl Files {
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
-        let loose = [&self.own, &self.common].into_iter().find_map(|folder| hash(&read_line(&folder.join(name))?));
+        let loose = [&self.own, &self.common].into_iter().find_map(|dir| hash(&read_line(&dir.join(name))?));
         loose.or_else(|| {
             let packed = read_text(&self.common.join("packed-refs"))?;
             packed

@@ -1,6 +1,6 @@
-//! Graphics cards and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a vendor is needed.
+//! Graphics GPUs and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a vendor is needed.
 //!
-//! A card that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would wake it. Each card is
+//! A GPU that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would wake it. Each GPU is
 //! read in a thread of its own, and first tells who it is: one whose details hang is still listed.
 
 use std::collections::HashMap;
@@ -15,7 +15,6 @@ use crate::limit::{Completion, Pending};
 
 mod answers;
 mod backends;
-pub(crate) mod sysfs_gpu;
 pub(crate) mod details;
 pub(crate) mod intel;
 mod kfd;
@@ -23,22 +22,23 @@ pub(crate) mod levels;
 mod memory;
 mod names;
 mod pci;
+pub(crate) mod sysfs_gpu;
 
 use answers::{GpuQuery, gather};
 use backends::Runtimes;
-use sysfs_gpu::SysfsGpu;
 use kfd::Node;
+use sysfs_gpu::SysfsGpu;
 
-/// Cards being read.
+/// GPUs being read.
 pub(crate) struct Started {
-    cards: Vec<GpuQuery<SysfsGpu>>,
+    gpus: Vec<GpuQuery<SysfsGpu>>,
     nodes: Vec<GpuQuery<Node>>,
     runtimes: Pending<Runtimes>,
     /// Lists that did not come.
     unread: Vec<UnreadGpu>,
 }
 
-/// What was read of the cards.
+/// What was read of the GPUs.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GpuInventory {
     /// In the order of the bus.
@@ -47,98 +47,98 @@ pub(crate) struct GpuInventory {
     pub(crate) unread: Vec<UnreadGpu>,
 }
 
-/// Begins to read every card of `host`; finding them may take half of the time until `deadline`.
+/// Begins to read every GPU of `host`; finding them may take half of the time until `deadline`.
 pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
-    let folders = Pending::start(move |report| {
+    let dirs = Pending::start(move |report| {
         let in_drm = sysfs_gpu::in_drm(&listing);
         report(in_drm.clone());
         report(sysfs_gpu::with_those_on_the_bus(&listing, in_drm));
     });
-    let nodes = Pending::start(move |report| report(kfd::folders(&own)));
+    let nodes = Pending::start(move |report| report(kfd::dirs(&own)));
     let runtimes = Pending::start(move |report| report(Runtimes::find(&installed)));
     let now = Instant::now();
     let listed = now + deadline.saturating_duration_since(now) / 2;
     let mut unread = Vec::new();
-    let read = |folder: PathBuf| {
-        let (host, place) = (Arc::clone(host), sysfs_gpu::place(&folder));
-        GpuQuery { place, reading: Pending::start(move |report| sysfs_gpu::read(&host, &folder, report)) }
+    let read = |dir: PathBuf| {
+        let (host, place) = (Arc::clone(host), sysfs_gpu::place(&dir));
+        GpuQuery { place, reading: Pending::start(move |report| sysfs_gpu::read(&host, &dir, report)) }
     };
-    let folders = list(folders, "the list of cards", listed, &mut unread);
-    let cards = folders.into_iter().map(read).collect();
-    let read = |(number, folder): (u32, PathBuf)| {
+    let dirs = list(dirs, "the list of GPUs", listed, &mut unread);
+    let gpus = dirs.into_iter().map(read).collect();
+    let read = |(number, dir): (u32, PathBuf)| {
         let place = format!("node {number} of the compute driver");
-        GpuQuery { place, reading: Pending::start(move |report| kfd::read(&folder, number, report)) }
+        GpuQuery { place, reading: Pending::start(move |report| kfd::read(&dir, number, report)) }
     };
-    let nodes = list(nodes, "the compute driver's list of cards", listed, &mut unread).into_iter().map(read).collect();
-    Started { cards, nodes, runtimes, unread }
+    let nodes = list(nodes, "the compute driver's list of GPUs", listed, &mut unread).into_iter().map(read).collect();
+    Started { gpus, nodes, runtimes, unread }
 }
 
-/// A list of folders, as far as it has come by `deadline`.
+/// A list of directories, as far as it has come by `deadline`.
 fn list<T: Default + Send + 'static>(
     listing: Pending<T>,
     name: &str,
     deadline: Instant,
     unread: &mut Vec<UnreadGpu>,
 ) -> T {
-    let (folders, ended) = listing.outcome(deadline);
+    let (dirs, ended) = listing.outcome(deadline);
     if ended == Completion::Late {
         unread.push(UnreadGpu { place: name.to_owned(), asked: "what there is".to_owned(), answer: Answer::Late });
     }
-    folders.unwrap_or_default()
+    dirs.unwrap_or_default()
 }
 
 impl Started {
     /// What has been read by `deadline`.
     pub(crate) fn finish(self, deadline: Instant) -> GpuInventory {
-        let (cards, unread_cards) = gather(self.cards, deadline);
+        let (gpus, unread_gpus) = gather(self.gpus, deadline);
         let (nodes, unread_nodes) = gather(self.nodes, deadline);
-        let unread = [self.unread, unread_cards, unread_nodes].concat();
+        let unread = [self.unread, unread_gpus, unread_nodes].concat();
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
-        let mut found = merge(cards, nodes);
+        let mut found = merge(gpus, nodes);
         found.sort_by_key(Entry::order);
         let number = |entry: &Entry| entry.node.as_ref().map(Node::number);
         let places: HashMap<u32, u32> =
             (0..).zip(&found).filter_map(|(index, entry)| Some((number(entry)?, index))).collect();
         let numbered = (0..).zip(found).map(|(index, entry)| {
-            let backends = runtimes.reaching(&entry.card, entry.node.is_some());
+            let backends = runtimes.reaching(&entry.gpu, entry.node.is_some());
             Gpu { index, backends, links: entry.links(&places), kfd_node: number(&entry), ..entry.gpu() }
         });
         GpuInventory { gpus: numbered.collect(), unread }
     }
 }
 
-/// One compute device: a card, one of the partitions of a card, or a node whose card is not shown here.
+/// One compute device: a GPU, one of the partitions of a GPU, or a node whose GPU is not shown here.
 struct Entry {
-    card: SysfsGpu,
+    gpu: SysfsGpu,
     node: Option<Node>,
-    /// Whether the card is split into several nodes.
+    /// Whether the GPU is split into several nodes.
     is_part: bool,
 }
 
-/// Brings together what the two trees say of the same card.
-fn merge(cards: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
+/// Brings together what the two trees say of the same GPU.
+fn merge(gpus: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
     let mut found = Vec::new();
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    for card in cards {
-        let mut own: Vec<Node> = nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&card))).collect();
+    for gpu in gpus {
+        let mut own: Vec<Node> = nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&gpu))).collect();
         if own.len() < 2 {
-            found.push(Entry { card, node: own.pop(), is_part: false });
+            found.push(Entry { gpu, node: own.pop(), is_part: false });
             continue;
         }
-        found.extend(own.into_iter().map(|node| Entry { card: card.clone(), node: Some(node), is_part: true }));
+        found.extend(own.into_iter().map(|node| Entry { gpu: gpu.clone(), node: Some(node), is_part: true }));
     }
     let alone = nodes.into_iter().flatten();
-    found.extend(alone.map(|node| Entry { card: node.card(), node: Some(node), is_part: false }));
+    found.extend(alone.map(|node| Entry { gpu: node.gpu(), node: Some(node), is_part: false }));
     found
 }
 
 impl Entry {
     fn order(&self) -> (bool, Option<String>, u32) {
-        (self.card.address.is_none(), self.card.address.clone(), self.node.as_ref().map_or(0, Node::number))
+        (self.gpu.address.is_none(), self.gpu.address.clone(), self.node.as_ref().map_or(0, Node::number))
     }
 
-    /// Links to other devices of the list, by their places in it, and to processors.
+    /// Links to other devices of the list, by their places in it, and to CPUs.
     fn links(&self, places: &HashMap<u32, u32>) -> Vec<GpuLink> {
         let links = self.node.iter().flat_map(|node| &node.links);
         let mut found: Vec<GpuLink> = links
@@ -154,25 +154,25 @@ impl Entry {
     }
 
     fn gpu(self) -> Gpu {
-        let Self { card, node, is_part } = self;
+        let Self { gpu, node, is_part } = self;
         let node = node.unwrap_or_default();
-        let known = card.id.and_then(|id| names::find(id, card.revision, card.board));
+        let known = gpu.id.and_then(|id| names::find(id, gpu.revision, gpu.board));
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
-        // The DRM tells the memory of the whole card, a node that of its partition.
-        let vram = if is_part { node.vram_bytes } else { card.vram_bytes.or(node.vram_bytes) };
+        // The DRM tells the memory of the whole GPU, a node that of its partition.
+        let vram = if is_part { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
         let width_bits = node.memory.map(|memory| memory.width_bits);
-        let kind = target.as_deref().and_then(|target| memory::kind(target, card.id, width_bits));
-        let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(card.details.memory_max_mhz);
+        let kind = target.as_deref().and_then(|target| memory::kind(target, gpu.id, width_bits));
+        let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(gpu.details.memory_max_mhz);
         let bandwidth = kind.zip(width_bits).zip(memory_mhz);
         let named_virtual = known.map(|known| known.name.ends_with(" VF"));
-        let place = card.kind(target.as_deref(), kind.is_some());
-        let details = card.details;
+        let place = gpu.kind(target.as_deref(), kind.is_some());
+        let details = gpu.details;
         Gpu {
-            name: card.name.or_else(|| known.map(|known| known.name.to_owned())).or(node.code_name),
-            pci_id: card.id.map(|id| id.to_string()),
-            pci_address: card.address,
+            name: gpu.name.or_else(|| known.map(|known| known.name.to_owned())).or(node.code_name),
+            pci_id: gpu.id.map(|id| id.to_string()),
+            pci_address: gpu.address,
             kind: place,
-            virtual_function: if card.is_virtual { Some(true) } else { named_virtual },
+            virtual_function: if gpu.is_virtual { Some(true) } else { named_virtual },
             compute_units: node.compute_units,
             max_mhz: node.max_mhz.or(details.max_mhz),
             limit_mhz: details.limit_mhz,
@@ -180,19 +180,19 @@ impl Entry {
             memory_bandwidth_gb_s: bandwidth.map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz)),
             memory: GpuMemory {
                 kind: kind.map(|kind| kind.name.to_owned()),
-                vendor: card.memory_vendor,
+                vendor: gpu.memory_vendor,
                 width_bits,
                 max_mhz: memory_mhz,
-                shared_gb: card.shared_bytes.map(|bytes| bytes as f64 / 1e9),
+                shared_gb: gpu.shared_bytes.map(|bytes| bytes as f64 / 1e9),
             },
             caches: node.caches,
             pcie: details.pcie,
             gfx_target: target,
-            driver: card.driver,
-            vbios: card.vbios,
-            render_node: card.render_node.or_else(|| node.render_minor.map(|minor| format!("renderD{minor}"))),
-            partition: card.partition,
-            iommu: card.iommu,
+            driver: gpu.driver,
+            vbios: gpu.vbios,
+            render_node: gpu.render_node.or_else(|| node.render_minor.map(|minor| format!("renderD{minor}"))),
+            partition: gpu.partition,
+            iommu: gpu.iommu,
             ecc: details.ecc,
             power_cap_w: details.power_cap_w,
             power_cap_default_w: details.power_cap_default_w,

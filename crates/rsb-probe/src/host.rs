@@ -36,7 +36,7 @@ pub(crate) struct Host {
     root: Option<PathBuf>,
     sys: PathBuf,
     variables: HashMap<OsString, OsString>,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Host {
@@ -50,13 +50,13 @@ impl Host {
             root: Some(PathBuf::from("/")),
             sys: PathBuf::from("/sys"),
             variables: std::env::vars_os().chain(chosen_python()).collect(),
-            folder: std::env::current_dir().unwrap_or_default(),
+            dir: std::env::current_dir().unwrap_or_default(),
         }
     }
 
     /// A tree that stands for `/sys`; nothing else of a host.
     pub(crate) fn sysfs_only(sys: PathBuf) -> Self {
-        Self { root: None, sys, variables: HashMap::new(), folder: PathBuf::new() }
+        Self { root: None, sys, variables: HashMap::new(), dir: PathBuf::new() }
     }
 
     /// Whether more than `/sys` may be read.
@@ -69,7 +69,7 @@ impl Host {
         self.root.as_deref() == Some(Path::new("/"))
     }
 
-    /// Where the file or folder `absolute` is, or nothing when it lies outside of what may be read.
+    /// Where the file or directory `absolute` is, or nothing when it lies outside of what may be read.
     pub(crate) fn path(&self, absolute: &str) -> Option<PathBuf> {
         match absolute.strip_prefix("/sys/") {
             Some(below) => Some(self.sys.join(below)),
@@ -98,9 +98,9 @@ impl Host {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// The folder that the process was started in.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// The directory that the process was started in.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn hexadecimal(text: &str) -> Option<u32> {
     u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 
-/// The names in a folder, sorted; none when it cannot be read.
+/// The names in a directory, sorted; none when it cannot be read.
 pub(crate) fn entries(path: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(path)
         .into_iter()
@@ -170,15 +170,15 @@ pub(crate) fn count_list(list: &str) -> Option<u32> {
 pub(crate) mod fake {
     use super::{HashMap, Host, OsString, PathBuf};
 
-    /// A machine under a temporary folder.
+    /// A machine under a temporary directory.
     pub(crate) struct Tree {
-        pub(crate) folder: tempfile::TempDir,
+        pub(crate) dir: tempfile::TempDir,
         variables: HashMap<OsString, OsString>,
     }
 
     impl Tree {
         pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-            let tree = Self { folder: tempfile::tempdir().unwrap(), variables: HashMap::new() };
+            let tree = Self { dir: tempfile::tempdir().unwrap(), variables: HashMap::new() };
             for (path, content) in files {
                 tree.write(path, content);
             }
@@ -186,7 +186,7 @@ pub(crate) mod fake {
         }
 
         pub(crate) fn path(&self, path: &str) -> PathBuf {
-            self.folder.path().join(path.trim_start_matches('/'))
+            self.dir.path().join(path.trim_start_matches('/'))
         }
 
         pub(crate) fn write(&self, path: &str, content: &str) {
@@ -202,10 +202,10 @@ pub(crate) mod fake {
 
         pub(crate) fn host(&self) -> Host {
             Host {
-                root: Some(self.folder.path().to_owned()),
-                sys: self.folder.path().join("sys"),
+                root: Some(self.dir.path().to_owned()),
+                sys: self.dir.path().join("sys"),
                 variables: self.variables.clone(),
-                folder: self.folder.path().join("work"),
+                dir: self.dir.path().join("work"),
             }
         }
     }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(tree.host().number::<u32>("/sys/a"), Some(12));
         assert_eq!(tree.host().line("/sys/empty"), None);
         assert_eq!(tree.host().line("/sys/none"), None);
-        assert_eq!(tree.host().line("/etc"), None, "a folder");
+        assert_eq!(tree.host().line("/etc"), None, "a directory");
         assert_eq!(tree.host().line("/etc/b").as_deref(), Some("x"));
         let only = Host::sysfs_only(tree.path("sys"));
         assert_eq!(only.line("/etc/b"), None, "outside of the tree given");
@@ -240,10 +240,10 @@ mod tests {
 
     #[test]
     fn what_is_there_and_cannot_be_read_has_a_reason() {
-        let tree = fake::Tree::new(&[("sys/a", "1"), ("sys/folder/b", "1")]);
+        let tree = fake::Tree::new(&[("sys/a", "1"), ("sys/dir/b", "1")]);
         assert_eq!(refusal(&tree.path("sys/a")), None);
         assert_eq!((refusal(&tree.path("sys/none")), refusal(&tree.path("sys/a/none"))), (None, None));
-        assert!(refusal(&tree.path("sys/folder")).is_some(), "a folder is there and is no file");
+        assert!(refusal(&tree.path("sys/dir")).is_some(), "a directory is there and is no file");
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! The hypervisor, by what it says of itself: the processor's own answer first, then the firmware and Xen.
+//! The hypervisor, by what it says of itself: the CPU's own answer first, then the firmware and Xen.
 
 use crate::host::Host;
 
-/// Name of the hypervisor; `flagged` is what the processor says about there being one, where it says so.
+/// Name of the hypervisor; `flagged` is what the CPU says about there being one, where it says so.
 pub(crate) fn name(host: &Host, flagged: Option<bool>) -> Option<String> {
     if flagged == Some(false) {
         // A bare-metal machine of a cloud carries the cloud's name in its firmware and is no guest.
         return None;
     }
-    let told = if flagged == Some(true) && host.is_here() { by_processor() } else { None };
+    let told = if flagged == Some(true) && host.is_here() { by_cpu() } else { None };
     let found = told.or_else(|| by_xen(host)).or_else(|| by_firmware(host));
     found.or_else(|| flagged.map(|_| "unnamed")).map(str::to_owned)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn by_processor() -> Option<&'static str> {
+fn by_cpu() -> Option<&'static str> {
     let leaf = std::arch::x86_64::__cpuid(0x4000_0000);
     let signature: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
     by_signature(&signature)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn by_processor() -> Option<&'static str> {
+fn by_cpu() -> Option<&'static str> {
     None
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use crate::host::fake::Tree;
 
     #[test]
-    fn the_firmware_and_xen_tell_where_the_processor_does_not() {
+    fn the_firmware_and_xen_tell_where_the_cpu_does_not() {
         let machine = |vendor, product| {
             Tree::new(&[("sys/class/dmi/id/sys_vendor", vendor), ("sys/class/dmi/id/product_name", product)])
         };
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_of_the_processor_decides_whether_there_is_one() {
+    fn the_flag_of_the_cpu_decides_whether_there_is_one() {
         let cloud = Tree::new(&[("sys/class/dmi/id/sys_vendor", "Google"), ("sys/class/dmi/id/product_name", "KVM")]);
         assert_eq!(name(&cloud.host(), Some(false)), None);
         assert_eq!(name(&cloud.host(), Some(true)).as_deref(), Some("KVM"));

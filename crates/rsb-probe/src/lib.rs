@@ -1,8 +1,8 @@
-//! What is here: processors, memory, graphics cards, drivers, Python and frameworks, and how busy the machine is.
+//! What is here: CPUs, memory, GPUs, drivers, Python and frameworks, and how busy the machine is.
 //!
 //! Everything is read from files; a process is started only for `git status`, and for Python where no file tells its
 //! version. What cannot be read is unknown (`None`), never zero. Every part runs in a thread of its own and is left
-//! behind when it hangs, so that a sick card or a lost network folder costs one field and not the run.
+//! behind when it hangs, so that a sick GPU or a lost network directory costs one field and not the run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,18 +34,18 @@ use host::Host;
 use limit::Pending;
 
 /// How long a part may hang before it is left out. A healthy machine needs a hundredth of it; it is this long because
-/// a card that wakes from sleep answers late, and a field that comes and goes would make runs not comparable.
+/// a GPU that wakes from sleep answers late, and a field that comes and goes would make runs not comparable.
 const HANG_LIMIT: Duration = Duration::from_secs(3);
 
 /// What to probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeOptions {
-    /// A folder that stands for `/sys`. The rest of the host is then left out.
+    /// A directory that stands for `/sys`. The rest of the host is then left out.
     pub sysfs_root: Option<PathBuf>,
 }
 
 impl ProbeOptions {
-    /// Of this machine, or of the folder that `RSB_SYSFS_ROOT` names in the place of `/sys`.
+    /// Of this machine, or of the directory that `RSB_SYSFS_ROOT` names in the place of `/sys`.
     pub fn here() -> Self {
         let root = std::env::var_os("RSB_SYSFS_ROOT").filter(|root| !root.is_empty());
         Self { sysfs_root: root.map(PathBuf::from) }
@@ -55,22 +55,22 @@ impl ProbeOptions {
 /// Why a probe makes no sense as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// The folder given for `/sys` is no such tree.
+    /// The directory given for `/sys` is no such tree.
     #[error(
-        "{} holds neither class/drm nor class/kfd nor bus/pci; give the folder that stands for /sys, not one below it",
+        "{} holds neither class/drm nor class/kfd nor bus/pci; give the directory that stands for /sys, not one below it",
         .0.display()
     )]
     NotSysfs(PathBuf),
 }
 
 impl ProbeOptions {
-    /// Makes sure that the folder given for `/sys`, if any, looks like one.
+    /// Makes sure that the directory given for `/sys`, if any, looks like one.
     ///
     /// # Errors
     /// When it does not exist or holds nothing that would be read.
     pub fn check(&self) -> Result<(), ProbeError> {
         match &self.sysfs_root {
-            Some(root) if !["class/drm", "class/kfd", "bus/pci"].iter().any(|folder| root.join(folder).is_dir()) => {
+            Some(root) if !["class/drm", "class/kfd", "bus/pci"].iter().any(|dir| root.join(dir).is_dir()) => {
                 Err(ProbeError::NotSysfs(root.clone()))
             }
             _ => Ok(()),
@@ -110,11 +110,11 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
     let mut found = Environment::default();
     if host.is_whole() {
         let system = start(host, |host| (os::name(host), os::kernel(host), os::memory_gb(host)));
-        let processor = start(host, cpu::read);
+        let cpu = start(host, cpu::read);
         let rocm = start(host, rocm::installations);
         let python = start(host, python::read);
         (found.os, found.kernel, found.memory_gb) = system.latest(deadline).unwrap_or_default();
-        found.cpu = processor.latest(deadline);
+        found.cpu = cpu.latest(deadline);
         found.rocm_installations = rocm.latest(deadline).unwrap_or_default();
         let python = python.latest(deadline).unwrap_or_default();
         (found.python, found.frameworks) = (python.version, python.frameworks);
@@ -138,9 +138,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_has_a_processor_and_a_name() {
+    fn this_machine_has_a_cpu_and_a_name() {
         let here = environment(&ProbeOptions::default());
-        let cpu = here.cpu.expect("a processor");
+        let cpu = here.cpu.expect("a CPU");
         assert!(cpu.usable_cores >= 1);
         assert_eq!(cpu.architecture, std::env::consts::ARCH);
         assert!(here.os.is_some());
@@ -152,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_for_sysfs_leaves_out_the_host() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("class/drm")).unwrap();
-        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
+    fn a_directory_for_sysfs_leaves_out_the_host() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("class/drm")).unwrap();
+        let options = ProbeOptions { sysfs_root: Some(dir.path().to_owned()) };
         assert_eq!(options.check(), Ok(()));
         assert_eq!(environment(&options), Environment::default());
     }
 
     #[test]
-    fn a_folder_that_is_no_sysfs_is_refused_with_the_cure() {
-        let folder = tempfile::tempdir().unwrap();
-        for root in [folder.path().to_owned(), folder.path().join("missing")] {
+    fn a_directory_that_is_no_sysfs_is_refused_with_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        for root in [dir.path().to_owned(), dir.path().join("missing")] {
             let refused = ProbeOptions { sysfs_root: Some(root.clone()) }.check().unwrap_err().to_string();
             assert!(
                 refused.starts_with(&root.display().to_string()) && refused.contains("stands for /sys"),

@@ -1,6 +1,6 @@
 //! Work with a time limit: it runs in a thread of its own, reports as it goes, and is left behind when it is late.
 //!
-//! A read of `/sys` can hang in the kernel (a card that fell off the bus, a driver that waits), and no call of the
+//! A read of `/sys` can hang in the kernel (a GPU that fell off the bus, a driver that waits), and no call of the
 //! operating system takes it back. The thread stays behind then, asleep; the program goes on.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

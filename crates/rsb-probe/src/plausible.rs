@@ -1,4 +1,4 @@
-//! Figures that hardware can have. A sick card, or a driver that lies, tells all ones, zero or nonsense; what lies
+//! Figures that hardware can have. A sick GPU, or a driver that lies, tells all ones, zero or nonsense; what lies
 //! beyond these limits is unknown.
 
 /// A temperature that a running chip can have, in °C; zero is what the driver writes for a sensor that is not there.
@@ -6,17 +6,17 @@ pub(crate) fn celsius(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 150.0).then_some(value)
 }
 
-/// A power that a card can draw, in W.
+/// A power that a GPU can draw, in W.
 pub(crate) fn watts(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 5000.0).then_some(value)
 }
 
-/// A clock that a card or a processor can have, in MHz.
+/// A clock that a GPU or a CPU can have, in MHz.
 pub(crate) fn megahertz(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 10_000.0).then_some(value)
 }
 
-/// Bytes of memory that a card can have or map: up to 64 TiB.
+/// Bytes of memory that a GPU can have or map: up to 64 TiB.
 pub(crate) fn memory_bytes(value: u64) -> Option<u64> {
     (1..=64 << 40).contains(&value).then_some(value)
 }
@@ -31,17 +31,17 @@ pub(crate) fn width_bits(value: u32) -> Option<u32> {
     (1..=65_536).contains(&value).then_some(value)
 }
 
-/// Compute units of a card: the largest of today have 304.
+/// Compute units of a GPU: the largest of today have 304.
 pub(crate) fn compute_units(value: u32) -> Option<u32> {
     (1..=16_384).contains(&value).then_some(value)
 }
 
-/// What a link between cards can carry, in MB/s.
+/// What a link between GPUs can carry, in MB/s.
 pub(crate) fn link_mb_s(value: u32) -> Option<u32> {
     (1..=10_000_000).contains(&value).then_some(value)
 }
 
-/// A count of the driver's. All ones, in either width, are what a card tells that has left the bus.
+/// A count of the driver's. All ones, in either width, are what a GPU tells that has left the bus.
 pub(crate) fn count(value: u64) -> Option<u64> {
     (value != u64::MAX && value != u64::from(u32::MAX)).then_some(value)
 }

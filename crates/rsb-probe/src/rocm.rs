@@ -14,7 +14,7 @@ pub(crate) use components::{component_of, targets};
 pub(crate) use wheels::wheels;
 
 /// Where distributions put libraries.
-pub(crate) const LIBRARY_FOLDERS: [&str; 8] = [
+pub(crate) const LIBRARY_DIRS: [&str; 8] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
@@ -38,23 +38,24 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
         // `/opt/rocm` is mostly a link to one of the others.
         let Ok(real) = std::fs::canonicalize(&root) else { continue };
         if !seen.contains(&real) {
-            found.extend(installation::in_folder(host, &root));
+            found.extend(installation::in_dir(host, &root));
             seen.push(real);
         }
     }
-    let folders = LIBRARY_FOLDERS.into_iter().filter_map(|folder| host.path(folder));
-    for folder in folders {
-        let real = std::fs::canonicalize(&folder).unwrap_or_default();
-        // Folders such as `/lib` are links into `/usr`.
+    let dirs = LIBRARY_DIRS.into_iter().filter_map(|dir| host.path(dir));
+    for dir in dirs {
+        let real = std::fs::canonicalize(&dir).unwrap_or_default();
+        // Directories such as `/lib` are links into `/usr`.
         if !seen.contains(&real) {
-            found.extend(installation::of_distribution(host, &folder));
+            found.extend(installation::of_distribution(host, &dir));
             seen.push(real);
         }
     }
     found
 }
 
-/// Folders of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the newest of `/opt/rocm-*`.
+/// Directories of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the newest of
+/// `/opt/rocm-*`.
 pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     let named = ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
     let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
@@ -64,15 +65,15 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     roots
 }
 
-/// Folders `rocm-6.4.3` below `opt`, newest first.
+/// Directories `rocm-6.4.3` below `opt`, newest first.
 pub(crate) fn versioned(opt: &Path) -> Vec<PathBuf> {
     let mut versioned: Vec<String> = entries(opt).into_iter().filter(|name| name.starts_with("rocm-")).collect();
     versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
     versioned.into_iter().map(|name| opt.join(name)).collect()
 }
 
-/// Folders of libraries below an installation.
-pub(crate) fn library_folders(root: &Path) -> [PathBuf; 2] {
+/// Directories of libraries below an installation.
+pub(crate) fn library_dirs(root: &Path) -> [PathBuf; 2] {
     [root.join("lib"), root.join("lib64")]
 }
 

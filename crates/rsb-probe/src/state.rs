@@ -16,7 +16,7 @@ mod warnings;
 use counters::Counters;
 use warnings::WarningInputs;
 
-/// How long a sensor may take. Those of disks and cards answer within milliseconds or hang.
+/// How long a sensor may take. Those of disks and GPUs answer within milliseconds or hang.
 const SENSOR_LIMIT: Duration = Duration::from_millis(500);
 
 /// The machine at one moment, to be given to [`state_between`].

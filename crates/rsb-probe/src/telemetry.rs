@@ -1,6 +1,6 @@
-//! How a card is right now, from its files: temperature, power, clocks, load, memory, and what holds it back.
+//! How a GPU is right now, from its files: temperature, power, clocks, load, memory, and what holds it back.
 //!
-//! A sensor that is missing, not a number, or out of what can be true is absent. A card that sleeps is not asked: that
+//! A sensor that is missing, not a number, or out of what can be true is absent. A GPU that sleeps is not asked: that
 //! would wake it, and what it then says is about waking up.
 //!
 //! What stands beside a measurement is chosen by the engine (`measure::telemetry`).
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rsb_model::telemetry::{GpuSample, Temperatures};
 
 use crate::ProbeOptions;
-use crate::gpu::{self, sysfs_gpu, details, levels};
+use crate::gpu::{self, details, levels, sysfs_gpu};
 use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
 
@@ -27,19 +27,19 @@ pub use sampler::Sampler;
 
 use metrics::Metrics;
 
-/// How long one sample may take. A healthy card answers within milliseconds.
+/// How long one sample may take. A healthy GPU answers within milliseconds.
 const SAMPLE_LIMIT: Duration = Duration::from_millis(500);
 
-/// A card whose sensors can be read.
+/// A GPU whose sensors can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardFolder {
+pub struct GpuDirectory {
     /// Address on the bus, as in [`rsb_model::gpu::Gpu::pci_address`].
     pub pci_address: Option<String>,
     source: Source,
     energy: intel::Energy,
 }
 
-impl CardFolder {
+impl GpuDirectory {
     fn new(pci_address: Option<String>, source: Source) -> Self {
         Self { pci_address, source, energy: intel::Energy::default() }
     }
@@ -49,56 +49,56 @@ impl CardFolder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     /// In files of sysfs.
-    Folder(PathBuf),
+    Directory(PathBuf),
     /// By NVIDIA's library: its driver has no files for them.
     #[cfg(feature = "cuda")]
     Nvml(String),
 }
 
-/// The cards of this machine (or of the tree given) that have sensors, in no special order.
-pub fn cards(options: &ProbeOptions) -> Vec<CardFolder> {
+/// The GPUs of this machine (or of the tree given) that have sensors, in no special order.
+pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
     let host = Arc::new(Host::of(options));
     let listing = Pending::start(move |report| {
-        let with_sensors = |folder: &PathBuf| {
-            folder.join("hwmon").is_dir() || folder.join("gpu_busy_percent").is_file() || gpu::intel::is_here(folder)
+        let with_sensors = |dir: &PathBuf| {
+            dir.join("hwmon").is_dir() || dir.join("gpu_busy_percent").is_file() || gpu::intel::is_here(dir)
         };
-        let found = sysfs_gpu::folders(&host).into_iter().filter(with_sensors);
-        let told = found.map(|folder| CardFolder::new(sysfs_gpu::address(&folder), Source::Folder(folder)));
+        let found = sysfs_gpu::dirs(&host).into_iter().filter(with_sensors);
+        let told = found.map(|dir| GpuDirectory::new(sysfs_gpu::address(&dir), Source::Directory(dir)));
         report(told.collect::<Vec<_>>());
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
 }
 
-/// The card at `pci_address`, such as `0000:03:00.0`.
-pub fn card_at(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
-    let is_it = |card: &CardFolder| {
-        card.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
+/// The GPU at `pci_address`, such as `0000:03:00.0`.
+pub fn gpu_at(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
+    let is_it = |gpu: &GpuDirectory| {
+        gpu.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
     };
-    let in_files = || cards(options).into_iter().find(is_it);
+    let in_files = || gpus(options).into_iter().find(is_it);
     in_files().or_else(|| by_library(options, pci_address))
 }
 
-/// A card of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such cards.
+/// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such GPUs.
 #[cfg(feature = "cuda")]
-fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<CardFolder> {
-    let card = CardFolder::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));
-    (options.sysfs_root.is_none() && nvml::is_there(pci_address)).then_some(card)
+fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
+    let gpu = GpuDirectory::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));
+    (options.sysfs_root.is_none() && nvml::is_there(pci_address)).then_some(gpu)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn by_library(_: &ProbeOptions, _: &str) -> Option<CardFolder> {
+fn by_library(_: &ProbeOptions, _: &str) -> Option<GpuDirectory> {
     None
 }
 
-/// Reads `card` now. Sensors that do not answer in time are absent, with the reason.
-pub fn sample(card: &CardFolder) -> GpuSample {
-    sample_within(card, SAMPLE_LIMIT)
+/// Reads `gpu` now. Sensors that do not answer in time are absent, with the reason.
+pub fn sample(gpu: &GpuDirectory) -> GpuSample {
+    sample_within(gpu, SAMPLE_LIMIT)
 }
 
-fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
-    let (source, energy) = (card.source.clone(), card.energy.clone());
+fn sample_within(gpu: &GpuDirectory, limit: Duration) -> GpuSample {
+    let (source, energy) = (gpu.source.clone(), gpu.energy.clone());
     let reading = Pending::start(move |report| match source {
-        Source::Folder(folder) => read(&folder, &energy, report),
+        Source::Directory(dir) => read(&dir, &energy, report),
         #[cfg(feature = "cuda")]
         Source::Nvml(address) => report((nvml::sample(&address), true)),
     });
@@ -112,40 +112,40 @@ fn sample_within(card: &CardFolder, limit: Duration) -> GpuSample {
 }
 
 /// Reads the files, those that are quickest first, and says each time whether that was all.
-fn read(folder: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) {
+fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) {
     let mut sample = GpuSample::default();
-    if details::asleep(folder) == Some(true) {
-        sample.absent.push("every sensor: the card sleeps".to_owned());
+    if details::asleep(dir) == Some(true) {
+        sample.absent.push("every sensor: the GPU sleeps".to_owned());
         report((sample, true));
         return;
     }
-    let bytes = |name: &str| read_number::<u64>(&folder.join(name)).filter(|bytes| *bytes != u64::MAX);
+    let bytes = |name: &str| read_number::<u64>(&dir.join(name)).filter(|bytes| *bytes != u64::MAX);
     sample.vram_used_mb = bytes("mem_info_vram_used").map(|bytes| bytes as f64 / 1e6);
     sample.vram_total_mb = bytes("mem_info_vram_total").filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6);
     report((sample.clone(), false));
     sample.utilization_percent =
-        read_number::<f64>(&folder.join("gpu_busy_percent")).filter(|share| (0.0..=100.0).contains(share));
-    let monitor = details::monitor(folder);
+        read_number::<f64>(&dir.join("gpu_busy_percent")).filter(|share| (0.0..=100.0).contains(share));
+    let monitor = details::monitor(dir);
     if let Some(monitor) = &monitor {
         read_monitor(monitor, &mut sample);
     }
     report((sample.clone(), false));
-    match metrics::read(&folder.join("gpu_metrics")) {
+    match metrics::read(&dir.join("gpu_metrics")) {
         Some(Ok(metrics)) => complete(&mut sample, metrics),
         Some(Err(reason)) => sample.absent.push(format!("throttle reasons: {reason}")),
         None => {}
     }
-    let level = |name: &str| levels::clocks(&folder.join(name)).now_mhz;
+    let level = |name: &str| levels::clocks(&dir.join(name)).now_mhz;
     sample.sclk_mhz = sample.sclk_mhz.or_else(|| level("pp_dpm_sclk"));
     sample.mclk_mhz = sample.mclk_mhz.or_else(|| level("pp_dpm_mclk"));
-    intel::clocks(folder, &mut sample);
+    intel::clocks(dir, &mut sample);
     if let Some(monitor) = &monitor {
         intel::power_of(monitor, energy, &mut sample);
     }
     report((sample, true));
 }
 
-/// The sensors in a folder of hwmon.
+/// The sensors in a directory of hwmon.
 fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     let figure = |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
     for file in entries(monitor) {
@@ -172,7 +172,7 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
         sample.temperature_c.junction = figure("temp1_input", 1e3).and_then(metrics::celsius);
     }
-    // What the card draws now, where it tells; else its own short average.
+    // What the GPU draws now, where it tells; else its own short average.
     let power = figure("power1_input", 1e6).and_then(metrics::watts);
     sample.power_w = power.or_else(|| figure("power1_average", 1e6).and_then(metrics::watts));
 }

@@ -27,8 +27,8 @@ fn capture(name: &str) -> Option<PathBuf> {
 /// Unpacks a capture and lays it out as `/sys` is.
 fn tree(name: &str, layout: &[(&str, &str)]) -> Option<TempDir> {
     let archive = capture(name)?;
-    let folder = tempfile::tempdir().unwrap();
-    let unpacked = folder.path().join("unpacked");
+    let dir = tempfile::tempdir().unwrap();
+    let unpacked = dir.path().join("unpacked");
     std::fs::create_dir(&unpacked).unwrap();
     let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&unpacked).status();
     if !tar.is_ok_and(|status| status.success()) {
@@ -36,11 +36,11 @@ fn tree(name: &str, layout: &[(&str, &str)]) -> Option<TempDir> {
         return None;
     }
     for (from, to) in layout {
-        let to = folder.path().join(to);
+        let to = dir.path().join(to);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::rename(unpacked.join(from), to).unwrap();
     }
-    Some(folder)
+    Some(dir)
 }
 
 fn probe(tree: &TempDir) -> Vec<Gpu> {
@@ -51,10 +51,10 @@ fn probe(tree: &TempDir) -> Vec<Gpu> {
     found.gpus
 }
 
-/// What a captured card must be read as.
+/// What a captured GPU must be read as.
 struct Expected {
     capture: &'static str,
-    card: &'static str,
+    gpu: &'static str,
     pci_id: &'static str,
     address: &'static str,
     name: &'static str,
@@ -67,16 +67,16 @@ struct Expected {
     cap_w: f64,
 }
 
-/// By hand from AMD's product pages, and from what the owners of the cards had set:
-/// RX 580 with 4 GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the maker's clock is 1366 MHz at 155 W.
+/// By hand from AMD's product pages, and from what the owners of the GPUs had set:
+/// RX 580 with 4 GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155 W.
 /// RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920.
 /// RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16.
 /// RX 7900 XTX (told by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express 4.0 x16.
 /// RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0; power set from 220 to 200 W.
-const CARDS: [Expected; 5] = [
+const GPUS: [Expected; 5] = [
     Expected {
         capture: "rx580",
-        card: "card0",
+        gpu: "card0",
         pci_id: "1002:67df",
         address: "0000:09:00.0",
         name: "AMD Radeon RX 580 series",
@@ -90,7 +90,7 @@ const CARDS: [Expected; 5] = [
     },
     Expected {
         capture: "vega56",
-        card: "card0",
+        gpu: "card0",
         pci_id: "1002:687f",
         address: "0000:0b:00.0",
         name: "AMD Radeon RX Vega",
@@ -104,7 +104,7 @@ const CARDS: [Expected; 5] = [
     },
     Expected {
         capture: "rx6900xt",
-        card: "card0",
+        gpu: "card0",
         pci_id: "1002:73bf",
         address: "0000:0c:00.0",
         name: "AMD Radeon RX 6900 XT",
@@ -118,7 +118,7 @@ const CARDS: [Expected; 5] = [
     },
     Expected {
         capture: "rx7900xtx",
-        card: "card0",
+        gpu: "card0",
         pci_id: "1002:744c",
         address: "0000:03:00.0",
         name: "AMD Radeon RX 7900 XTX",
@@ -132,7 +132,7 @@ const CARDS: [Expected; 5] = [
     },
     Expected {
         capture: "rx9070",
-        card: "card1",
+        gpu: "card1",
         pci_id: "1002:7550",
         address: "0000:03:00.0",
         name: "AMD Radeon RX 9070 series",
@@ -147,14 +147,14 @@ const CARDS: [Expected; 5] = [
 ];
 
 fn drm_tree(expected: &Expected) -> Option<TempDir> {
-    let (name, card) = (expected.capture, expected.card);
-    let layout = (format!("{name}/{card}"), format!("class/drm/{card}"));
+    let (name, gpu) = (expected.capture, expected.gpu);
+    let layout = (format!("{name}/{gpu}"), format!("class/drm/{gpu}"));
     tree(&format!("sysfs/{name}.tar.gz"), &[(&layout.0, &layout.1)])
 }
 
 #[test]
-fn cards_of_the_drm_alone() {
-    for expected in &CARDS {
+fn gpus_of_the_drm_alone() {
+    for expected in &GPUS {
         let Some(tree) = drm_tree(expected) else { return };
         let gpu = probe(&tree).remove(0);
         let name = expected.capture;
@@ -180,7 +180,7 @@ fn cards_of_the_drm_alone() {
 }
 
 #[test]
-fn cards_tell_how_they_were() {
+fn gpus_tell_how_they_were() {
     let none: Option<Vec<String>> = None;
     for (capture, edge, junction, memory, power, clocks, busy, reasons) in [
         ("rx580", 44.0, None, None, 41.045, (798.08, 1750.0), 11.0, none.clone()),
@@ -189,10 +189,10 @@ fn cards_tell_how_they_were() {
         ("rx7900xtx", 53.0, Some(61.0), Some(68.0), 68.0, (31.0, 1249.0), 3.0, none),
         ("rx9070", 48.0, Some(52.0), Some(72.0), 49.0, (900.0, 1124.0), 25.0, Some(vec![])),
     ] {
-        let expected = CARDS.iter().find(|card| card.capture == capture).unwrap();
+        let expected = GPUS.iter().find(|gpu| gpu.capture == capture).unwrap();
         let Some(tree) = drm_tree(expected) else { return };
         let options = ProbeOptions { sysfs_root: Some(tree.path().to_owned()) };
-        let found = telemetry::sample(&telemetry::card_at(&options, expected.address).unwrap());
+        let found = telemetry::sample(&telemetry::gpu_at(&options, expected.address).unwrap());
         assert_eq!(found.temperature_c, Temperatures { edge: Some(edge), junction, memory }, "{capture}");
         assert_eq!((found.power_w, found.utilization_percent), (Some(power), Some(busy)), "{capture}");
         assert_eq!((found.sclk_mhz, found.mclk_mhz), (Some(clocks.0), Some(clocks.1)), "{capture}");
@@ -212,7 +212,7 @@ fn a_part_with_both_trees_is_one_device() {
     assert_eq!((gpu.max_mhz, gpu.render_node.as_deref()), (Some(2900.0), Some("renderD128")));
     assert_eq!((gpu.vram_gb, gpu.memory.shared_gb), (Some(0.536_870_912), Some(16.441_004_032)));
     assert_eq!((gpu.memory.kind, gpu.memory.width_bits), (None, Some(128)));
-    assert_eq!(gpu.memory_bandwidth_gb_s, None, "the kind of the processor's memory is not told");
+    assert_eq!(gpu.memory_bandwidth_gb_s, None, "the kind of the CPU's memory is not told");
     let cache = |level, kind, kib: u64, count| GpuCache { level, kind, size_bytes: kib << 10, count };
     let expected = [
         cache(1, GpuCacheKind::Data, 16, 6),
@@ -223,7 +223,7 @@ fn a_part_with_both_trees_is_one_device() {
     ];
     assert_eq!(gpu.caches, expected);
     let options = ProbeOptions { sysfs_root: Some(tree.path().to_owned()) };
-    let found = telemetry::sample(&telemetry::card_at(&options, "0000:c1:00.0").unwrap());
+    let found = telemetry::sample(&telemetry::gpu_at(&options, "0000:c1:00.0").unwrap());
     assert_eq!((found.temperature_c.edge, found.power_w, found.sclk_mhz), (Some(38.0), Some(9.087), Some(848.0)));
     assert_eq!(found.mclk_mhz, Some(836.0), "only gpu_metrics tells");
     assert_eq!((found.throttle_reasons, found.throttle_counters.get("fast power limit")), (None, Some(&92_382)));
@@ -235,7 +235,7 @@ fn nodes_of_the_kfd_alone() {
     let layout = [("testdata/topo-mi210-xgmi-pcie", "class/kfd/kfd/topology")];
     let Some(tree) = tree("kfd/kfd-topo-mi210-xgmi-pcie.tgz", &layout) else { return };
     let found = probe(&tree);
-    assert_eq!(found.len(), 8, "the two nodes of processors are no devices");
+    assert_eq!(found.len(), 8, "the two nodes of CPUs are no devices");
     for gpu in &found {
         assert_eq!((gpu.name.as_deref(), gpu.pci_id.as_deref()), (Some("AMD Instinct MI210"), Some("1002:740f")));
         assert_eq!((gpu.gfx_target.as_deref(), gpu.compute_units), (Some("gfx90a"), Some(104)));
@@ -251,8 +251,8 @@ fn nodes_of_the_kfd_alone() {
         assert!(far.len() == 4 && far.iter().all(|link| (link.1, link.2) == (Some(72), None)), "{far:?}");
         let mut met: Vec<u32> = near.iter().chain(&far).map(|link| link.0).chain([gpu.index]).collect();
         met.sort_unstable();
-        assert_eq!(met, (0..8).collect::<Vec<_>>(), "every card is reached once");
-        assert!(gpu.links.iter().any(|link| link.peer.is_none() && link.gb_s == Some(32.0)), "and the processor");
+        assert_eq!(met, (0..8).collect::<Vec<_>>(), "every GPU is reached once");
+        assert!(gpu.links.iter().any(|link| link.peer.is_none() && link.gb_s == Some(32.0)), "and the CPU");
     }
     let addresses: Vec<_> = found.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
     assert!(addresses.len() == 8 && addresses.is_sorted(), "{addresses:?}");
@@ -281,17 +281,17 @@ fn the_table_agrees_with_rocminfo() {
         let (chip, units) = (value(agent, "Chip ID"), value(agent, "Compute Unit"));
         let device: u32 = chip.split('(').next().unwrap().parse().unwrap();
         let units: u32 = units.parse().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let node = folder.path().join("class/kfd/kfd/topology/nodes/1");
+        let dir = tempfile::tempdir().unwrap();
+        let node = dir.path().join("class/kfd/kfd/topology/nodes/1");
         std::fs::create_dir_all(&node).unwrap();
         let simds = units * 4;
         let properties = format!("simd_count {simds}\nsimd_per_cu 4\nvendor_id 4098\ndevice_id {device}\n");
         std::fs::write(node.join("properties"), properties).unwrap();
-        let gpu = probe(&folder).remove(0);
+        let gpu = probe(&dir).remove(0);
         assert_eq!(gpu.gfx_target, Some(value(agent, "Name")));
         assert_eq!(gpu.compute_units, Some(units));
         assert!(gpu.name.is_some_and(|name| name.starts_with(&value(agent, "Marketing Name"))));
         seen += 1;
     }
-    assert_eq!(seen, 4, "four accelerators beside the processors");
+    assert_eq!(seen, 4, "four accelerators beside the CPUs");
 }

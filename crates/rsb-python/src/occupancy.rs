@@ -1,4 +1,4 @@
-//! How full a kernel that was compiled leaves its card: counted from what the compiler says, with no card asked.
+//! How full a kernel that was compiled leaves its GPU: counted from what the compiler says, with no GPU asked.
 
 use rsb_model::Fields;
 use rsb_model::architecture::{Needs, residency};

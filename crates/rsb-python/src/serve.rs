@@ -40,9 +40,9 @@ pub fn serve(adjust: Adjust) -> ExitCode {
 
 fn start(program: &Path) -> Result<(), Reason> {
     let what = format!("Python at {}", program.display());
-    let sources = sources::folder().map_err(|error| {
+    let sources = sources::dir().map_err(|error| {
         let why = format!("the workloads cannot be written for it: {error}");
-        Reason::new(&what, why, "set XDG_CACHE_HOME to a folder with room")
+        Reason::new(&what, why, "set XDG_CACHE_HOME to a directory with room")
     })?;
     interpreter::start(program, &sources).map_err(|said| {
         let cure = "make the environment anew, or choose another with MLSTACK_BENCHMARK_PYTHON";

@@ -1,4 +1,4 @@
-//! The Python sources that this program carries, and the folder where Python finds them.
+//! The Python sources that this program carries, and the directory where Python finds them.
 //!
 //! They must be files: compilers such as that of Triton read the source of the functions that they are given.
 
@@ -32,18 +32,18 @@ sources![
     "worker.py"
 ];
 
-/// The folder to put in front of Python's search path. It is written once for each version of the sources.
+/// The directory to put in front of Python's search path. It is written once for each version of the sources.
 ///
 /// # Errors
-/// When no folder can be written.
-pub(crate) fn folder() -> io::Result<PathBuf> {
+/// When no directory can be written.
+pub(crate) fn dir() -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     SOURCES.hash(&mut hasher);
     let kept = cache().join(format!("{:016x}", hasher.finish()));
     if is_whole(&kept) {
         return Ok(kept);
     }
-    // Several workers may do this at once: each writes a folder of its own, and the first to rename it wins.
+    // Several workers may do this at once: each writes a directory of its own, and the first to rename it wins.
     let own = cache().join(format!("{}.part", std::process::id()));
     write(&own)?;
     let renamed = std::fs::rename(&own, &kept);
@@ -55,21 +55,21 @@ pub(crate) fn folder() -> io::Result<PathBuf> {
     Ok(kept)
 }
 
-fn is_whole(folder: &Path) -> bool {
+fn is_whole(dir: &Path) -> bool {
     SOURCES.iter().all(|(name, text)| {
-        std::fs::read(folder.join("rsb_workloads").join(name)).is_ok_and(|found| found == text.as_bytes())
+        std::fs::read(dir.join("rsb_workloads").join(name)).is_ok_and(|found| found == text.as_bytes())
     })
 }
 
-fn write(folder: &Path) -> io::Result<()> {
-    let package = folder.join("rsb_workloads");
+fn write(dir: &Path) -> io::Result<()> {
+    let package = dir.join("rsb_workloads");
     std::fs::create_dir_all(&package)?;
     SOURCES.iter().try_for_each(|(name, text)| std::fs::write(package.join(name), text))
 }
 
 fn cache() -> PathBuf {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    let dir = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|home| home.join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("rusty-stack-bench").join("python")
 }
 
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn every_python_file_is_carried() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rsb_workloads");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rsb_workloads");
+        let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
         let mut files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
         files.retain(|name| name != "__pycache__");
         files.sort();
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_whole() {
-        let folder = std::env::temp_dir().join(format!("rsb-python-sources-{}", std::process::id()));
-        assert!(!is_whole(&folder));
-        write(&folder).unwrap();
-        assert!(is_whole(&folder));
-        std::fs::write(folder.join("rsb_workloads/core.py"), "x").unwrap();
-        assert!(!is_whole(&folder));
-        std::fs::remove_dir_all(&folder).unwrap();
+        let dir = std::env::temp_dir().join(format!("rsb-python-sources-{}", std::process::id()));
+        assert!(!is_whole(&dir));
+        write(&dir).unwrap();
+        assert!(is_whole(&dir));
+        std::fs::write(dir.join("rsb_workloads/core.py"), "x").unwrap();
+        assert!(!is_whole(&dir));
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

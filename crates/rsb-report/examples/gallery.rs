@@ -1,5 +1,5 @@
-//! Writes every chart and a Markdown report made from the sample data into a folder, to look at them:
-//! `cargo run -p rsb-report --example gallery -- FOLDER`.
+//! Writes every chart and a Markdown report made from the sample data into a directory, to look at them:
+//! `cargo run -p rsb-report --example gallery -- DIR`.
 
 #[path = "../src/sample.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "written for tests, and this is one for the eye")]
@@ -13,9 +13,9 @@ use std::path::Path;
 use rsb_report::{ChartLink, Report, charts, report};
 
 fn main() -> std::io::Result<()> {
-    let folder = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
-    let folder = Path::new(&folder);
-    std::fs::create_dir_all(folder.join("charts"))?;
+    let dir = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
+    let dir = Path::new(&dir);
+    std::fs::create_dir_all(dir.join("charts"))?;
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let report = Report::new(&run).with_comparison(&comparison);
     let mut all = charts::all(&report);
@@ -24,11 +24,11 @@ fn main() -> std::io::Result<()> {
     one.samples.truncate(1);
     one.benchmark_id = "parser/one replicate".parse().map_err(std::io::Error::other)?;
     all.extend(charts::distribution(&one));
-    all.extend(charts::backends(&sample_backends::card_run()));
+    all.extend(charts::backends(&sample_backends::gpu_run()));
     for chart in &all {
         let picture = rsb_report::svg(chart).unwrap_or_default();
-        std::fs::write(folder.join("charts").join(chart.file_name()), picture)?;
+        std::fs::write(dir.join("charts").join(chart.file_name()), picture)?;
     }
     let links: Vec<ChartLink> = all.iter().map(|chart| chart.link("charts")).collect();
-    std::fs::write(folder.join("report.md"), report::markdown(&report, &links))
+    std::fs::write(dir.join("report.md"), report::markdown(&report, &links))
 }

@@ -12,17 +12,17 @@ const HEAD: &str = "\
 
 What each instruction set can do in a clock. A peak is compute units × operations of a unit in a clock × clock; a
 multiply-add counts as two operations, and rates are dense: sparsity, which doubles some of them, is not counted.
-`gpu-capability` prints the peaks of the cards that are here.
+`gpu-capability` prints the peaks of the GPUs that are here.
 
 What the figures do not say:
 
-- The clock is the highest that the driver lists. Power and heat keep real clocks below it; cards of the RDNA family
+- The clock is the highest that the driver lists. Power and heat keep real clocks below it; GPUs of the RDNA family
   may also run above it, so that a measured rate beyond the peak by the ratio of the clocks is no error.
 - A rate of the vector unit supposes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
   for integers. Code without them reaches half or less.
-- Of NVIDIA's cards a compute unit is a streaming multiprocessor and a wavefront a warp. Data sheets assume a lower clock
+- Of NVIDIA's GPUs a compute unit is a streaming multiprocessor and a wavefront a warp. Data sheets assume a lower clock
   for tensor cores than the driver lists as the highest (H100 SXM: 1830 MHz, 1980 MHz), so that a peak here lies above
-  theirs by that ratio. GeForce cards sum 16-bit products in f32 at half the rate shown.
+  theirs by that ratio. GeForce GPUs sum 16-bit products in f32 at half the rate shown.
 - An architecture that is not in the table has no peak: results are shown without one, and the reason is said.
 ";
 
@@ -35,11 +35,11 @@ pub fn markdown() -> String {
 }
 
 fn units() -> Table {
-    let columns = ["target", "family", "cards", "matrix unit", "wavefront", "source"];
+    let columns = ["target", "family", "GPUs", "matrix unit", "wavefront", "source"];
     let mut table = Table::new(columns.map(Column::left));
     for row in ARCHITECTURES {
         let matrix = row.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
-        let cells = [row.target, row.family, row.cards, &matrix, &row.wavefront.to_string(), row.source];
+        let cells = [row.target, row.family, row.gpus, &matrix, &row.wavefront.to_string(), row.source];
         table.push(cells.map(Cell::from));
     }
     table

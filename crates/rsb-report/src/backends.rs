@@ -1,8 +1,8 @@
-//! The backends of one piece of hardware side by side: the same workload and shape through each run time, and how they
-//! compare with the run time that the hardware's maker wrote for it.
+//! The backends of one piece of hardware side by side: the same workload and shape through each runtime, and how they
+//! compare with the runtime that the hardware's vendor wrote for it.
 //!
-//! A run has something to compare when two of its devices are one card, or both are the processor. What was simulated is
-//! shown and never ranked; beside a card the processor stands for orientation, and is not ranked with it either.
+//! A run has something to compare when two of its devices are one GPU, or both are the CPU. What was simulated is
+//! shown and never ranked; beside a GPU the CPU stands for orientation, and is not ranked with it either.
 
 mod show;
 #[cfg(test)]
@@ -18,14 +18,14 @@ use rsb_model::{
 
 use crate::label::{benchmark_of, device_of, headline};
 
-/// A card, or the processor, with every device of the run that is it.
+/// A GPU, or the CPU, with every device of the run that is it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hardware<'a> {
     /// Its name, and its address where it is known.
     pub title: String,
     /// What kind it is.
     pub device_type: DeviceType,
-    /// A column for each device, native run times first; beside a card the processor itself comes last.
+    /// A column for each device, native runtimes first; beside a GPU the CPU itself comes last.
     pub columns: Vec<Column<'a>>,
     /// A row for each workload and shape.
     pub rows: Vec<Row<'a>>,
@@ -47,11 +47,11 @@ pub struct Column<'a> {
 /// How a column takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The run time of the hardware's maker, which others are compared with.
+    /// The runtime of the hardware's vendor, which others are compared with.
     Native,
     /// Another way to the same hardware.
     Other,
-    /// The processor beside a card.
+    /// The CPU beside a GPU.
     Aside,
 }
 
@@ -77,7 +77,7 @@ pub enum Entry<'a> {
         field: &'static Field,
         /// Its value.
         value: f64,
-        /// How many times as good as the native run time, or else as the best; `None` for what is not ranked.
+        /// How many times as good as the native runtime, or else as the best; `None` for what is not ranked.
         speed: Option<f64>,
         /// Whether it was measured, or simulated.
         outcome: Outcome,
@@ -91,7 +91,7 @@ pub enum Entry<'a> {
     },
 }
 
-/// The comparisons that `run` holds, cards first.
+/// The comparisons that `run` holds, GPUs first.
 pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
     let mut groups: Vec<Vec<&RunDevice>> = Vec::new();
     for device in &run.devices {
@@ -106,10 +106,11 @@ pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
 }
 
 /// Whether `device` is the hardware of `group`. Of a device without an address its backend must not have shown that
-/// hardware yet: a maker's name alone does not tell twins apart.
+/// hardware yet: a vendor's name alone does not tell twins apart.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     let alike = |known: &&RunDevice| device.alike(known);
-    let by_name = || group.iter().all(|known| alike(known) != HardwareMatch::Different && known.backend() != device.backend());
+    let by_name =
+        || group.iter().all(|known| alike(known) != HardwareMatch::Different && known.backend() != device.backend());
     group.iter().any(|known| alike(known) == HardwareMatch::SameGpu) || by_name()
 }
 
@@ -143,11 +144,11 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
     (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
 }
 
-/// The backend that others are compared with: the processor itself, or the run time of the card's maker, where it is here.
+/// The backend that others are compared with: the CPU itself, or the runtime of the GPU's vendor, where it is here.
 fn native(devices: &[&RunDevice]) -> Option<BackendId> {
     let wanted = match devices.first()?.device_type {
         DeviceType::Cpu => Some(BackendId::Cpu),
-        _ => devices.iter().find_map(|device| device.maker().native()),
+        _ => devices.iter().find_map(|device| device.vendor().native()),
     };
     wanted.filter(|wanted| devices.iter().any(|device| device.backend() == *wanted))
 }
@@ -155,11 +156,11 @@ fn native(devices: &[&RunDevice]) -> Option<BackendId> {
 fn title(devices: &[&RunDevice], device_type: DeviceType) -> String {
     let name = devices.first().map_or("", |device| device.name.as_str());
     let address = devices.iter().find_map(|device| device.pci_address.as_deref());
-    let kind = if device_type == DeviceType::Cpu { "the processor, " } else { "" };
+    let kind = if device_type == DeviceType::Cpu { "the CPU, " } else { "" };
     address.map_or_else(|| format!("{kind}{name}"), |address| format!("{name} at {address}"))
 }
 
-/// A case's id without what differs between devices: the device, and the processor's threads.
+/// A case's id without what differs between devices: the device, and the CPU's threads.
 fn case_of(id: &CaseId) -> String {
     let point = id.parts().map_or("", |parts| parts.point);
     let parts = point.split('/').filter(|part| !part.starts_with("threads="));

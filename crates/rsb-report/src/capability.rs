@@ -1,4 +1,4 @@
-//! What the cards here can do: a row for each, and their peaks.
+//! What the GPUs here can do: a row for each, and their peaks.
 
 use rsb_model::{BenchmarkResult, Dtype, Fields, Outcome, Run};
 
@@ -15,7 +15,7 @@ pub fn text(run: &Run, style: Style) -> String {
     let known: Vec<&BenchmarkResult> =
         run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).collect();
     if !known.is_empty() {
-        out.push_str(&cards(&known).text(style));
+        out.push_str(&gpus(&known).text(style));
         let peaks = peaks(&known);
         if !peaks.is_empty() {
             out.push_str(&format!(
@@ -34,7 +34,7 @@ pub fn text(run: &Run, style: Style) -> String {
     out + &unmeasured::text(run, style)
 }
 
-/// The card's place in the list of the machine: the last part of the id.
+/// The GPU's place in the list of the machine: the last part of the id.
 fn name(result: &BenchmarkResult) -> &str {
     result.benchmark_id.as_str().rsplit('/').next().unwrap_or_default()
 }
@@ -43,9 +43,9 @@ fn note(result: &BenchmarkResult) -> Option<&str> {
     result.metadata.get("peaks")?.as_str()
 }
 
-fn cards(results: &[&BenchmarkResult]) -> Table {
+fn gpus(results: &[&BenchmarkResult]) -> Table {
     let mut table = Table::new([
-        Column::left("card"),
+        Column::left("GPU"),
         Column::elided("name"),
         Column::left("target"),
         Column::right("compute units"),
@@ -80,7 +80,7 @@ fn cards(results: &[&BenchmarkResult]) -> Table {
     table
 }
 
-/// A row for each engine of cards that have the same peaks.
+/// A row for each engine of GPUs that have the same peaks.
 fn peaks(results: &[&BenchmarkResult]) -> Table {
     let names = ["GPUs", "engine"].map(Column::left).into_iter();
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
@@ -88,11 +88,11 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
     for result in results {
         let peaks = result.results.get(1..).unwrap_or_default();
         match groups.iter_mut().find(|(_, known)| *known == peaks) {
-            Some((cards, _)) => cards.push(name(result)),
+            Some((gpus, _)) => gpus.push(name(result)),
             None => groups.push((vec![name(result)], peaks)),
         }
     }
-    for (cards, peaks) in groups {
+    for (gpus, peaks) in groups {
         for engine in ["matrix", "vector"] {
             let figure = |dtype: Dtype| {
                 let is_it = |fields: &&Fields| {
@@ -103,7 +103,7 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
             };
             let figures = Dtype::ALL.map(figure);
             if figures.iter().any(|figure| !figure.is_empty()) {
-                let indices = cards.iter().filter_map(|card| card.split(':').nth(1)?.parse().ok());
+                let indices = gpus.iter().filter_map(|gpu| gpu.split(':').nth(1)?.parse().ok());
                 let shown = ranges(&indices.collect::<Vec<_>>());
                 table.push([shown, engine.to_owned()].into_iter().chain(figures).map(Cell::from));
             }

@@ -207,11 +207,11 @@ impl Chart {
         format!("{}.svg", self.name)
     }
 
-    /// A link to the chart once it is written to `folder`, which is relative to the document.
-    pub fn link(&self, folder: &str) -> ChartLink {
-        let path = match folder.trim_end_matches('/') {
+    /// A link to the chart once it is written to `dir`, which is relative to the document.
+    pub fn link(&self, dir: &str) -> ChartLink {
+        let path = match dir.trim_end_matches('/') {
             "" => self.file_name(),
-            folder => format!("{folder}/{}", self.file_name()),
+            dir => format!("{dir}/{}", self.file_name()),
         };
         ChartLink { title: self.title.clone(), path, place: self.place.clone() }
     }

@@ -83,8 +83,8 @@ fn lines(statistics: &ComparisonStatistics, unit: &str) -> Vec<Line> {
 
 fn t_test(test: TTest, unit: &str) -> String {
     let [low, high] = test.confidence_interval.map(|end| format_quantity(end, unit));
-    let freedom = figure(test.degrees_of_freedom);
-    format!("t({freedom}) = {}, {}; difference {low} to {high} (95 %)", figure(test.t), probability(test.p))
+    let degrees_of_freedom = figure(test.degrees_of_freedom);
+    format!("t({degrees_of_freedom}) = {}, {}; difference {low} to {high} (95 %)", figure(test.t), probability(test.p))
 }
 
 fn outliers((side, counts): (&str, OutlierCounts)) -> String {

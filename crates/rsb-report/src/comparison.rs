@@ -126,7 +126,7 @@ fn table(shown: &[&Comparison]) -> Table {
     table
 }
 
-/// `30 cases: the processors differ`, for each folded group, and the count of what is Unchanged.
+/// `30 cases: the cpus differ`, for each folded group, and the count of what is Unchanged.
 fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     let group = |(verdict, reason, count): &(Verdict, &str, usize)| {
         (tone(*verdict), format!("{verdict}: {}: {reason}", format_count(*count, "case", "cases")))

@@ -38,7 +38,8 @@ pub fn json(findings: &[Finding]) -> Result<String, ReportError> {
     write(&serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }))
 }
 
-const SEVERITIES: [FindingSeverity; 4] = [FindingSeverity::Error, FindingSeverity::Warning, FindingSeverity::Note, FindingSeverity::Ok];
+const SEVERITIES: [FindingSeverity; 4] =
+    [FindingSeverity::Error, FindingSeverity::Warning, FindingSeverity::Note, FindingSeverity::Ok];
 
 fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
     findings.iter().filter(|finding| finding.severity == severity).count()
@@ -46,8 +47,11 @@ fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
 
 /// One sentence for the whole.
 fn summary(findings: &[Finding]) -> String {
-    let (errors, warnings, notes) =
-        (count(findings, FindingSeverity::Error), count(findings, FindingSeverity::Warning), count(findings, FindingSeverity::Note));
+    let (errors, warnings, notes) = (
+        count(findings, FindingSeverity::Error),
+        count(findings, FindingSeverity::Warning),
+        count(findings, FindingSeverity::Note),
+    );
     let good = match count(findings, FindingSeverity::Ok) {
         0 => String::new(),
         good => format!(", {good} as it should be"),
@@ -81,20 +85,20 @@ mod tests {
     fn found() -> Vec<Finding> {
         vec![
             Finding::new(
-                Severity::Error,
+                FindingSeverity::Error,
                 "ada may not use /dev/kfd",
                 "it is of the group render, and this process may not read and write it",
                 "sudo usermod -aG render ada, and log in again",
             ),
             Finding::new(
-                Severity::Warning,
+                FindingSeverity::Warning,
                 "GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s) of 16 GT/s x16 (31.5 GB/s)",
-                "transfers between processor and card are that much slower than they could be",
-                "look again under load; when it stays, seat the card anew",
+                "transfers between CPU and GPU are that much slower than they could be",
+                "look again under load; when it stays, seat the GPU anew",
             ),
             Finding::ok(
                 "GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound",
-                "the kernel driver has taken the card",
+                "the kernel driver has taken the GPU",
             ),
         ]
     }
@@ -107,11 +111,11 @@ mod tests {
                  cure: sudo usermod -aG render ada, and log in again
         warning  GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s)
                  of 16 GT/s x16 (31.5 GB/s)
-                 transfers between processor and card are that much slower than they
+                 transfers between CPU and GPU are that much slower than they
                  could be
-                 cure: look again under load; when it stays, seat the card anew
+                 cure: look again under load; when it stays, seat the GPU anew
         ok       GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound
-                 the kernel driver has taken the card
+                 the kernel driver has taken the GPU
 
         1 error, 1 warning, 1 as it should be.
         ");

@@ -12,11 +12,11 @@ use crate::style::{Style, Tone};
 
 const UNKNOWN: &str = "unknown";
 
-/// The machine in a line: processor, memory, cards, system.
+/// The machine in a line: CPU, memory, GPUs, system.
 pub fn line(environment: &Environment) -> String {
     let mut parts = Vec::new();
     if let Some(cpu) = &environment.cpu {
-        let model = cpu.model.as_deref().unwrap_or("unknown processor");
+        let model = cpu.model.as_deref().unwrap_or("unknown CPU");
         parts.push(format!("{model} ({})", threads(cpu)));
     }
     parts.extend(environment.memory_gb.map(|gb| format!("{} memory", format_quantity(gb, "GB"))));
@@ -71,14 +71,14 @@ fn sections(environment: &Environment) -> Vec<Section> {
     sections
 }
 
-/// Whether more than cards was read. Of a tree that stands for /sys alone, the rest is not "unknown" or "not found": it
+/// Whether more than GPUs was read. Of a tree that stands for /sys alone, the rest is not "unknown" or "not found": it
 /// was not looked at.
 pub(crate) fn has_host(environment: &Environment) -> bool {
-    let cards = environment.clone();
-    *environment != Environment { gpus: cards.gpus, unread_gpus: cards.unread_gpus, ..Environment::default() }
+    let gpus = environment.clone();
+    *environment != Environment { gpus: gpus.gpus, unread_gpus: gpus.unread_gpus, ..Environment::default() }
 }
 
-/// Whether it is known that there is no card. One that does not answer is one.
+/// Whether it is known that there is no GPU. One that does not answer is one.
 fn has_no_gpu(environment: &Environment) -> bool {
     environment.gpus.is_empty() && environment.unread_gpus.is_empty()
 }
@@ -95,7 +95,7 @@ fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
 fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
     let mut lines = vec![entry("system", environment.os.clone()), entry("kernel", environment.kernel.clone())];
     match &environment.cpu {
-        None => lines.push(entry("processor", None)),
+        None => lines.push(entry("CPU", None)),
         Some(cpu) => lines.extend(cpu_lines(cpu)),
     }
     lines.push(entry("memory", environment.memory_gb.map(|gb| format_quantity(gb, "GB"))));
@@ -118,7 +118,7 @@ fn cpu_lines(cpu: &Cpu) -> Vec<(String, Option<String>)> {
         cores.push_str(&format!(", up to {:.2} GHz", mhz / 1e3));
     }
     let mut lines = vec![
-        entry("processor", cpu.model.as_ref().map(|model| format!("{model}, {}", cpu.architecture))),
+        entry("CPU", cpu.model.as_ref().map(|model| format!("{model}, {}", cpu.architecture))),
         entry("threads", Some(cores)),
     ];
     let list = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));

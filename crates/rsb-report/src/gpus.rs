@@ -1,4 +1,4 @@
-//! Cards on the page of a machine: what they have in common once, then what differs.
+//! GPUs on the page of a machine: what they have in common once, then what differs.
 
 use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, Pcie, PcieLink};
 use rsb_model::shape::format_bytes;
@@ -6,10 +6,10 @@ use rsb_model::shape::format_bytes;
 use crate::environment::Section;
 use crate::number::format_quantity;
 
-/// Whether it is known how the cards can be reached.
+/// Whether it is known how the GPUs can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The run times of the host were looked at.
+    /// The runtimes of the host were looked at.
     Looked,
     /// Only a tree was read.
     Unknown,
@@ -17,7 +17,7 @@ pub(crate) enum Reach {
 
 type Lines = Vec<(String, Option<String>)>;
 
-/// A section for each kind of card.
+/// A section for each kind of GPU.
 pub(crate) fn sections(gpus: &[Gpu], reach: Reach) -> Vec<Section> {
     let mut groups: Vec<(Lines, Vec<&Gpu>)> = Vec::new();
     for gpu in gpus {
@@ -61,11 +61,11 @@ fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
     (name.to_owned(), value)
 }
 
-/// What cards of one kind have in common.
+/// What GPUs of one kind have in common.
 fn common(gpu: &Gpu, reach: Reach) -> Lines {
     let mut lines =
         vec![entry("model", Some(model(gpu))), entry("compute", compute(gpu)), entry("memory", memory(gpu))];
-    // Inside of a processor there is no link worth a word.
+    // Inside of a CPU there is no link worth a word.
     if gpu.kind != Some(GpuKind::Integrated) {
         lines.push(entry("PCIe", pcie(&gpu.pcie)));
     }
@@ -119,7 +119,7 @@ fn memory(gpu: &Gpu) -> Option<String> {
     parts.extend(memory.width_bits.map(|bits| format!("{bits} bits")));
     parts.extend(memory.max_mhz.map(|mhz| format!("up to {mhz:.0} MHz")));
     parts.extend(gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))));
-    // Every card may map memory of the machine; it is worth a word where there is hardly any other.
+    // Every GPU may map memory of the machine; it is worth a word where there is hardly any other.
     let shares = gpu.kind == Some(GpuKind::Integrated);
     let shared = memory.shared_gb.filter(|_| shares);
     parts.extend(shared.map(|gb| format!("{} of the machine's shared", format_quantity(gb, "GB"))));
@@ -163,12 +163,12 @@ fn errors(count: EccCount) -> String {
 fn reached(gpu: &Gpu, reach: Reach) -> Option<String> {
     match (gpu.backends.as_slice(), reach) {
         ([], Reach::Unknown) => None,
-        ([], Reach::Looked) => Some("no run time".to_owned()),
+        ([], Reach::Looked) => Some("no runtime".to_owned()),
         (backends, _) => Some(backends.join(", ")),
     }
 }
 
-/// What each of the cards has for itself: its place, and whom it is joined to.
+/// What each of the GPUs has for itself: its place, and whom it is joined to.
 fn own(members: &[&Gpu]) -> Lines {
     let addresses: Vec<&str> = members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
     let mut lines = Vec::new();
@@ -181,7 +181,7 @@ fn own(members: &[&Gpu]) -> Lines {
     lines
 }
 
-/// The cards that links of one kind join. Where they form closed groups, the groups are named, else each card's peers.
+/// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else each GPU's peers.
 fn joined(members: &[&Gpu], kind: &str) -> Lines {
     let peers = |gpu: &Gpu| -> Vec<u32> {
         gpu.links.iter().filter(|link| link.kind == kind).filter_map(|link| link.peer).collect()

@@ -121,9 +121,9 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
 
 fn machine_name(run: &Run) -> String {
     let environment = &run.environment;
-    let card = environment.gpus.iter().find_map(|gpu| gpu.name.clone());
+    let gpu = environment.gpus.iter().find_map(|gpu| gpu.name.clone());
     let cpu = || environment.cpu.as_ref().and_then(|cpu| cpu.model.clone());
-    card.or_else(cpu).unwrap_or_else(|| "unknown machine".to_owned())
+    gpu.or_else(cpu).unwrap_or_else(|| "unknown machine".to_owned())
 }
 
 fn subtitle(run: &Run) -> String {

@@ -17,7 +17,7 @@ pub(crate) fn moment() -> Timestamp {
     Timestamp::from_second(1_795_251_792).unwrap()
 }
 
-/// A small server without a card.
+/// A small server without a GPU.
 pub(crate) fn environment() -> Environment {
     let cache = |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by };
     Environment {

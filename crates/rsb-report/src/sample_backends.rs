@@ -1,4 +1,4 @@
-//! Sample data of cards that are reached through several backends.
+//! Sample data of GPUs that are reached through several backends.
 
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, Reason, Run, RunDevice};
 
@@ -42,8 +42,8 @@ const HALF: &str = "gemm/f16/4096x4096x4096";
 const LAUNCH: &str = "launch-latency/single";
 const TRIAD: &str = "memory-bandwidth/triad/f32/64MiB";
 
-/// An AMD card through three run times, one of which does not tell its address, beside the processor.
-pub(crate) fn card_run() -> Run {
+/// An AMD GPU through three runtimes, one of which does not tell its address, beside the CPU.
+pub(crate) fn gpu_run() -> Run {
     let gpu = DeviceType::Gpu;
     let devices = vec![
         device("vulkan:0", "AMD Radeon RX 7900 XTX (RADV NAVI31) [radv]", (gpu, BUS)),

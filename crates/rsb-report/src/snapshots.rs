@@ -189,7 +189,7 @@ fn the_machine() {
     let tree = Environment { gpus: gpus::sample::gpus(), ..Environment::default() };
     let text = environment::text(&tree, Style::PLAIN);
     assert!(
-        !text.contains("Software") && !text.contains("no run time"),
+        !text.contains("Software") && !text.contains("no runtime"),
         "what was not looked at is not missing: {text}"
     );
     assert_eq!(environment::line(&tree), "3 × AMD Instinct MI210");
@@ -254,8 +254,7 @@ fn what_can_run_here() {
         missing,
     };
     let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
-    let unfit =
-        |on: &str| Reason::new(on, "it runs on cards alone", "choose a backend of cards, such as --backend rocm");
+    let unfit = |on: &str| Reason::new(on, "it runs on GPUs alone", "choose a backend of GPUs, such as --backend rocm");
     let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
     let to_come = Reason::new("backend mps", "it is not yet available", "measure with --backend cpu");
     let mut rows = vec![

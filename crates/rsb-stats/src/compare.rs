@@ -212,8 +212,11 @@ impl Factor {
     }
 
     fn of(&mut self, estimate: &Estimate) -> f64 {
-        let (level, law, freedom) = (self.level, estimate.law, estimate.freedom);
-        *self.known.entry((law, freedom.to_bits())).or_insert_with(|| law.exceeded_with(level, freedom))
+        let (level, law, degrees_of_freedom) = (self.level, estimate.law, estimate.degrees_of_freedom);
+        *self
+            .known
+            .entry((law, degrees_of_freedom.to_bits()))
+            .or_insert_with(|| law.exceeded_with(level, degrees_of_freedom))
     }
 }
 
@@ -250,12 +253,21 @@ impl Judging {
         let interval = together.map(|end| change_of_log(end, pair.better));
         let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
         let corrected_low = (change >= pair.threshold).then(|| {
-            let reach = estimate.law.exceeded_with(level.level, estimate.freedom);
+            let reach = estimate.law.exceeded_with(level.level, estimate.degrees_of_freedom);
             let [low, _] = estimate.interval(reach, limits);
             change_of_log(low, pair.better)
         });
         let detectable = Some(self.detectable(&estimate, pair));
-        PairConclusion { baseline, current, change, interval: Some(interval), corrected_low, detectable, verdict, reason }
+        PairConclusion {
+            baseline,
+            current,
+            change,
+            interval: Some(interval),
+            corrected_low,
+            detectable,
+            verdict,
+            reason,
+        }
     }
 
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T, and exceed T/2 by
@@ -456,8 +468,9 @@ mod tests {
             let pairs: Vec<Pair> = (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
             compare(&pairs, ErrorRates::USUAL)
         };
-        let mean =
-            |found: &[PairConclusion]| found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64;
+        let mean = |found: &[PairConclusion]| {
+            found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64
+        };
         let detectable = mean(&cases(1.0, &mut side));
         assert!((0.1..0.2).contains(&detectable), "{detectable}");
         let found = cases(1.0 + detectable, &mut side);

@@ -20,49 +20,51 @@ pub fn normal_exceeded_with(p: f64) -> f64 {
     -Normal::standard().inverse_cdf(held(p))
 }
 
-/// Chance that Student's t with `freedom` degrees exceeds `x`. 1 where either is not a number, so that nothing
-/// becomes significant by accident.
-pub fn t_above(x: f64, freedom: f64) -> f64 {
-    if x.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+/// Chance that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 where either is not a number, so that
+/// nothing becomes significant by accident.
+pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
+    if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
     }
     if x.is_infinite() {
         return if x > 0.0 { 0.0 } else { 1.0 };
     }
-    if freedom > NORMAL_FROM {
+    if degrees_of_freedom > NORMAL_FROM {
         return normal_above(x);
     }
-    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |t| t.sf(x))
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(1.0, |t| t.sf(x))
 }
 
-/// The value that Student's t with `freedom` degrees exceeds with chance `p`; infinite without a degree of freedom.
-pub fn t_exceeded_with(p: f64, freedom: f64) -> f64 {
-    if freedom.is_nan() || freedom <= 0.0 {
+/// The value that Student's t with `degrees_of_freedom` degrees exceeds with chance `p`; infinite without a degree of
+/// freedom.
+pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
+    if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
     }
-    if freedom > NORMAL_FROM {
+    if degrees_of_freedom > NORMAL_FROM {
         return normal_exceeded_with(p);
     }
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(held(p)))
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(held(p)))
 }
 
-/// Chance that the least of one side exceeds that of the other by `x` times its scale, which is known with `freedom`
-/// degrees: half of what Fisher's F(2, freedom) leaves above `x` ([`crate::least`]). 1 where either is not a number.
-pub fn least_above(x: f64, freedom: f64) -> f64 {
-    if x.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+/// Chance that the least of one side exceeds that of the other by `x` times its scale, which is known with
+/// `degrees_of_freedom` degrees: half of what Fisher's F(2, freedom) leaves above `x` ([`crate::least`]). 1 where
+/// either is not a number.
+pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
+    if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
     }
-    let beyond = (-freedom / 2.0 * (2.0 * x.abs() / freedom).ln_1p()).exp() / 2.0;
+    let beyond = (-degrees_of_freedom / 2.0 * (2.0 * x.abs() / degrees_of_freedom).ln_1p()).exp() / 2.0;
     if x < 0.0 { 1.0 - beyond } else { beyond }
 }
 
 /// The inverse of [`least_above`]: what is exceeded with chance `p`; infinite without a degree of freedom.
-pub fn least_exceeded_with(p: f64, freedom: f64) -> f64 {
-    if freedom.is_nan() || freedom <= 0.0 {
+pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
+    if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
     }
     let p = held(p);
-    let beyond = |p: f64| freedom / 2.0 * (-2.0 / freedom * (2.0 * p).ln()).exp_m1();
+    let beyond = |p: f64| degrees_of_freedom / 2.0 * (-2.0 / degrees_of_freedom * (2.0 * p).ln()).exp_m1();
     if p > 0.5 { -beyond(1.0 - p) } else { beyond(p) }
 }
 

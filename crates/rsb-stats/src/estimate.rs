@@ -76,8 +76,9 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
 /// Sample variance, with n − 1 below. `None` with fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let centre = mean(values)?;
-    let freedom = values.len() - 1;
-    (freedom > 0).then(|| values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / freedom as f64)
+    let degrees_of_freedom = values.len() - 1;
+    (degrees_of_freedom > 0)
+        .then(|| values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / degrees_of_freedom as f64)
 }
 
 /// Sample standard deviation, with n − 1 below. `None` with fewer than two values.

@@ -9,7 +9,7 @@ pub struct TestResult {
     /// Its statistic: t, or U of the first list.
     pub statistic: f64,
     /// Degrees of freedom, for a t test.
-    pub freedom: Option<f64>,
+    pub degrees_of_freedom: Option<f64>,
     /// Chance of a statistic at least as far out where there is no difference.
     pub p_value: f64,
 }
@@ -35,9 +35,9 @@ pub fn paired_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     (error > 0.0).then_some(student(mean(&differences)? / error, (a.len() - 1) as f64))
 }
 
-fn student(statistic: f64, freedom: f64) -> TestResult {
-    let p_value = (2.0 * t_above(statistic.abs(), freedom)).min(1.0);
-    TestResult { statistic, freedom: Some(freedom), p_value }
+fn student(statistic: f64, degrees_of_freedom: f64) -> TestResult {
+    let p_value = (2.0 * t_above(statistic.abs(), degrees_of_freedom)).min(1.0);
+    TestResult { statistic, degrees_of_freedom: Some(degrees_of_freedom), p_value }
 }
 
 /// Up to this product of the lengths the Mann-Whitney test counts every order; beyond, the normal curve is exact enough.
@@ -65,7 +65,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<TestResult> {
         }
         2.0 * normal_above((far - n_f * m_f / 2.0 - 0.5) / spread)
     };
-    Some(TestResult { statistic: u, freedom: None, p_value: p_value.min(1.0) })
+    Some(TestResult { statistic: u, degrees_of_freedom: None, p_value: p_value.min(1.0) })
 }
 
 /// Chance that U is at least `u` for lists of `n` and `m` values in random order: every order counted.

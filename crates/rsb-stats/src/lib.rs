@@ -6,7 +6,6 @@
 
 pub mod compare;
 pub mod distribution;
-pub mod remeasure;
 pub mod effect;
 pub mod estimate;
 pub mod gate;
@@ -18,15 +17,16 @@ pub mod minimum;
 pub mod multiple;
 pub mod policy;
 pub mod policy_file;
+pub mod remeasure;
 pub mod rng;
 pub mod spread;
 pub mod trend;
 pub mod trimmed;
 
-pub use remeasure::{undecided_cases, suspects};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired, with_statistics};
 pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
+pub use remeasure::{suspects, undecided_cases};
 pub use trend::{SeriesInput, trend};

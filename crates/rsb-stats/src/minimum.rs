@@ -40,16 +40,17 @@ pub fn mean_excess(sides: [&[f64]; 2]) -> Option<Excess> {
     let used = (excesses.len() / 2).max(1);
     let (small, large) = excesses.split_at_checked(used)?;
     let total = small.iter().sum::<f64>() + large.len() as f64 * small.last()?;
-    Some(Excess { mean: total / used as f64, freedom: 2.0 * used as f64 })
+    Some(Excess { mean: total / used as f64, degrees_of_freedom: 2.0 * used as f64 })
 }
 
-/// A mean excess, and how well it is known: it varies as χ² with `freedom` degrees, over `freedom`.
+/// A mean excess, and how well it is known: it varies as χ² with `degrees_of_freedom` degrees, over
+/// `degrees_of_freedom`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Excess {
     /// The estimate.
     pub mean: f64,
     /// Two for each excess that was used.
-    pub freedom: f64,
+    pub degrees_of_freedom: f64,
 }
 
 #[cfg(test)]
@@ -71,11 +72,11 @@ mod tests {
     fn what_lies_far_off_hardly_counts() {
         let near = mean_excess([&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
         // (0.01 + 0.02 and twice at least 0.02) / 2
-        assert!((near.mean - 0.035).abs() < 1e-12 && (near.freedom - 4.0).abs() < 1e-12, "{near:?}");
+        assert!((near.mean - 0.035).abs() < 1e-12 && (near.degrees_of_freedom - 4.0).abs() < 1e-12, "{near:?}");
         let far = mean_excess([&[1.0, 1.01, 7.0], &[2.0, 2.02, 9.0]]).unwrap();
         assert_eq!(near, far);
         assert_eq!(mean_excess([&[1.0], &[2.0]]), None);
-        assert_eq!(mean_excess([&[1.0], &[2.0, 2.5]]).map(|excess| excess.freedom), Some(2.0));
+        assert_eq!(mean_excess([&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom), Some(2.0));
     }
 
     /// Of exponential figures, differences of leasts exceed what the distribution says as often as it says.

@@ -12,7 +12,7 @@ pub struct Rounds {
     pub first: u32,
     /// More of them for each undecided case before the verdicts are looked at again.
     pub step: u32,
-    /// A case with so many is not measured again: what doubt is left stays.
+    /// A case with so many is not remeasured: what doubt is left stays.
     pub enough: usize,
 }
 

@@ -19,13 +19,13 @@ pub const MIN_CASES: usize = 10;
 const FLOOR: f64 = 0.001;
 
 /// Degrees of freedom that the cases together may lend to one. More would presume that all cases are alike.
-const PRIOR_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
+const PRIOR_DEGREES_OF_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
 
 /// A case whose own scale the common one would exceed this rarely keeps its own: it is noisier than the others.
 const SURPRISE: f64 = 0.99;
 
 /// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so the tails are heavy.
-const UNREPLICATED_FREEDOM: f64 = 8.0;
+const UNREPLICATED_DEGREES_OF_FREEDOM: f64 = 8.0;
 
 /// Ratios within this many robust standard deviations of the centre tell the spread; the others may have changed.
 const REACH: f64 = 2.5;
@@ -50,7 +50,7 @@ pub struct ProcessSpread {
     /// The scale.
     pub scale: f64,
     /// Degrees of freedom.
-    pub freedom: f64,
+    pub degrees_of_freedom: f64,
 }
 
 /// What one pair of sides tells about the spread.
@@ -58,18 +58,19 @@ pub struct ProcessSpread {
 pub struct Residual {
     /// What its scale is of.
     pub law: Law,
-    /// Its own scale times `freedom`. Of normal figures: squared deviations of the logarithms from their centre, so scaled
-    /// that over `freedom` they are the variance that one value would need for the centre to vary as it does.
+    /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the logarithms from their
+    /// centre, so scaled that over `degrees_of_freedom` they are the variance that one value would need for the centre
+    /// to vary as it does.
     pub sum: f64,
     /// Degrees of freedom: 0 when each side has one value.
-    pub freedom: f64,
+    pub degrees_of_freedom: f64,
     /// Difference of the centres.
     pub difference: f64,
 }
 
 impl Residual {
     fn scale(&self) -> Option<f64> {
-        (self.freedom > 0.0).then(|| (self.sum / self.freedom).max(self.law.smallest()))
+        (self.degrees_of_freedom > 0.0).then(|| (self.sum / self.degrees_of_freedom).max(self.law.smallest()))
     }
 }
 
@@ -89,22 +90,24 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     let unreplicated = from_ratios(residuals);
     let of_case = |residual: &Residual| {
         let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
-        let Residual { law, freedom, .. } = *residual;
+        let Residual { law, degrees_of_freedom, .. } = *residual;
         match (residual.scale(), prior) {
-            (Some(own), None) => Some(ProcessSpread { law, scale: own, freedom }),
-            (Some(own), Some(prior)) => Some(prior.moderate(own, freedom)),
-            (None, Some(prior)) => Some(ProcessSpread { law, scale: prior.scale, freedom: prior.freedom }),
+            (Some(own), None) => Some(ProcessSpread { law, scale: own, degrees_of_freedom }),
+            (Some(own), Some(prior)) => Some(prior.moderate(own, degrees_of_freedom)),
+            (None, Some(prior)) => {
+                Some(ProcessSpread { law, scale: prior.scale, degrees_of_freedom: prior.degrees_of_freedom })
+            }
             (None, None) => unreplicated,
         }
     };
     residuals.iter().map(of_case).collect()
 }
 
-/// What the cases of one law together say about a scale: as if `freedom` figures had shown it to be `scale`.
+/// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had shown it to be `scale`.
 struct Prior {
     law: Law,
     scale: f64,
-    freedom: f64,
+    degrees_of_freedom: f64,
     /// Above which a case is noisier than the others, by its degrees of freedom.
     limits: BTreeMap<u64, f64>,
 }
@@ -115,47 +118,58 @@ impl Prior {
     /// less the cases agree and the less they lend.
     fn of(residuals: &[Residual], law: Law) -> Option<Self> {
         let alike: Vec<&Residual> = residuals.iter().filter(|residual| residual.law == law).collect();
-        let own = commonest_freedom(&alike)?;
-        let same = alike.iter().filter(|residual| residual.freedom.to_bits() == own.to_bits());
+        let own = commonest_degrees_of_freedom(&alike)?;
+        let same = alike.iter().filter(|residual| residual.degrees_of_freedom.to_bits() == own.to_bits());
         let scales = sorted(&same.filter_map(|residual| residual.scale()).collect::<Vec<_>>());
         if scales.len() < MIN_CASES {
             return None;
         }
         let observed = quantile_of_sorted(&scales, 0.75)? / quantile_of_sorted(&scales, 0.25)?;
         let expected = |prior: f64| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior);
-        let lent = PRIOR_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
-        let lent = lent.or(PRIOR_FREEDOM.last().copied())?;
+        let lent = PRIOR_DEGREES_OF_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
+        let lent = lent.or(PRIOR_DEGREES_OF_FREEDOM.last().copied())?;
         let typical = quantile_of_sorted(&scales, 0.5)? / f_quantile(0.5, own, lent);
-        Some(Self { law, scale: typical.max(law.smallest()), freedom: lent, limits: BTreeMap::new() })
+        Some(Self { law, scale: typical.max(law.smallest()), degrees_of_freedom: lent, limits: BTreeMap::new() })
     }
 
-    fn moderate(&mut self, own: f64, freedom: f64) -> ProcessSpread {
-        let (law, common, lent) = (self.law, self.scale, self.freedom);
-        let limit = self.limits.entry(freedom.to_bits());
-        if own > *limit.or_insert_with(|| common * f_quantile(SURPRISE, freedom, lent)) {
-            return ProcessSpread { law, scale: own, freedom };
+    fn moderate(&mut self, own: f64, degrees_of_freedom: f64) -> ProcessSpread {
+        let (law, common, lent) = (self.law, self.scale, self.degrees_of_freedom);
+        let limit = self.limits.entry(degrees_of_freedom.to_bits());
+        if own > *limit.or_insert_with(|| common * f_quantile(SURPRISE, degrees_of_freedom, lent)) {
+            return ProcessSpread { law, scale: own, degrees_of_freedom };
         }
-        let together = freedom + lent;
-        ProcessSpread { law, scale: (freedom * own + lent * common) / together, freedom: together }
+        let together = degrees_of_freedom + lent;
+        ProcessSpread {
+            law,
+            scale: (degrees_of_freedom * own + lent * common) / together,
+            degrees_of_freedom: together,
+        }
     }
 }
 
 /// The commonest number of degrees of freedom above 0, the larger of two that are as common.
-fn commonest_freedom(residuals: &[&Residual]) -> Option<f64> {
+fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
     // Bits of numbers above zero are in the order of the numbers.
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    for residual in residuals.iter().filter(|residual| residual.freedom > 0.0) {
-        *counts.entry(residual.freedom.to_bits()).or_default() += 1;
+    for residual in residuals.iter().filter(|residual| residual.degrees_of_freedom > 0.0) {
+        *counts.entry(residual.degrees_of_freedom.to_bits()).or_default() += 1;
     }
-    counts.into_iter().max_by_key(|&(freedom, count)| (count, freedom)).map(|(freedom, _)| f64::from_bits(freedom))
+    counts
+        .into_iter()
+        .max_by_key(|&(degrees_of_freedom, count)| (count, degrees_of_freedom))
+        .map(|(degrees_of_freedom, _)| f64::from_bits(degrees_of_freedom))
 }
 
 /// The spread where each side has one value: that of the log ratios of all cases. No shift is taken out of the ratios
 /// themselves. A ratio varies with both of its values.
 fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
-    let single = residuals.iter().filter(|residual| residual.freedom <= 0.0);
+    let single = residuals.iter().filter(|residual| residual.degrees_of_freedom <= 0.0);
     let common = Common::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
-    Some(ProcessSpread { law: Law::Normal, scale: common.deviation.powi(2) / 2.0, freedom: common.freedom })
+    Some(ProcessSpread {
+        law: Law::Normal,
+        scale: common.deviation.powi(2) / 2.0,
+        degrees_of_freedom: common.degrees_of_freedom,
+    })
 }
 
 /// Where most of the cases' changes lie.
@@ -165,7 +179,7 @@ pub struct Common {
     /// Their standard deviation.
     pub deviation: f64,
     /// How well that is known.
-    pub freedom: f64,
+    pub degrees_of_freedom: f64,
 }
 
 impl Common {
@@ -185,9 +199,9 @@ impl Common {
         let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
         let centre = f64::midpoint(*low, *high);
         let near: Vec<f64> = changes.into_iter().filter(|one| (one - centre).abs() <= REACH * deviation).collect();
-        let freedom = ((near.len() - 1) as f64).min(UNREPLICATED_FREEDOM);
+        let degrees_of_freedom = ((near.len() - 1) as f64).min(UNREPLICATED_DEGREES_OF_FREEDOM);
         let deviation = (std_dev(&near)? / WITHIN_REACH).max(FLOOR * std::f64::consts::SQRT_2);
-        Some(Self { centre, deviation, freedom })
+        Some(Self { centre, deviation, degrees_of_freedom })
     }
 
     /// Whether a case's change lies among them.
@@ -209,11 +223,11 @@ mod tests {
             (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
         };
         let (before, after) = (side(), side());
-        Residual { law: Law::Normal, sum: before.1 + after.1, freedom: 4.0, difference: after.0 - before.0 }
+        Residual { law: Law::Normal, sum: before.1 + after.1, degrees_of_freedom: 4.0, difference: after.0 - before.0 }
     }
 
     fn single(difference: f64) -> Residual {
-        Residual { law: Law::Normal, sum: 0.0, freedom: 0.0, difference }
+        Residual { law: Law::Normal, sum: 0.0, degrees_of_freedom: 0.0, difference }
     }
 
     #[test]
@@ -223,22 +237,25 @@ mod tests {
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
         assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
-        assert!(found.iter().filter(|spread| spread.freedom > 10.0).count() >= 190);
+        assert!(found.iter().filter(|spread| spread.degrees_of_freedom > 10.0).count() >= 190);
     }
 
     #[test]
     fn a_noisy_case_keeps_its_own_spread() {
         let mut rng = Rng::new(4);
         let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.01)).collect();
-        residuals.push(Residual { law: Law::Normal, sum: 4.0 * 0.2 * 0.2, freedom: 4.0, difference: 0.3 });
+        residuals.push(Residual { law: Law::Normal, sum: 4.0 * 0.2 * 0.2, degrees_of_freedom: 4.0, difference: 0.3 });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
-        assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.freedom - 4.0).abs() < 1e-9, "{noisy:?}");
+        assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.degrees_of_freedom - 4.0).abs() < 1e-9, "{noisy:?}");
     }
 
     #[test]
     fn few_cases_have_only_their_own() {
-        let residual = Residual { law: Law::Normal, sum: 0.0004, freedom: 4.0, difference: 0.0 };
-        assert_eq!(spreads(&[residual; 9]), [Some(Spread { law: Law::Normal, scale: 0.0001, freedom: 4.0 }); 9]);
+        let residual = Residual { law: Law::Normal, sum: 0.0004, degrees_of_freedom: 4.0, difference: 0.0 };
+        assert_eq!(
+            spreads(&[residual; 9]),
+            [Some(Spread { law: Law::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
+        );
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }
 
@@ -265,7 +282,7 @@ mod tests {
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         assert!(found[..30].iter().all(|spread| spread.law == Law::Normal && spread.scale < 0.002), "{found:?}");
         let least = |spread: &ProcessSpread| spread.law == Law::Least && (0.01..0.02).contains(&spread.scale);
-        assert!(found[30..].iter().all(least) && found[31].freedom > 10.0, "{found:?}");
+        assert!(found[30..].iter().all(least) && found[31].degrees_of_freedom > 10.0, "{found:?}");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::slice::from_ref;
 use common::{bare, id, now, run, steady, valued};
 use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Samples, Verdict};
-use rsb_stats::remeasure::AGAINST_BASELINE;
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
+use rsb_stats::remeasure::AGAINST_BASELINE;
 use rsb_stats::{Policy, exit_code, gate};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];

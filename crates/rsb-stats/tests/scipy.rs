@@ -52,7 +52,7 @@ fn outliers_are_marked_and_nothing_else() {
 fn t_tests() {
     // scipy.stats.ttest_ind(a, b, equal_var=False) and its confidence_interval()
     same_test(welch_t(&A, &B), -5.086_936_511_980_771, 0.001_300_117_147_050_494);
-    same(welch_t(&A, &B).and_then(|test| test.freedom), 7.206_823_027_718_552);
+    same(welch_t(&A, &B).and_then(|test| test.degrees_of_freedom), 7.206_823_027_718_552);
     let interval = difference_interval(&A, &B, 0.05).expect("an interval");
     same(interval.low, 0.519_919_901_329_673_5);
     same(interval.high, 1.413_413_432_003_658_4);

@@ -1,4 +1,4 @@
-//! Committed baselines: `<folder>/<fingerprint slug>/<name>.json`, small and stable enough to be reviewed like code.
+//! Committed baselines: `<dir>/<fingerprint slug>/<name>.json`, small and stable enough to be reviewed like code.
 //!
 //! The machine is written once, and each replicate keeps few samples (see [`crate::compact`]).
 
@@ -68,7 +68,7 @@ pub fn read_recorded(path: &Path) -> Result<RecordedFile, ReadError> {
 pub struct BaselineInfo {
     /// Its name.
     pub name: String,
-    /// The folder of its machine.
+    /// The directory of its machine.
     pub slug: String,
     /// Its file.
     pub path: PathBuf,
@@ -231,21 +231,21 @@ fn wire_run(run: &Run) -> serde_json::Result<Value> {
     Ok(document)
 }
 
-/// A folder of baselines.
+/// A directory of baselines.
 #[derive(Debug, Clone)]
 pub struct Baselines {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Baselines {
-    /// The baselines in `folder`, which may be missing until one is saved.
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    /// The baselines in `dir`, which may be missing until one is saved.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
     }
 
     /// Where a baseline called `name` of the machine `fingerprint` is or would be.
     pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
-        self.folder.join(fingerprint.slug()).join(format!("{name}.json"))
+        self.dir.join(fingerprint.slug()).join(format!("{name}.json"))
     }
 
     /// Saves `baseline`, over the one of that name and machine.
@@ -278,7 +278,7 @@ impl Baselines {
         if path.is_file() {
             return Ok(path.to_owned());
         }
-        let unknown = || StoreError::UnknownBaseline { name: name.to_owned(), folder: self.folder.clone() };
+        let unknown = || StoreError::UnknownBaseline { name: name.to_owned(), dir: self.dir.clone() };
         let (slug, stem) = name.split_once('/').map_or((None, name), |(slug, stem)| (Some(slug), stem));
         files::check_name(stem).map_err(|_| unknown())?;
         if let Some(own) = fingerprint.filter(|_| slug.is_none()).map(|own| self.path_of(own, stem))
@@ -287,7 +287,7 @@ impl Baselines {
             return Ok(own);
         }
         let mut found = self.files();
-        found.retain(|(folder, file, _)| file == stem && slug.is_none_or(|slug| slug == folder));
+        found.retain(|(dir, file, _)| file == stem && slug.is_none_or(|slug| slug == dir));
         match found.as_slice() {
             [(_, _, path)] => Ok(path.clone()),
             [] => Err(unknown()),
@@ -305,12 +305,12 @@ impl Baselines {
 
     /// Machine, name and path of every file.
     fn files(&self) -> Vec<(String, String, PathBuf)> {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        folders.sort();
+        let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        dirs.sort();
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
-        folders.iter().flat_map(|folder| files::files_in(folder, ".json")).map(named).collect()
+        dirs.iter().flat_map(|dir| files::files_in(dir, ".json")).map(named).collect()
     }
 }
 
@@ -325,10 +325,10 @@ mod tests {
     use crate::testing::{machine, measured, moment, run, skipped};
     use rsb_model::{MachineState, Samples};
 
-    fn folder() -> (tempfile::TempDir, Baselines) {
-        let folder = tempfile::tempdir().unwrap();
-        let baselines = Baselines::new(&folder.path().join("baselines"));
-        (folder, baselines)
+    fn dir() -> (tempfile::TempDir, Baselines) {
+        let dir = tempfile::tempdir().unwrap();
+        let baselines = Baselines::new(&dir.path().join("baselines"));
+        (dir, baselines)
     }
 
     fn of(cores: u32) -> Run {
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_saved_baseline_comes_back_as_it_was() {
-        let (_folder, baselines) = folder();
+        let (_dir, baselines) = dir();
         let accepted = Accepted {
             id: "a".to_owned(),
             metric: Some("time_ms".to_owned()),
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_baseline_is_small_and_stable() {
-        let (_folder, baselines) = folder();
+        let (_dir, baselines) = dir();
         let path = baselines.save(&baseline("quick", 2)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.matches("\"cpu\": {").count(), 1, "the machine is written once");
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn names_find_this_machines_baseline_first() {
-        let (folder, baselines) = folder();
+        let (dir, baselines) = dir();
         let (small, large) = (Fingerprint::of(&machine(2)), Fingerprint::of(&machine(64)));
         assert!(matches!(baselines.load("quick", None), Err(StoreError::UnknownBaseline { .. })));
         let path = baselines.save(&baseline("quick", 2)).unwrap();
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(cores(path.to_str().unwrap(), Some(&large)).unwrap(), 2);
         assert!(matches!(cores("../../etc/passwd", None), Err(StoreError::UnknownBaseline { .. })));
         assert!(baselines.save(&Baseline { name: "../x".to_owned(), ..baseline("x", 2) }).is_err());
-        std::fs::write(folder.path().join("baselines/README.md"), "not a baseline").unwrap();
+        std::fs::write(dir.path().join("baselines/README.md"), "not a baseline").unwrap();
         std::fs::write(path.with_file_name("broken.json"), "{").unwrap();
         let list = baselines.list();
         assert_eq!(list.len(), 3);
@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(read.runs[0].benchmarks[1].outcome, Outcome::Measured);
         document["runs"][1] = Value::from(1);
         assert!(Baseline::parse(Path::new("b.json"), document.to_string().as_bytes()).is_err());
-        let (_folder, baselines) = folder();
+        let (_dir, baselines) = dir();
         let path = baselines.save(&Baseline { format_version: 99, ..baseline("quick", 2) }).unwrap();
         assert!(Baseline::read(&path).unwrap_err().to_string().contains("99 is newer"));
     }

@@ -11,7 +11,7 @@ use rsb_model::format::FormatError;
 /// Why something could not be stored or found.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The disk is full, or the folder cannot be written.
+    /// The disk is full, or the directory cannot be written.
     #[error("cannot write `{}`: {source}; {cure}", path.display())]
     Write {
         /// What should have been written.
@@ -21,9 +21,9 @@ pub enum StoreError {
         /// What the reader can do about it.
         cure: String,
     },
-    /// A path that should be a folder.
-    #[error("`{}` is not a folder; name the folder that holds `runs/`", path.display())]
-    NotAFolder {
+    /// A path that should be a directory.
+    #[error("`{}` is not a directory; name the directory that holds `runs/`", path.display())]
+    NotADirectory {
         /// The path.
         path: PathBuf,
     },
@@ -38,7 +38,7 @@ pub enum StoreError {
     /// The database was written by a later program.
     #[error(
         "`{}` has schema version {found}, newer than {known}, the newest that this program reads; update \
-         rusty-stack-bench, or use another folder with --results-dir",
+         rusty-stack-bench, or use another directory with --results-dir",
         path.display()
     )]
     NewerDatabase {
@@ -61,12 +61,12 @@ pub enum StoreError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No run has such an id.
-    #[error("there is no run `{text}` in `{}`; `rusty-stack-bench history` lists the runs", folder.display())]
+    #[error("there is no run `{text}` in `{}`; `rusty-stack-bench history` lists the runs", dir.display())]
     UnknownRun {
         /// What was asked for.
         text: String,
         /// Where it was looked for.
-        folder: PathBuf,
+        dir: PathBuf,
     },
     /// Several runs have ids that begin so.
     #[error("`{text}` begins the ids of several runs ({}); give more of the id", matches.join(", "))]
@@ -80,20 +80,20 @@ pub enum StoreError {
     #[error(
         "there is no baseline `{name}` in `{}`; `rusty-stack-bench baseline list` lists them, \
          `rusty-stack-bench baseline save` saves one",
-        folder.display()
+        dir.display()
     )]
     UnknownBaseline {
         /// What was asked for.
         name: String,
         /// Where it was looked for.
-        folder: PathBuf,
+        dir: PathBuf,
     },
     /// Several machines have a baseline of that name, and none is this one.
     #[error("several machines have a baseline `{name}`; name one of {}", choices.join(", "))]
     AmbiguousBaseline {
         /// What was asked for.
         name: String,
-        /// `folder/name` of each.
+        /// `dir/name` of each.
         choices: Vec<String>,
     },
     /// The runs of a baseline are of unlike machines, or there is none.
@@ -111,7 +111,7 @@ impl StoreError {
         Self::Write { path: path.to_owned(), source, cure }
     }
 
-    /// The same error where the folder is that of baselines, which another flag names.
+    /// The same error where the directory is that of baselines, which another flag names.
     #[must_use]
     pub fn of_baselines(self) -> Self {
         match self {
@@ -124,15 +124,15 @@ impl StoreError {
     }
 }
 
-/// What the reader can do where nothing can be written; `flag` names another folder.
+/// What the reader can do where nothing can be written; `flag` names another directory.
 fn cure(kind: io::ErrorKind, flag: &str) -> String {
     let first = match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "make the folder writable, or ",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "make the directory writable, or ",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "move the file that is in the way, or ",
         _ => "",
     };
-    format!("{first}choose another folder with {flag}")
+    format!("{first}choose another directory with {flag}")
 }
 
 /// Why a file cannot be used.

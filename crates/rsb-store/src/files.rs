@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::StoreError;
 
-/// Folder of run files and journals.
+/// Directory of run files and journals.
 pub(crate) const RUNS: &str = "runs";
-/// Folder of comparisons.
+/// Directory of comparisons.
 pub(crate) const COMPARISONS: &str = "comparisons";
 /// The index.
 pub(crate) const DATABASE: &str = "benchmarks.db";
@@ -19,20 +19,20 @@ pub(crate) const JOURNAL_SUFFIX: &str = ".partial.jsonl";
 /// Distinguishes the temporary files of threads of one process.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Writes `text` to `path`: into a temporary file of the same folder first, then renamed over `path`.
+/// Writes `text` to `path`: into a temporary file of the same directory first, then renamed over `path`.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    create_folder(folder)?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    create_dir(dir)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".{name}.{}.{count}.tmp", std::process::id()));
+    let temporary = dir.join(format!(".{name}.{}.{count}.tmp", std::process::id()));
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
         // A temporary file that never came to be cannot be removed either: only the first error matters.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::write(path, source));
     }
-    sync_folder(folder);
+    sync_dir(dir);
     Ok(())
 }
 
@@ -42,19 +42,19 @@ fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the names in `folder` durable. Some file systems refuse to; the contents are safe all the same.
-pub(crate) fn sync_folder(folder: &Path) {
-    if let Ok(handle) = File::open(folder) {
+/// Makes the names in `dir` durable. Some file systems refuse to; the contents are safe all the same.
+pub(crate) fn sync_dir(dir: &Path) {
+    if let Ok(handle) = File::open(dir) {
         let _ = handle.sync_all();
     }
 }
 
-/// Creates `folder` and those above it.
-pub(crate) fn create_folder(folder: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(folder).map_err(|source| StoreError::write(folder, source))
+/// Creates `dir` and those above it.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(dir).map_err(|source| StoreError::write(dir, source))
 }
 
-/// Checks that `name` can be the name of a file anywhere, and stays in its folder.
+/// Checks that `name` can be the name of a file anywhere, and stays in its directory.
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let fine = (1..=120).contains(&name.len())
         && !name.starts_with('.')
@@ -69,9 +69,9 @@ pub(crate) fn safe_name(text: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// The files of `folder` whose names end in `suffix` and do not begin with a dot, in order. A missing folder is empty.
-pub(crate) fn files_in(folder: &Path, suffix: &str) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+/// The files of `dir` whose names end in `suffix` and do not begin with a dot, in order. A missing directory is empty.
+pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let wanted = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(suffix) && !name.starts_with('.') && path.is_file()
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_whole_and_leaves_no_temporary() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep/er/file.json");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/er/file.json");
         for text in ["one", "two"] {
             write_atomically(&path, text).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn what_is_in_the_way_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("runs"), "a file").unwrap();
-        let error = write_atomically(&folder.path().join("runs/x.json"), "{}").unwrap_err().to_string();
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("runs"), "a file").unwrap();
+        let error = write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
         assert!(error.contains("runs") && error.contains("--results-dir"), "{error}");
     }
 
     #[test]
-    fn names_stay_in_their_folder() {
+    fn names_stay_in_their_directory() {
         for name in ["20261121T090312Z_1a2b3c4", "cpu-performance", "v1.2"] {
             assert!(check_name(name).is_ok(), "{name}");
         }

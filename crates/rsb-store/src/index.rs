@@ -8,7 +8,7 @@ use rsb_model::{BenchmarkResult, ComparisonResult, Fingerprint, Run};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 
-use crate::error::{StoreNotice, StoreError};
+use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, COMPARISONS, RUNS};
 use crate::read;
 

@@ -54,7 +54,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reserves an id for `run` within `results_dir`, which has a folder for runs, and writes the first line.
+    /// Reserves an id for `run` within `results_dir`, which has a directory for runs, and writes the first line.
     pub(crate) fn begin(results_dir: &Path, run: &Run) -> Result<Self, StoreError> {
         files::check_name(&run.run_id.0)?;
         let mut run = run.clone();
@@ -120,12 +120,12 @@ impl Journal {
         Ok(path)
     }
 
-    /// Writes what there is to another folder, as a run file.
+    /// Writes what there is to another directory, as a run file.
     ///
     /// # Errors
     /// When that cannot be written either.
-    pub fn rescue(&self, folder: &Path) -> Result<PathBuf, StoreError> {
-        let path = folder.join(format!("{}.json", self.run.run_id));
+    pub fn rescue(&self, dir: &Path) -> Result<PathBuf, StoreError> {
+        let path = dir.join(format!("{}.json", self.run.run_id));
         write_run(&path, &self.whole_run())?;
         Ok(path)
     }
@@ -182,19 +182,19 @@ pub(crate) fn write_run(path: &Path, run: &Run) -> Result<(), StoreError> {
     files::write_atomically(path, &text)
 }
 
-/// Creates the journal of `run_id` in `folder`; where that id is taken, of `run_id-2`, `run_id-3` …
-fn reserve(folder: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
+/// Creates the journal of `run_id` in `dir`; where that id is taken, of `run_id-2`, `run_id-3` …
+fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
     let base = run_id.0.clone();
     for attempt in 1..10_000 {
         if attempt > 1 {
             run_id.0 = format!("{base}-{attempt}");
         }
-        let path = folder.join(format!("{run_id}{JOURNAL_SUFFIX}"));
+        let path = dir.join(format!("{run_id}{JOURNAL_SUFFIX}"));
         match OpenOptions::new().create_new(true).write(true).open(&path) {
             // A finished run has no journal; its own file holds the id.
-            Ok(_) if folder.join(format!("{run_id}.json")).exists() => drop(fs::remove_file(&path)),
+            Ok(_) if dir.join(format!("{run_id}.json")).exists() => drop(fs::remove_file(&path)),
             Ok(file) => {
-                files::sync_folder(folder);
+                files::sync_dir(dir);
                 return Ok((path, file));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -212,9 +212,9 @@ mod tests {
     use crate::testing::{measured, moment, run, skipped};
 
     fn store() -> (tempfile::TempDir, Store) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open_for_writing(&folder.path().join("results")).unwrap();
-        (folder, store)
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_for_writing(&dir.path().join("results")).unwrap();
+        (dir, store)
     }
 
     #[test]
@@ -228,21 +228,21 @@ mod tests {
 
     #[test]
     fn the_last_word_on_a_case_counts() {
-        let (folder, store) = store();
+        let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         for time in [1.0, 2.0, 3.0] {
             journal.add(&measured("a", time)).unwrap();
         }
-        let rescued = read_run(&journal.rescue(folder.path()).unwrap()).unwrap();
+        let rescued = read_run(&journal.rescue(dir.path()).unwrap()).unwrap();
         assert_eq!(rescued.benchmarks, [measured("a", 3.0)]);
         drop(journal);
-        let store = Store::open_existing(&folder.path().join("results")).unwrap();
+        let store = Store::open_existing(&dir.path().join("results")).unwrap();
         assert_eq!(store.run("x").unwrap().benchmarks, [measured("a", 3.0)], "recovered alike");
     }
 
     #[test]
     fn a_finished_run_is_a_file_and_nothing_else() {
-        let (_folder, store) = store();
+        let (_dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         journal.plan(2).unwrap();
         journal.add(&measured("a", 1.0)).unwrap();
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_callers_cases_win_and_none_of_the_journal_is_lost() {
-        let (_folder, store) = store();
+        let (_dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         journal.add(&measured("a", 1.0)).unwrap();
         journal.add(&measured("b", 2.0)).unwrap();
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_taken_gets_a_number() {
-        let (_folder, store) = store();
+        let (_dir, store) = store();
         let mut first = store.begin(&run("x", 0)).unwrap();
         let second = store.begin(&run("x", 0)).unwrap();
         assert_eq!((first.run_id().0.as_str(), second.run_id().0.as_str()), ("x", "x-2"));
@@ -286,7 +286,7 @@ mod tests {
             eprintln!("skipped: there is no /dev/full here");
             return;
         };
-        let (folder, store) = store();
+        let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         let real = journal.file.try_clone().unwrap();
         journal.add(&measured("a", 1.0)).unwrap();
@@ -294,7 +294,7 @@ mod tests {
         let error = journal.add(&measured("b", 2.0)).unwrap_err();
         assert!(matches!(&error, StoreError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull));
         assert!(error.to_string().contains("free some space"), "{error}");
-        let rescued = journal.rescue(&folder.path().join("elsewhere")).unwrap();
+        let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
         assert_eq!(read_run(&rescued).unwrap().benchmarks, [measured("a", 1.0), measured("b", 2.0)]);
 
         // Once there is room again, what could not be written follows.
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_run_that_cannot_be_written_can_be_written_elsewhere() {
-        let (folder, store) = store();
+        let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         journal.add(&measured("a", 1.0)).unwrap();
         let runs = store.results_dir().join(RUNS);
@@ -313,7 +313,7 @@ mod tests {
         fs::write(&runs, "in the way").unwrap();
         let finished = Run { finished: Some(moment(5)), ..run("x", 0) };
         assert!(matches!(journal.finish(&finished), Err(StoreError::Write { .. })));
-        let rescued = journal.rescue(&folder.path().join("elsewhere")).unwrap();
+        let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
         assert_eq!(read_run(&rescued).unwrap(), Run { benchmarks: vec![measured("a", 1.0)], ..finished.clone() });
         fs::remove_file(&runs).unwrap();
         assert!(journal.finish(&finished).is_ok(), "it can be tried again");

@@ -7,7 +7,7 @@
 
 pub mod baselines;
 pub mod compact;
-pub mod criterion_folder;
+pub mod criterion_dir;
 pub mod document;
 pub mod error;
 pub mod export;
@@ -30,8 +30,8 @@ pub mod trend_input;
 pub use baselines::{
     Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, RecordedFile, read_recorded,
 };
-pub use criterion_folder::read_criterion_folder;
-pub use error::{StoreNotice, ReadError, StoreError};
+pub use criterion_dir::read_criterion_dir;
+pub use error::{ReadError, StoreError, StoreNotice};
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, new_run_id};
 pub use programs::Programs;

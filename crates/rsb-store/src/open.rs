@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{StoreNotice, StoreError};
+use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
 

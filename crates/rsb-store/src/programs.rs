@@ -1,4 +1,5 @@
-//! The programs that made baselines, kept in the results folder for as long as a baseline names them: `programs/<hash>`.
+//! The programs that made baselines, kept in the results directory for as long as a baseline names them:
+//! `programs/<hash>`.
 //!
 //! Measured beside today's program, they tell a change of the code from a change of the machine. They are a convenience
 //! of one machine and are never committed.
@@ -7,13 +8,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folder of the programs.
+/// Directory of the programs.
 const PROGRAMS: &str = "programs";
 
-/// The kept programs of one results folder.
+/// The kept programs of one results directory.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 /// A hash of the bytes of the program at `path`.
@@ -28,22 +29,22 @@ pub fn hash(path: &Path) -> io::Result<String> {
 }
 
 impl Programs {
-    /// The programs kept in the results folder `results`.
+    /// The programs kept in the results directory `results`.
     pub fn new(results: &Path) -> Self {
-        Self { folder: results.join(PROGRAMS) }
+        Self { dir: results.join(PROGRAMS) }
     }
 
     /// Keeps a copy of `program`, whose hash is `hash`.
     ///
     /// # Errors
-    /// When there is no room, or the folder cannot be written.
+    /// When there is no room, or the directory cannot be written.
     pub fn keep(&self, program: &Path, hash: &str) -> io::Result<()> {
-        let path = self.folder.join(hash);
+        let path = self.dir.join(hash);
         if path.exists() {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder)?;
-        let temporary = self.folder.join(format!(".{hash}.{}.tmp", std::process::id()));
+        fs::create_dir_all(&self.dir)?;
+        let temporary = self.dir.join(format!(".{hash}.{}.tmp", std::process::id()));
         // A copy carries the permission to execute along.
         let copied = fs::copy(program, &temporary).and_then(|_| fs::rename(&temporary, &path));
         if copied.is_err() {
@@ -55,7 +56,7 @@ impl Programs {
 
     /// The program with this hash, when it is kept and still what it was.
     pub fn find(&self, wanted: &str) -> Option<PathBuf> {
-        let path = self.folder.join(wanted);
+        let path = self.dir.join(wanted);
         let is_plain = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
         (is_plain && hash(&path).is_ok_and(|found| found == wanted)).then_some(path)
     }
@@ -65,7 +66,7 @@ impl Programs {
     /// # Errors
     /// When one cannot be removed.
     pub fn keep_only(&self, wanted: &[String]) -> io::Result<()> {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return Ok(()) };
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Ok(()) };
         for entry in entries {
             let entry = entry?;
             if !entry.file_name().to_str().is_some_and(|name| wanted.iter().any(|each| each == name)) {
@@ -82,11 +83,11 @@ mod tests {
 
     #[test]
     fn a_program_is_found_by_its_hash_until_it_changes_or_nothing_names_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let original = folder.path().join("program");
+        let dir = tempfile::tempdir().unwrap();
+        let original = dir.path().join("program");
         fs::write(&original, "#!/bin/sh\nexit 0\n").unwrap();
         let name = hash(&original).unwrap();
-        let programs = Programs::new(folder.path());
+        let programs = Programs::new(dir.path());
         assert_eq!(programs.find(&name), None);
         programs.keep(&original, &name).unwrap();
         programs.keep(&original, &name).unwrap();
@@ -102,9 +103,9 @@ mod tests {
 
     #[test]
     fn a_hash_is_never_a_path() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for name in ["", "../program", "/bin/sh"] {
-            assert_eq!(Programs::new(folder.path()).find(name), None);
+            assert_eq!(Programs::new(dir.path()).find(name), None);
         }
     }
 }

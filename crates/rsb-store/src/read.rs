@@ -129,8 +129,8 @@ const CASES_OF_A_THREAD: usize = 200;
 /// The results that `cases` of format `version` are, in their order. Many are parsed on every processor: of 10,000 cases that is nearly all
 /// that a comparison of two runs takes.
 fn results_of(cases: &[&RawValue], fallback: Timestamp, version: u32) -> Vec<BenchmarkResult> {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = cases.len().div_ceil(processors).max(CASES_OF_A_THREAD);
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
     let parse = |(part, cases): (usize, &[&RawValue])| -> Vec<BenchmarkResult> {
         let each = (part * share..).zip(cases);
         let read = |(index, case): (usize, &&RawValue)| {

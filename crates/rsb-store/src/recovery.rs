@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::{BenchmarkResult, Note, Run};
 use serde_json::Value;
 
-use crate::error::{StoreNotice, StoreError};
+use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, JOURNAL_SUFFIX, RUNS};
 use crate::journal::write_run;
 use crate::read;

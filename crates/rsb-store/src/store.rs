@@ -1,4 +1,4 @@
-//! A folder of results: opening it, finding runs in it, writing to it.
+//! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use rsb_model::run::Counts;
 use rsb_model::{ComparisonResult, Fingerprint, Note, Run, RunId, Timestamp, Verdict};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use crate::error::{StoreNotice, StoreError};
+use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, COMPARISONS, DATABASE, RUNS};
 use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
 use crate::{document, read, recovery};
 
-/// A folder of results.
+/// A directory of results.
 ///
 /// Each handle has its own connection: several threads or processes use one each.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct RunSummary {
     pub commit: Option<String>,
     /// Its branch.
     pub branch: Option<String>,
-    /// The folder name of its hardware: [`Fingerprint::slug`].
+    /// The directory name of its hardware: [`Fingerprint::slug`].
     pub slug: String,
     /// How many cases ended how.
     pub counts: Counts,
@@ -80,19 +80,19 @@ impl Store {
     /// Opens `results_dir` to add to it. It is created when missing; runs that were cut off are recovered.
     ///
     /// # Errors
-    /// When the folder cannot be written, or its database is of a later program.
+    /// When the directory cannot be written, or its database is of a later program.
     pub fn open_for_writing(results_dir: &Path) -> Result<Self, StoreError> {
-        files::create_folder(&results_dir.join(RUNS))?;
+        files::create_dir(&results_dir.join(RUNS))?;
         Self::open(results_dir)
     }
 
-    /// Opens `results_dir` to read it. A missing folder is an empty history, and stays missing.
+    /// Opens `results_dir` to read it. A missing directory is an empty history, and stays missing.
     ///
     /// # Errors
-    /// When it is not a folder, or its database is of a later program.
+    /// When it is not a directory, or its database is of a later program.
     pub fn open_existing(results_dir: &Path) -> Result<Self, StoreError> {
         if results_dir.exists() && !results_dir.is_dir() {
-            return Err(StoreError::NotAFolder { path: results_dir.to_owned() });
+            return Err(StoreError::NotADirectory { path: results_dir.to_owned() });
         }
         if results_dir.join(RUNS).is_dir() {
             return Self::open(results_dir);
@@ -112,12 +112,12 @@ impl Store {
         Self { results_dir: results_dir.to_owned(), index: RefCell::new(index), notices: RefCell::new(notices) }
     }
 
-    /// The folder.
+    /// The directory.
     pub fn results_dir(&self) -> &Path {
         &self.results_dir
     }
 
-    /// What a reader should know about the folder, since it was opened.
+    /// What a reader should know about the directory, since it was opened.
     pub fn notices(&self) -> Ref<'_, [StoreNotice]> {
         Ref::map(self.notices.borrow(), Vec::as_slice)
     }
@@ -146,9 +146,9 @@ impl Store {
     /// Begins the journal of `run`. Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
     ///
     /// # Errors
-    /// When the folder cannot be written, or the id cannot be the name of a file.
+    /// When the directory cannot be written, or the id cannot be the name of a file.
     pub fn begin(&self, run: &Run) -> Result<Journal, StoreError> {
-        files::create_folder(&self.results_dir.join(RUNS))?;
+        files::create_dir(&self.results_dir.join(RUNS))?;
         Journal::begin(&self.results_dir, run)
     }
 
@@ -221,7 +221,7 @@ impl Store {
             [(id, file), rest @ ..] if !text.is_empty() && (rest.is_empty() || id == text) => {
                 Ok(read::read_run(&self.results_dir.join(RUNS).join(file))?)
             }
-            [] => Err(StoreError::UnknownRun { text: text.to_owned(), folder: self.results_dir.clone() }),
+            [] => Err(StoreError::UnknownRun { text: text.to_owned(), dir: self.results_dir.clone() }),
             several => Err(StoreError::AmbiguousRun {
                 text: text.to_owned(),
                 matches: several.iter().map(|(id, _)| id.clone()).collect(),

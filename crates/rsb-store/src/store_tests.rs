@@ -1,4 +1,4 @@
-//! What happens to a folder of results: dead writers, corrupt indexes, strange files, several writers at once.
+//! What happens to a directory of results: dead writers, corrupt indexes, strange files, several writers at once.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use rsb_model::record::{ComparisonSummary, OverallStatus};
 use rsb_model::{BenchmarkResult, CaseId, ComparisonResult, Fingerprint, Note, Run, Verdict};
 
-use crate::error::{StoreNotice, StoreError};
+use crate::error::{StoreError, StoreNotice};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
 use crate::read::read_run;
 use crate::store::Store;
 use crate::testing::{machine, measured, moment, run, skipped};
 use crate::{export, files, index};
 
-struct Folder(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Folder {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -37,10 +37,10 @@ impl Folder {
         Store::open_existing(&self.path()).unwrap()
     }
 
-    /// A folder with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow` and a skipped one.
+    /// A directory with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow` and a skipped one.
     fn with_runs() -> Self {
-        let folder = Self::new();
-        let store = folder.write();
+        let dir = Self::new();
+        let store = dir.write();
         for (index, id) in [(0_u8, "a"), (1, "b"), (2, "c")] {
             let base = run(id, i64::from(index) * 3600);
             let mut journal = store.begin(&base).unwrap();
@@ -49,7 +49,7 @@ impl Folder {
             journal.add(&skipped("none")).unwrap();
             journal.finish(&base).unwrap();
         }
-        folder
+        dir
     }
 
     fn ids(&self) -> Vec<String> {
@@ -63,43 +63,43 @@ fn notices(store: &Store) -> Vec<String> {
 
 #[test]
 fn a_run_is_being_measured_while_its_writer_lives() {
-    let folder = Folder::new();
-    let store = folder.write();
-    assert!(folder.read().being_measured().is_empty());
+    let dir = Directory::new();
+    let store = dir.write();
+    assert!(dir.read().being_measured().is_empty());
     let mut journal = store.begin(&run("a", 0)).unwrap();
     journal.add(&measured("fast", 1.0)).unwrap();
-    let living: Vec<String> = folder.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
+    let living: Vec<String> = dir.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
     assert_eq!(living, ["a"]);
     drop(journal);
     assert!(store.being_measured().is_empty(), "a dead writer measures nothing");
 }
 
 #[test]
-fn a_reader_of_a_missing_folder_creates_nothing() {
-    let folder = Folder::new();
-    let store = folder.read();
+fn a_reader_of_a_missing_directory_creates_nothing() {
+    let dir = Directory::new();
+    let store = dir.read();
     assert_eq!(store.runs().unwrap(), []);
     assert_eq!(store.latest(None).unwrap(), None);
     assert_eq!(store.series(&SeriesFilter::default()).unwrap(), []);
-    assert!(!folder.path().exists());
-    fs::create_dir(folder.path()).unwrap();
-    folder.read();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nor does a reader of an empty one");
+    assert!(!dir.path().exists());
+    fs::create_dir(dir.path()).unwrap();
+    dir.read();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nor does a reader of an empty one");
 }
 
 #[test]
-fn a_file_in_place_of_the_folder_is_named() {
-    let folder = Folder::new();
-    fs::write(folder.path(), "").unwrap();
-    assert!(matches!(Store::open_existing(&folder.path()), Err(StoreError::NotAFolder { .. })));
-    let error = Store::open_for_writing(&folder.path()).unwrap_err();
+fn a_file_in_place_of_the_directory_is_named() {
+    let dir = Directory::new();
+    fs::write(dir.path(), "").unwrap();
+    assert!(matches!(Store::open_existing(&dir.path()), Err(StoreError::NotADirectory { .. })));
+    let error = Store::open_for_writing(&dir.path()).unwrap_err();
     assert!(matches!(error, StoreError::Write { .. }) && error.to_string().contains("--results-dir"), "{error}");
 }
 
 #[test]
 fn runs_are_listed_and_found() {
-    let folder = Folder::with_runs();
-    let store = folder.read();
+    let dir = Directory::with_runs();
+    let store = dir.read();
     let runs = store.runs().unwrap();
     assert_eq!(runs.iter().map(|run| run.run_id.0.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
     assert_eq!((runs[0].counts.measured, runs[0].counts.skipped), (2, 1));
@@ -113,8 +113,8 @@ fn runs_are_listed_and_found() {
 
 #[test]
 fn a_run_is_named_by_its_id_or_a_unique_beginning() {
-    let folder = Folder::new();
-    let store = folder.write();
+    let dir = Directory::new();
+    let store = dir.write();
     for id in ["20260101T000000Z_abc", "20260101T000000Z_abc-2", "20260202T000000Z_abc", "odd%id"] {
         if id.contains('%') {
             assert!(store.begin(&run(id, 0)).is_err());
@@ -134,19 +134,19 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
 
 #[test]
 fn a_killed_run_is_recovered_without_its_torn_line() {
-    let folder = Folder::new();
-    let store = folder.write();
+    let dir = Directory::new();
+    let store = dir.write();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.plan(5).unwrap();
     journal.add(&measured("a", 1.0)).unwrap();
     journal.add(&skipped("b")).unwrap();
-    assert_eq!(notices(&folder.write()), Vec::<String>::new(), "a live writer is left alone");
-    let path = folder.path().join("runs/x.partial.jsonl");
+    assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
+    let path = dir.path().join("runs/x.partial.jsonl");
     drop(journal);
     OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"result\": {\"bench").unwrap();
 
-    let store = folder.read();
-    let run_file = folder.path().join("runs/x.json");
+    let store = dir.read();
+    let run_file = dir.path().join("runs/x.json");
     assert_eq!(*store.notices(), [Notice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
     assert!(!path.exists());
     let recovered = read_run(&run_file).unwrap();
@@ -154,19 +154,19 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(recovered.finished, None);
     assert_eq!(recovered.notes, [Note::CutOff { ended: 2, planned: Some(5), torn_lines: 1 }]);
     assert_eq!(store.runs().unwrap().len(), 1);
-    assert_eq!(notices(&folder.read()), Vec::<String>::new());
+    assert_eq!(notices(&dir.read()), Vec::<String>::new());
 }
 
 #[test]
 fn journals_that_hold_no_run_do_no_harm() {
-    let folder = Folder::new();
-    drop(folder.write().begin(&run("empty", 0)).unwrap());
-    let journal = |name: &str| folder.path().join("runs").join(format!("{name}.partial.jsonl"));
+    let dir = Directory::new();
+    drop(dir.write().begin(&run("empty", 0)).unwrap());
+    let journal = |name: &str| dir.path().join("runs").join(format!("{name}.partial.jsonl"));
     fs::write(journal("nothing"), "").unwrap();
     fs::write(journal("torn"), "{\"run\": {\"form").unwrap();
     fs::write(journal("garbage"), "\0\0\0\n{}\n").unwrap();
     fs::write(journal("newer"), "{\"run\": {\"format_version\": 99}}\n").unwrap();
-    let store = folder.read();
+    let store = dir.read();
     assert_eq!(store.runs().unwrap(), []);
     assert!(!journal("empty").exists() && !journal("nothing").exists() && !journal("torn").exists());
     assert!(journal("garbage").exists() && journal("newer").exists(), "what cannot be read is kept");
@@ -176,17 +176,17 @@ fn journals_that_hold_no_run_do_no_harm() {
 
 #[test]
 fn a_finished_run_is_not_recovered_again() {
-    let folder = Folder::new();
-    let store = folder.write();
+    let dir = Directory::new();
+    let store = dir.write();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.add(&measured("a", 1.0)).unwrap();
-    let left = fs::read(folder.path().join("runs/x.partial.jsonl")).unwrap();
+    let left = fs::read(dir.path().join("runs/x.partial.jsonl")).unwrap();
     journal.finish(&Run { finished: Some(moment(1)), ..run("x", 0) }).unwrap();
     drop(journal);
-    fs::write(folder.path().join("runs/x.partial.jsonl"), left).unwrap();
-    let store = folder.read();
+    fs::write(dir.path().join("runs/x.partial.jsonl"), left).unwrap();
+    let store = dir.read();
     assert_eq!(store.latest(None).unwrap().unwrap().finished, Some(moment(1)));
-    assert!(!folder.path().join("runs/x.partial.jsonl").exists());
+    assert!(!dir.path().join("runs/x.partial.jsonl").exists());
 }
 
 #[test]
@@ -200,27 +200,27 @@ fn a_corrupt_index_is_moved_aside_and_rebuilt() {
         |whole| whole.iter().enumerate().map(|(at, &byte)| if at < 4096 { byte } else { 0xa5 }).collect(),
     ];
     for (index, damage) in damages.into_iter().enumerate() {
-        let folder = Folder::with_runs();
-        let damaged = damage(&fs::read(folder.database()).unwrap());
-        fs::write(folder.database(), &damaged).unwrap();
-        let store = folder.read();
+        let dir = Directory::with_runs();
+        let damaged = damage(&fs::read(dir.database()).unwrap());
+        fs::write(dir.database(), &damaged).unwrap();
+        let store = dir.read();
         assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15, "damage {index}");
-        let moved_to = folder.path().join("benchmarks.db.corrupt-1");
+        let moved_to = dir.path().join("benchmarks.db.corrupt-1");
         assert_eq!(
             *store.notices(),
             [Notice::DatabaseRebuilt { moved_to: moved_to.clone(), runs: 3 }],
             "damage {index}"
         );
         assert!(moved_to.exists());
-        assert_eq!(folder.ids(), ["c", "b", "a"]);
+        assert_eq!(dir.ids(), ["c", "b", "a"]);
     }
 }
 
 #[test]
 fn corruption_that_shows_late_is_repaired_too() {
-    let folder = Folder::with_runs();
-    let store = folder.read();
-    let other = rusqlite::Connection::open(folder.database()).unwrap();
+    let dir = Directory::with_runs();
+    let store = dir.read();
+    let other = rusqlite::Connection::open(dir.database()).unwrap();
     other.execute_batch("DROP TABLE metrics; DROP TABLE results;").unwrap();
     drop(other);
     assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15);
@@ -229,30 +229,29 @@ fn corruption_that_shows_late_is_repaired_too() {
 
 #[test]
 fn a_newer_index_is_refused_and_an_older_one_rebuilt() {
-    let folder = Folder::with_runs();
+    let dir = Directory::with_runs();
     let set = |version: i64| {
-        let connection = rusqlite::Connection::open(folder.database()).unwrap();
+        let connection = rusqlite::Connection::open(dir.database()).unwrap();
         connection.pragma_update(None, "user_version", version).unwrap();
     };
     set(index::SCHEMA_VERSION + 1);
-    for error in [Store::open_existing(&folder.path()), Store::open_for_writing(&folder.path())].map(Result::unwrap_err)
-    {
+    for error in [Store::open_existing(&dir.path()), Store::open_for_writing(&dir.path())].map(Result::unwrap_err) {
         assert!(matches!(error, StoreError::NewerDatabase { .. }));
         assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
     }
     set(index::SCHEMA_VERSION - 1);
-    assert_eq!(folder.ids(), ["c", "b", "a"]);
+    assert_eq!(dir.ids(), ["c", "b", "a"]);
 }
 
 #[test]
 fn without_an_index_the_files_still_answer() {
-    let folder = Folder::with_runs();
-    fs::remove_file(folder.database()).unwrap();
-    fs::create_dir(folder.database()).unwrap();
-    let store = folder.read();
+    let dir = Directory::with_runs();
+    fs::remove_file(dir.database()).unwrap();
+    fs::create_dir(dir.database()).unwrap();
+    let store = dir.read();
     assert_eq!(store.runs().unwrap().len(), 3);
     assert!(matches!(&store.notices()[..], [Notice::IndexUnavailable { .. }]));
-    let mut journal = folder.write().begin(&run("d", 9999)).unwrap();
+    let mut journal = dir.write().begin(&run("d", 9999)).unwrap();
     journal.finish(&run("d", 9999)).unwrap();
     store.refresh().unwrap();
     assert_eq!(store.runs().unwrap().len(), 4);
@@ -260,16 +259,16 @@ fn without_an_index_the_files_still_answer() {
 
 #[test]
 fn files_that_come_go_change_or_break_are_noticed() {
-    let folder = Folder::with_runs();
-    let runs = folder.path().join("runs");
+    let dir = Directory::with_runs();
+    let runs = dir.path().join("runs");
     fs::remove_file(runs.join("a.json")).unwrap();
     fs::write(runs.join("broken.json"), "{\"format_version\": 1, \"run").unwrap();
     fs::copy(runs.join("b.json"), runs.join("copy-of-b.json")).unwrap();
     let edited =
         fs::read_to_string(runs.join("c.json")).unwrap().replace("\"suite\": \"quick\"", "\"suite\": \"edited\"");
     fs::write(runs.join("c.json"), edited).unwrap();
-    let store = folder.read();
-    assert_eq!(folder.ids(), ["c", "b"]);
+    let store = dir.read();
+    assert_eq!(dir.ids(), ["c", "b"]);
     assert_eq!(store.runs().unwrap()[0].suite, "edited");
     let told = notices(&store).join("\n");
     assert!(told.contains("broken.json") && told.contains("cut off"), "{told}");
@@ -278,10 +277,10 @@ fn files_that_come_go_change_or_break_are_noticed() {
 
 #[test]
 fn many_writers_at_once_lose_nothing() {
-    let folder = Folder::new();
+    let dir = Directory::new();
     std::thread::scope(|scope| {
         for writer in 0..4 {
-            let path = folder.path();
+            let path = dir.path();
             scope.spawn(move || {
                 for turn in 0..4 {
                     let store = Store::open_for_writing(&path).unwrap();
@@ -293,20 +292,20 @@ fn many_writers_at_once_lose_nothing() {
             });
         }
     });
-    let store = folder.read();
+    let store = dir.read();
     let mut started: Vec<_> = store.runs().unwrap().into_iter().map(|run| run.started).collect();
     started.sort();
     let mut expected: Vec<_> = (0..4).flat_map(|writer| (0..4).map(move |turn| moment(writer * 10 + turn))).collect();
     expected.sort();
     assert_eq!(started, expected);
     assert_eq!(notices(&store), Vec::<String>::new());
-    assert_eq!(files::files_in(&folder.path().join("runs"), files::JOURNAL_SUFFIX), Vec::<PathBuf>::new());
+    assert_eq!(files::files_in(&dir.path().join("runs"), files::JOURNAL_SUFFIX), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn history_filters_by_case_metric_and_runs() {
-    let folder = Folder::with_runs();
-    let store = folder.read();
+    let dir = Directory::with_runs();
+    let store = dir.read();
     let rows = |cases: Option<&str>, metric: Option<&str>, runs| {
         let filter = HistoryFilter { cases: cases.map(str::to_owned), metric: metric.map(str::to_owned), runs };
         store.history(&filter).unwrap()
@@ -326,8 +325,8 @@ fn history_filters_by_case_metric_and_runs() {
 
 #[test]
 fn a_series_is_of_one_machine_and_of_what_was_measured() {
-    let folder = Folder::with_runs();
-    let store = folder.write();
+    let dir = Directory::with_runs();
+    let store = dir.write();
     let other = Run { environment: machine(64), ..run("unlike", 1800) };
     let mut journal = store.begin(&other).unwrap();
     journal.add(&measured("fast", 500.0)).unwrap();
@@ -346,9 +345,9 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
 
 #[test]
 fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
-    let folder = Folder::with_runs();
-    let store = folder.write();
-    let segments = ["gpu_performance", "smi-metrics", "cpu:0", "idle", "card=0000:83:00.0"];
+    let dir = Directory::with_runs();
+    let store = dir.write();
+    let segments = ["gpu_performance", "smi-metrics", "cpu:0", "idle", "gpu=0000:83:00.0"];
     let sensors = BenchmarkResult {
         benchmark_id: CaseId::from_segments(&segments),
         category: Some("smi-metrics".to_owned()),
@@ -360,7 +359,7 @@ fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
     journal.finish(&written).unwrap();
     let today = "gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0";
     assert_eq!(store.run("old").unwrap().benchmarks[0].benchmark_id.as_str(), today);
-    for pattern in ["card=0000", "gpu=0000", "*/smi-metrics/*/gpu=*", today] {
+    for pattern in ["gpu=0000", "gpu=0000", "*/smi-metrics/*/gpu=*", today] {
         let filter = HistoryFilter { cases: Some(pattern.to_owned()), ..HistoryFilter::default() };
         let ids: Vec<String> = store.history(&filter).unwrap().into_iter().map(|row| row.benchmark_id).collect();
         assert!(!ids.is_empty() && ids.iter().all(|id| id == today), "{pattern}: {ids:?}");
@@ -386,11 +385,11 @@ fn comparison(id: &str) -> ComparisonResult {
 
 #[test]
 fn comparisons_survive_their_index() {
-    let folder = Folder::with_runs();
-    let path = folder.write().save_comparison(&comparison("b-vs-../a b/c-7")).unwrap();
-    assert_eq!(path.parent(), Some(folder.path().join("comparisons").as_path()));
-    fs::remove_file(folder.database()).unwrap();
-    let store = folder.read();
+    let dir = Directory::with_runs();
+    let path = dir.write().save_comparison(&comparison("b-vs-../a b/c-7")).unwrap();
+    assert_eq!(path.parent(), Some(dir.path().join("comparisons").as_path()));
+    fs::remove_file(dir.database()).unwrap();
+    let store = dir.read();
     let listed = store.comparisons().unwrap();
     assert_eq!((listed.len(), listed[0].degraded, listed[0].verdict.as_str()), (1, 2, "Regressed"));
     assert_eq!(store.comparison(&listed[0].comparison_id).unwrap(), Some(comparison("b-vs-../a b/c-7")));
@@ -400,8 +399,8 @@ fn comparisons_survive_their_index() {
 
 #[test]
 fn the_csv_has_its_columns() {
-    let folder = Folder::with_runs();
-    let rows = folder.read().history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() }).unwrap();
+    let dir = Directory::with_runs();
+    let rows = dir.read().history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() }).unwrap();
     let mut out = Vec::new();
     export::write_csv(&rows, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
@@ -418,17 +417,17 @@ fn the_csv_has_its_columns() {
 }
 
 #[test]
-fn reading_leaves_a_folder_of_other_things_alone() {
-    let folder = Folder::new();
-    fs::create_dir_all(folder.path().join("src")).unwrap();
-    assert_eq!(folder.read().runs().unwrap(), []);
-    assert!(!Path::new(&folder.database()).exists());
+fn reading_leaves_a_directory_of_other_things_alone() {
+    let dir = Directory::new();
+    fs::create_dir_all(dir.path().join("src")).unwrap();
+    assert_eq!(dir.read().runs().unwrap(), []);
+    assert!(!Path::new(&dir.database()).exists());
 }
 
 #[test]
 fn a_run_that_got_more_replicates_takes_its_own_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_for_writing(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.finish(&Run { benchmarks: vec![measured("a", 1.0)], ..run("x", 0) }).unwrap();
     let more = Run { benchmarks: vec![measured("a", 2.0), measured("b", 1.0)], ..run("x", 0) };

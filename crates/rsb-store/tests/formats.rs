@@ -59,8 +59,8 @@ fn runs_are_read_with_their_notes_devices_and_spread() {
 
 #[test]
 fn a_run_that_is_read_is_written_as_today_and_read_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_for_writing(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
     let old = run("20261122T072401Z");
     let path = store.rewrite(&old).unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -95,25 +95,25 @@ fn baselines_are_read_with_what_was_accepted() {
     let accepted = baseline("accepted");
     assert_eq!((accepted.format_version, accepted.accepted[0].because.as_str()), (FORMAT_VERSION, "a known cost"));
     accepted.runs.iter().for_each(spread_is_consistent);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("again.json");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("again.json");
     accepted.write(&path).unwrap();
     assert_eq!(Baseline::read(&path).unwrap(), accepted, "no figure is turned twice");
     assert!(matches!(read_recorded(&path), Ok(rsb_store::Recorded::Baseline(_))));
 }
 
 #[test]
-fn a_folder_of_results_is_indexed_and_the_journal_of_a_killed_run_recovered() {
-    let folder = tempfile::tempdir().unwrap();
+fn a_directory_of_results_is_indexed_and_the_journal_of_a_killed_run_recovered() {
+    let dir = tempfile::tempdir().unwrap();
     for name in ["runs", "comparisons"] {
-        let to = folder.path().join(name);
+        let to = dir.path().join(name);
         fs::create_dir(&to).unwrap();
         for entry in fs::read_dir(fixture("results").join(name)).unwrap() {
             let from = entry.unwrap().path();
             fs::copy(&from, to.join(from.file_name().unwrap())).unwrap();
         }
     }
-    let store = Store::open_for_writing(folder.path()).unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
     let runs = store.runs().unwrap();
     let notes: Vec<&[Note]> = runs.iter().rev().map(|run| run.notes.as_slice()).collect();
     let slowed = Note::Slowed { slowdown: "gemm=1.5".to_owned() };

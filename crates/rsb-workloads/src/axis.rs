@@ -34,9 +34,9 @@ pub enum AxisKind {
     Choice(&'static [&'static str]),
     /// A data type, in any common spelling.
     Dtype,
-    /// An instruction set of a card, such as `gfx90a`.
+    /// An instruction set of a GPU, such as `gfx90a`.
     Architecture,
-    /// The same, or `here` for that of the card that is here.
+    /// The same, or `here` for that of the GPU that is here.
     ArchitectureOrHere,
     /// An address on the bus such as `0000:03:00.0`, or `here` for that of the device itself.
     BusAddressOrHere,
@@ -50,7 +50,7 @@ pub enum AxisKind {
     CountOrZero,
     /// Any finite number.
     Number,
-    /// This word, or the path of a file or folder.
+    /// This word, or the path of a file or directory.
     Path(&'static str),
 }
 
@@ -104,7 +104,7 @@ impl AxisInfo {
             AxisKind::Count => "a whole number from 1 on".to_owned(),
             AxisKind::CountOrZero => "a whole number from 0 on".to_owned(),
             AxisKind::Number => "a number".to_owned(),
-            AxisKind::Path(word) => format!("{word}, or a path such as /path/to/folder"),
+            AxisKind::Path(word) => format!("{word}, or a path such as /path/to/dir"),
         }
     }
 }
@@ -128,9 +128,8 @@ fn is_bus_address(name: &str) -> bool {
 /// The type of an element.
 pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element", AxisKind::Dtype);
 
-/// How many threads of the processor work.
-pub(crate) const THREADS: AxisInfo =
-    AxisInfo::named("threads", "processor threads (a GPU ignores it)", "1", AxisKind::Count);
+/// How many threads of the CPU work.
+pub(crate) const THREADS: AxisInfo = AxisInfo::named("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
 
 /// Whether the inputs are in the caches.
 pub(crate) const CACHE: AxisInfo = AxisInfo::named(

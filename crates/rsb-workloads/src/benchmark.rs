@@ -31,44 +31,44 @@ pub enum Iterations {
 /// What a benchmark runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsOn {
-    /// Processors and cards.
+    /// CPUs and GPUs.
     Any,
-    /// Cards alone, whatever backend they are reached through.
-    Cards,
+    /// GPUs alone, whatever backend they are reached through.
+    Gpus,
     /// The host, with the tools of any of these backends: no device of theirs is needed.
     Host(&'static [BackendId]),
-    /// Cards; and the host, with the tools of any of these backends, for cards that are not here.
-    CardsAndHost(&'static [BackendId]),
-    /// Cards; and the host, for those whose sensors the driver shows though no run time reaches them.
-    CardsAndSensors,
+    /// GPUs; and the host, with the tools of any of these backends, for GPUs that are not here.
+    GpusAndHost(&'static [BackendId]),
+    /// GPUs; and the host, for those whose sensors the driver shows though no runtime reaches them.
+    GpusAndSensors,
 }
 
 impl RunsOn {
     /// Whether `device` is one of these.
     pub fn includes(self, device: &DeviceInfo) -> bool {
-        let is_processor = device.device.is_cpu();
+        let is_cpu = device.device.is_cpu();
         match self {
-            Self::Any | Self::CardsAndHost(_) | Self::CardsAndSensors => true,
-            Self::Cards => !is_processor,
-            Self::Host(_) => is_processor,
+            Self::Any | Self::GpusAndHost(_) | Self::GpusAndSensors => true,
+            Self::Gpus => !is_cpu,
+            Self::Host(_) => is_cpu,
         }
     }
 
     /// The backends whose tools it uses on the host.
     pub const fn tools(self) -> &'static [BackendId] {
         match self {
-            Self::Any | Self::Cards | Self::CardsAndSensors => &[],
-            Self::Host(tools) | Self::CardsAndHost(tools) => tools,
+            Self::Any | Self::Gpus | Self::GpusAndSensors => &[],
+            Self::Host(tools) | Self::GpusAndHost(tools) => tools,
         }
     }
 
     /// In a word or two, for tables.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Any => "cards, processor",
-            Self::Cards => "cards",
+            Self::Any => "GPUs, CPU",
+            Self::Gpus => "GPUs",
             Self::Host(_) => "host",
-            Self::CardsAndHost(_) | Self::CardsAndSensors => "cards, host",
+            Self::GpusAndHost(_) | Self::GpusAndSensors => "GPUs, host",
         }
     }
 }

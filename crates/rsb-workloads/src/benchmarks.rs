@@ -93,10 +93,10 @@ fn is_cpu(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
 }
 
-/// A size for cards, and a smaller one where software stands for a card (a driver for processors, a look-alike): there
-/// every byte is copied and checked by the processor, and more of them say nothing. A case's id and fields tell which.
-fn by_kind(device: &DeviceInfo, card: u64, software: u64) -> u64 {
-    if device.device_type == DeviceType::Gpu { card } else { software }
+/// A size for GPUs, and a smaller one where software stands for a GPU (a driver for CPUs, a fake GPU): there
+/// every byte is copied and checked by the CPU, and more of them say nothing. A case's id and fields tell which.
+fn by_kind(device: &DeviceInfo, gpu: u64, software: u64) -> u64 {
+    if device.device_type == DeviceType::Gpu { gpu } else { software }
 }
 
 /// The largest cache, or a usual one where it is not known.

@@ -1,5 +1,5 @@
-//! Several devices that work on one thing, launched in turn and timed as one: from the first mark on any of them to the
-//! last one.
+//! Several devices that work on one thing, launched one after another and timed as one: from the first mark on any of
+//! them to the last one.
 
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::Reason;
@@ -42,16 +42,16 @@ struct Member<'d> {
 }
 
 /// The same operation on each of several devices, every one verified.
-pub(crate) struct Gang<'d> {
+pub(crate) struct DeviceGroup<'d> {
     members: Vec<Member<'d>>,
     /// The largest of all.
     pub(crate) accuracy_error: f64,
 }
 
-impl<'d> Gang<'d> {
+impl<'d> DeviceGroup<'d> {
     /// Allocates, fills, compiles, runs once and verifies on every device.
     pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
-        let mut gang = Self { members: Vec::new(), accuracy_error: 0.0 };
+        let mut group = Self { members: Vec::new(), accuracy_error: 0.0 };
         for (number, &device) in (0_u64..).zip(devices) {
             // Each has its own part of the data.
             let seed = SEED ^ number;
@@ -64,10 +64,10 @@ impl<'d> Gang<'d> {
             kernel.launch()?;
             stream.synchronize()?;
             let error = reference::verify(device, operation, &buffers, seed)?;
-            gang.accuracy_error = gang.accuracy_error.max(error);
-            gang.members.push(Member { kernel, stream });
+            group.accuracy_error = group.accuracy_error.max(error);
+            group.members.push(Member { kernel, stream });
         }
-        Ok(gang)
+        Ok(group)
     }
 
     /// The library or kernel that does the work.

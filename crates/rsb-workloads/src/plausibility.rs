@@ -1,7 +1,7 @@
 //! What cannot be. A clock that lies, or a kernel that does not do its work, gives figures above what the hardware can
 //! have: such a result is refused, naming the limit.
 
-pub(crate) mod card;
+pub(crate) mod gpu;
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// How far above the peak of a card's highest listed clock a figure may be.
+/// How far above the peak of a GPU's highest listed clock a figure may be.
 const SLACK: f64 = 1.25;
 
-/// How far above the peak measured on a processor a figure may be: boost clocks move between the two measurements, and
+/// How far above the peak measured on a CPU a figure may be: boost clocks move between the two measurements, and
 /// another program on the same core takes up to half of what a burst finds.
-const PROCESSOR_SLACK: f64 = 2.0;
+const CPU_SLACK: f64 = 2.0;
 
 /// How often bursts are repeated, 10 ms apart, before they are believed against a faster case: other programs may have
-/// held the processor while they ran.
+/// held the CPU while they ran.
 const LOOKS: u32 = 100;
 
-/// More than any processor core moves between its registers and its nearest cache: three 64-byte vectors a clock at
+/// More than any CPU core moves between its registers and its nearest cache: three 64-byte vectors a clock at
 /// 6.5 GHz, in GB/s.
 const CORE_GB_S: f64 = 3.0 * 64.0 * 6.5;
 
-/// More than any processor core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock at 6.5 GHz.
+/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock at 6.5 GHz.
 const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 
 /// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
@@ -44,10 +44,10 @@ pub(crate) fn check_bandwidth(
     if let (Some(peak), true) = (info.peak_bandwidth_gb_s, beyond_caches(operation, info)) {
         return check(gb_s, peak, "GB/s", "the memory's peak");
     }
-    if card::is_card(info) {
-        return check(gb_s, card::cache_gb_s(info), "GB/s", "what the card's compute units can move");
+    if gpu::is_gpu(info) {
+        return check(gb_s, gpu::cache_gb_s(info), "GB/s", "what the GPU's compute units can move");
     }
-    check(gb_s, CORE_GB_S * cores(info, threads), "GB/s", "what processor cores can move")
+    check(gb_s, CORE_GB_S * cores(info, threads), "GB/s", "what CPU cores can move")
 }
 
 /// Whether no cache holds what the operation works on.
@@ -55,26 +55,26 @@ fn beyond_caches(operation: &Operation, info: &DeviceInfo) -> bool {
     info.last_level_cache_bytes().is_some_and(|cache| operation.footprint_bytes() > cache.saturating_mul(4))
 }
 
-/// Processor cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
+/// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
 fn cores(info: &DeviceInfo, threads: u32) -> f64 {
     let ours = info.device.is_cpu();
     f64::from(if ours { threads } else { info.units }.max(1))
 }
 
-/// Refuses a rate above what processor cores, or the compute units of a card, can compute.
+/// Refuses a rate above what CPU cores, or the compute units of a GPU, can compute.
 pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Failure> {
     let info = timed.device.info();
-    if card::is_card(info) {
-        return check_card_rate(gflops, info, timed.operation.dtype().unwrap_or(Dtype::F32));
+    if gpu::is_gpu(info) {
+        return check_gpu_rate(gflops, info, timed.operation.dtype().unwrap_or(Dtype::F32));
     }
     let limit = CORE_GFLOPS * cores(info, timed.threads());
-    check(gflops, limit, "GFLOP/s", "what processor cores can compute")
+    check(gflops, limit, "GFLOP/s", "what CPU cores can compute")
 }
 
-/// Cards of some families run above the highest clock that their driver lists, hence the slack.
-fn check_card_rate(gflops: f64, info: &DeviceInfo, dtype: Dtype) -> Result<(), Failure> {
-    let limit = SLACK * card::most_gflops(info, dtype);
-    check(gflops, limit, "GFLOP/s", &format!("what the card's compute units can do in {dtype}"))
+/// GPUs of some families run above the highest clock that their driver lists, hence the slack.
+fn check_gpu_rate(gflops: f64, info: &DeviceInfo, dtype: Dtype) -> Result<(), Failure> {
+    let limit = SLACK * gpu::most_gflops(info, dtype);
+    check(gflops, limit, "GFLOP/s", &format!("what the GPU's compute units can do in {dtype}"))
 }
 
 /// What the time of a product or a convolution says about the arithmetic units.
@@ -88,7 +88,7 @@ pub(crate) struct Compute {
 }
 
 impl Compute {
-    /// Refuses a rate above the peak, which is the data sheet's on a card that is known, else measured beside the case.
+    /// Refuses a rate above the peak, which is the data sheet's on a GPU that is known, else measured beside the case.
     pub(crate) fn measure(timed: &Timed<'_>, time_ns: f64) -> Result<Self, Failure> {
         let rate = gigaflops(timed.operation.flops(), time_ns);
         let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
@@ -103,7 +103,7 @@ impl Compute {
     }
 
     /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory lets them do. Where
-    /// the memory's peak is unknown, as on most processors, the roof is that of the arithmetic units alone.
+    /// the memory's peak is unknown, as on most CPUs, the roof is that of the arithmetic units alone.
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = Fields::new().with("time_ms", self.time_ns / 1e6);
         fields.set("gflops", self.gflops);
@@ -125,13 +125,13 @@ pub(crate) fn check_compute(gflops: f64, device: &dyn Device, dtype: Dtype, opti
     peak_above(gflops, device, dtype, options).map(drop)
 }
 
-/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a card is the data
+/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a GPU is the data
 /// sheet's, as far as it says what it is: its libraries may do better than our own burst.
 fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
     let info = device.info();
-    if card::is_card(info) {
-        check_card_rate(gflops, info, dtype)?;
-        return match card::peak_gflops(info, dtype) {
+    if gpu::is_gpu(info) {
+        check_gpu_rate(gflops, info, dtype)?;
+        return match gpu::peak_gflops(info, dtype) {
             Some(peak) => Ok(Some(peak)),
             None => measured_peak(device, dtype, options),
         };
@@ -141,7 +141,7 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
     let tiles = if dtype == Dtype::Bf16 { 32.0 } else { 1.0 };
     let mut limit = peak;
     for _ in 0..LOOKS {
-        if gflops <= limit * tiles * PROCESSOR_SLACK {
+        if gflops <= limit * tiles * CPU_SLACK {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -149,7 +149,7 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
             .max(measured_peak(device, dtype, options)?.unwrap_or(0.0))
             .max(peak_of_cores(device, dtype, options)?);
     }
-    check(gflops, limit * tiles * PROCESSOR_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
+    check(gflops, limit * tiles * CPU_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
     Ok((dtype != Dtype::Bf16).then_some(peak))
 }
 
@@ -177,12 +177,12 @@ pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<()
 }
 
 /// The arithmetic peak of `dtype` on as many threads, in GFLOP/s: the best of several bursts of a few milliseconds
-/// together. `None` where the device has no kernel for it. 16-bit types are computed in f32 on processors.
+/// together. `None` where the device has no kernel for it. 16-bit types are computed in f32 on CPUs.
 fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
     const BURSTS: u32 = 16;
     let info = device.info();
     let dtype = match dtype {
-        Dtype::F16 | Dtype::Bf16 if !card::is_card(info) => Dtype::F32,
+        Dtype::F16 | Dtype::Bf16 if !gpu::is_gpu(info) => Dtype::F32,
         other => other,
     };
     let operations = burst(info, dtype, options.threads.unwrap_or(1));
@@ -203,11 +203,11 @@ fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result
     Ok(Some(peak))
 }
 
-/// Operations of a burst on so many threads of a processor, or on a whole card.
+/// Operations of a burst on so many threads of a CPU, or on a whole GPU.
 pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
     let threads = if info.device.is_cpu() { threads } else { info.units };
-    if card::is_card(info) {
-        card::burst_operations(info, dtype)
+    if gpu::is_gpu(info) {
+        gpu::burst_operations(info, dtype)
     } else {
         PeakArithmetic::UNIT * 512 * u64::from(threads.max(1))
     }
@@ -220,7 +220,7 @@ mod tests {
     use rsb_device::scripted::{Script, ScriptedDevice};
 
     /// What says of itself that it is an MI210.
-    fn card() -> ScriptedDevice {
+    fn gpu() -> ScriptedDevice {
         let mut script = Script::default();
         script.info.device = "rocm:0".parse().unwrap();
         script.info.arch = Some("gfx90a:sramecc+:xnack-".to_owned());
@@ -239,9 +239,9 @@ mod tests {
     }
 
     #[test]
-    fn the_roof_of_a_card_is_its_data_sheet_or_its_memory() {
-        let card = card();
-        let share = |sizes, gflops| product(&card, sizes, gflops).unwrap().number("roofline_percent").unwrap();
+    fn the_roof_of_a_gpu_is_its_data_sheet_or_its_memory() {
+        let gpu = gpu();
+        let share = |sizes, gflops| product(&gpu, sizes, gflops).unwrap().number("roofline_percent").unwrap();
         // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All of it is in the cache.
         assert!((share([64, 64, 64], 22_630.4) - 50.0).abs() < 0.1);
         // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
@@ -250,8 +250,8 @@ mod tests {
 
     #[test]
     fn above_the_data_sheet_nothing_is_believed() {
-        assert!(product(&card(), [64, 64, 64], 50_000.0).is_ok(), "boost clocks are");
-        match product(&card(), [64, 64, 64], 60_000.0) {
+        assert!(product(&gpu(), [64, 64, 64], 50_000.0).is_ok(), "boost clocks are");
+        match product(&gpu(), [64, 64, 64], 60_000.0) {
             Err(Failure::Failed(reason)) => assert!(reason.why.contains("56576.0 GFLOP/s"), "{reason}"),
             other => panic!("{other:?}"),
         }

@@ -17,7 +17,7 @@ const LAUNCHES: u64 = 5;
 /// What of our kernels begins so, but is not what a case is about.
 const BESIDE: &str = "rsb_flush";
 
-/// The counters, each in a run of its own: some cards count no more than one or two at a time, and what one card lacks
+/// The counters, each in a run of its own: some GPUs count no more than one or two at a time, and what one GPU lacks
 /// does not take the others away. Their definitions: ROCm documentation, MI200 and MI300 performance counters.
 const COUNTERS: [&str; 3] = ["OccupancyPercent", "VALUUtilization", "MemUnitBusy"];
 
@@ -36,15 +36,15 @@ pub(crate) struct KernelProfile {
     pub(crate) memory_busy_percent: Option<f64>,
 }
 
-/// Where the tool is: on the path, or in ROCm's folder.
+/// Where the tool is: on the path, or in ROCm's directory.
 pub(crate) fn find() -> Result<PathBuf, Reason> {
     let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
     let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
-    let folders = on_path.unwrap_or_default().into_iter().chain([rocm.join("bin")]);
-    folders.map(|folder| folder.join(NAME)).find(|tool| tool.is_file()).ok_or_else(|| {
+    let dirs = on_path.unwrap_or_default().into_iter().chain([rocm.join("bin")]);
+    dirs.map(|dir| dir.join(NAME)).find(|tool| tool.is_file()).ok_or_else(|| {
         Reason::new(
             NAME,
-            "it is neither on PATH nor in ROCm's folder",
+            "it is neither on PATH nor in ROCm's directory",
             "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at none",
         )
     })
@@ -69,13 +69,13 @@ pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<Kernel
 fn counted(tool: &Path, program: &Path, case: &Case, counter: &str) -> Result<Vec<Row>, Reason> {
     let failed = |why: String| {
         let cure =
-            format!("run `{NAME} -L` to see what this card counts, and check that its driver lets this user count");
+            format!("run `{NAME} -L` to see what this GPU counts, and check that its driver lets this user count");
         Reason::new(format!("{NAME} --pmc {counter}"), why, cure)
     };
-    let folder = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
+    let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
     let mut child = Command::new(tool)
         .args(["--pmc", counter, "--output-format", "csv", "-o", "profile", "-d"])
-        .arg(folder.path())
+        .arg(dir.path())
         .arg("--")
         .arg(program)
         .arg(WORKER_ARGUMENT)
@@ -93,7 +93,7 @@ fn counted(tool: &Path, program: &Path, case: &Case, counter: &str) -> Result<Ve
         let _ = errors.read_to_string(&mut said);
     }
     let ended = child.wait().map_err(|error| failed(format!("it is lost: {error}")))?;
-    let tables = tables(folder.path());
+    let tables = tables(dir.path());
     let rows: Vec<Row> =
         tables.iter().filter_map(|path| std::fs::read_to_string(path).ok()).flat_map(|text| rows(&text)).collect();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
@@ -108,9 +108,9 @@ fn requests(case: &Case) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Its tables, which some versions put into folders by pass or process.
-fn tables(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+/// Its tables, which some versions put into directories by pass or process.
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found = Vec::new();
     for path in entries.map(|entry| entry.path()) {
         if path.is_dir() {

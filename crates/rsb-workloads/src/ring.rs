@@ -240,7 +240,7 @@ impl<'d> Ring<'d> {
         Err(Failure::Failed(Reason::new(
             "wrong result of all-reduce",
             format!("its error is {error:.1e} of the largest value, above the {limit:.1e} allowed, or it is no number"),
-            "suspect copies between the cards: try two of them at a time with num_gpus=2, and look at the kernel's log",
+            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look at the kernel's log",
         )))
     }
 

@@ -80,7 +80,8 @@ fn ways(series: &[RecordedSeries]) -> String {
 
 /// The three series with the most false alarms.
 fn worst(series: &[RecordedSeries]) -> String {
-    let mut each: Vec<(&RecordedSeries, Tally)> = series.iter().map(|one| (one, replay(one, GATE, &[1.0, 1.2]))).collect();
+    let mut each: Vec<(&RecordedSeries, Tally)> =
+        series.iter().map(|one| (one, replay(one, GATE, &[1.0, 1.2]))).collect();
     each.retain(|(_, tally)| tally.checks > 0);
     each.sort_by(|(_, a), (_, b)| b.regressed(0).total_cmp(&a.regressed(0)));
     let mut text =
@@ -95,7 +96,8 @@ fn worst(series: &[RecordedSeries]) -> String {
 /// The one constant that was chosen on these series, chosen on half of them and tried on the other, both ways.
 fn cross_validation(series: &[RecordedSeries]) -> String {
     let groups: Vec<&str> = series.iter().map(RecordedSeries::group).collect::<BTreeSet<_>>().into_iter().collect();
-    let is_even = |one: &&RecordedSeries| groups.iter().position(|group| *group == one.group()).is_some_and(|at| at % 2 == 0);
+    let is_even =
+        |one: &&RecordedSeries| groups.iter().position(|group| *group == one.group()).is_some_and(|at| at % 2 == 0);
     let (even, odd): (Vec<&RecordedSeries>, Vec<&RecordedSeries>) = series.iter().partition(is_even);
     let mut text = "Chosen on half of the suites (the least `reach`, in steps of 0.05, with which the 95 % interval \
                     holds 95 % of the runs) and tried on the other half:\n\n\
@@ -153,7 +155,8 @@ mod tests {
     #[test]
     fn a_small_study_has_every_table() {
         let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let one = |id: &str, better| RecordedSeries { id: id.to_owned(), better, values: (0..60).map(wobble).collect() };
+        let one =
+            |id: &str, better| RecordedSeries { id: id.to_owned(), better, values: (0..60).map(wobble).collect() };
         let series = [
             one("a/time", rsb_model::Better::Lower),
             one("a/other", rsb_model::Better::Lower),

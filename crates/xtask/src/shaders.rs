@@ -61,22 +61,22 @@ struct Shader {
 
 /// Writes every file anew.
 pub(crate) fn write() -> Result<()> {
-    let folder = folder();
-    std::fs::create_dir_all(folder.join("spirv"))?;
-    for shader in shaders(&folder)? {
+    let dir = dir();
+    std::fs::create_dir_all(dir.join("spirv"))?;
+    for shader in shaders(&dir)? {
         std::fs::write(&shader.path, &shader.bytes)
             .with_context(|| format!("cannot write {}", shader.path.display()))?;
     }
     Ok(())
 }
 
-fn folder() -> PathBuf {
+fn dir() -> PathBuf {
     root().join("crates/rsb-portable/kernels/vulkan")
 }
 
-fn shaders(folder: &Path) -> Result<Vec<Shader>> {
+fn shaders(dir: &Path) -> Result<Vec<Shader>> {
     let read = |file: String| {
-        let path = folder.join(file);
+        let path = dir.join(file);
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     let mut made = Vec::new();
@@ -86,7 +86,7 @@ fn shaders(folder: &Path) -> Result<Vec<Shader>> {
             parts.push(format!("{source}.wgsl"));
             let text = parts.into_iter().map(read).collect::<Result<String>>()?;
             let bytes = compile(&text).with_context(|| format!("{source}{ending} for {name}"))?;
-            made.push(Shader { path: folder.join("spirv").join(format!("{source}{ending}_{name}.spv")), bytes });
+            made.push(Shader { path: dir.join("spirv").join(format!("{source}{ending}_{name}.spv")), bytes });
         }
     }
     Ok(made)
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn the_checked_in_shaders_are_those_of_the_sources() {
-        let made = shaders(&folder()).unwrap();
+        let made = shaders(&dir()).unwrap();
         for shader in &made {
             let found = std::fs::read(&shader.path).unwrap_or_default();
             assert!(found == shader.bytes, "{} has drifted; run `cargo xtask codegen`", shader.path.display());
         }
-        let kept = std::fs::read_dir(folder().join("spirv")).unwrap().count();
+        let kept = std::fs::read_dir(dir().join("spirv")).unwrap().count();
         assert_eq!(kept, made.len(), "files that no source makes");
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::steps::root;
 
-/// Times that ours and the peer are measured in turn.
+/// Times that ours and the peer are measured interleaved.
 const ROUNDS: usize = 5;
 
 /// Measures and prints every line.
@@ -68,7 +68,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // What cannot be removed from the temporary folder is left to the system.
+        // What cannot be removed from the temporary directory is left to the system.
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
 }
@@ -78,7 +78,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Each side measured in turn; their medians.
+/// Each side measured interleaved; their medians.
 fn interleaved(
     mut ours: impl FnMut() -> Result<Option<f64>>,
     mut peer: impl FnMut() -> Result<Option<f64>>,

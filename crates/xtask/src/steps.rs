@@ -107,7 +107,7 @@ fn optional(program: &str, arguments: &[&str], files: &[String], cure: &str) -> 
 
 fn available(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
 /// The tracked files that match `patterns`.

@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
-    ("rsb-lookalike", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
+    ("rsb-fake_gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
         "rsb-engine",
@@ -59,7 +59,7 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-cpu/src",
     "crates/rsb-gpu/src",
     "crates/rsb-portable/src",
-    "crates/rsb-lookalike",
+    "crates/rsb-fake_gpu",
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-engine/src/memory_profile.rs",
 ];
@@ -183,12 +183,12 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
 
 fn rust_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = ["src", "benches", "tests", "crates"].iter().map(|name| root.join(name)).collect();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+    let mut dirs: Vec<PathBuf> = ["src", "benches", "tests", "crates"].iter().map(|name| root.join(name)).collect();
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
             let path = entry?.path();
             if path.is_dir() {
-                folders.push(path);
+                dirs.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 found.push(path);
             }

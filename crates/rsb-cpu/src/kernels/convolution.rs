@@ -105,10 +105,10 @@ unsafe fn one(
     let columns = if shape.is_pointwise() {
         input.from::<f32>(part.start)
     } else {
-        let team: &ThreadPool = &bound.team;
+        let pool: &ThreadPool = &bound.pool;
         let all_taps = shape.taps();
-        team.each(|thread| {
-            let taps = team.share(thread, all_taps, 1);
+        pool.each(|thread| {
+            let taps = pool.share(thread, all_taps, 1);
             let share = taps.start * shape.points()..taps.end * shape.points();
             // SAFETY: by the promise of the caller; shares are disjoint.
             let (source, target) = unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
@@ -126,7 +126,7 @@ unsafe fn one(
         c: output.from::<f32>(index * m * n),
     };
     // SAFETY: by the promise of the caller; each span has a whole matrix from its start on.
-    unsafe { plain_product(&product, &bound.team) };
+    unsafe { plain_product(&product, &bound.pool) };
 }
 
 /// One row of the matrix of patches: what tap `tap` of the kernel sees at each point of the output.

@@ -31,9 +31,9 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
         other => return Err(no_kernel("element-wise operations", other, "f32, f16 and bf16")),
     };
     Ok(CpuKernel::native(move || {
-        let team: &ThreadPool = &bound.team;
-        team.each(|index| {
-            let share = team.share(index, elements, GRAIN);
+        let pool: &ThreadPool = &bound.pool;
+        pool.each(|index| {
+            let share = pool.share(index, elements, GRAIN);
             // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
             unsafe { run(function, format, spans, &share) };
         });

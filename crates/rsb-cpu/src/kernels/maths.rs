@@ -26,7 +26,7 @@ pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
 }
 
 /// a·b + c. The fused instruction must only be asked for where the function that this is inlined in is compiled for a
-/// processor that has it: elsewhere it is a slow call.
+/// CPU that has it: elsewhere it is a slow call.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }

@@ -47,13 +47,13 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
     let output = bound.span(if op.op == NormalizeOp::LayerNorm { 3 } else { 1 });
     let work = Work { op: op.op, columns, x: bound.span(0), gain: bound.span(1), bias: bound.span(2), y: output };
     let row = || vec![0.0; columns];
-    let scratch: Vec<Mutex<Scratch>> = (0..bound.team.threads())
+    let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads())
         .map(|_| Mutex::new(Scratch { x: row(), y: row(), gain: row(), bias: row() }))
         .collect();
     Ok(CpuKernel::native(move || {
-        let team: &ThreadPool = &bound.team;
-        team.each(|index| {
-            let share = team.share(index, rows, 1);
+        let pool: &ThreadPool = &bound.pool;
+        pool.each(|index| {
+            let share = pool.share(index, rows, 1);
             let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
             // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
             unsafe {

@@ -8,7 +8,7 @@ use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::PeakArithmetic;
 
-/// Chains in flight: latency times units is eight to ten on the processors of the last ten years.
+/// Chains in flight: latency times units is eight to ten on the CPUs of the last ten years.
 const CHAINS: usize = 12;
 
 /// Does `units` times [`PeakArithmetic::UNIT`] operations and gives the mean of all lanes.
@@ -24,10 +24,10 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
     let (dtype, output) = (op.dtype, bound.span(0));
     let lowest = Mutex::new(f64::INFINITY);
     Ok(CpuKernel::new(name, move || {
-        let team: &ThreadPool = &bound.team;
+        let pool: &ThreadPool = &bound.pool;
         set(&lowest, |_| f64::INFINITY);
-        team.each(|index| {
-            let share = team.share(index, units, 1).len();
+        pool.each(|index| {
+            let share = pool.share(index, units, 1).len();
             if share > 0 {
                 let end = burst(share);
                 set(&lowest, |lowest| lowest.min(end));

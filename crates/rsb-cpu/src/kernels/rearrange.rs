@@ -15,9 +15,9 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
     let (x, y) = (bound.span(0), bound.span(1));
     let rows = (op.batch * op.rows) as usize;
     Ok(CpuKernel::native(move || {
-        let team: &ThreadPool = &bound.team;
-        team.each(|index| {
-            for row in team.share(index, rows, 1) {
+        let pool: &ThreadPool = &bound.pool;
+        pool.each(|index| {
+            for row in pool.share(index, rows, 1) {
                 // SAFETY: `bound` keeps both buffers, which are distinct, and no two threads have a row of `x` in common,
                 // nor therefore a place in `y`.
                 unsafe { put(&op, row as u64, x, y) };

@@ -42,11 +42,11 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
     };
     let (kind, elements) = (op.op, op.elements as usize);
     let (input, output) = (bound.span(0), bound.span(1));
-    let partials: Vec<Mutex<Partial>> = (0..bound.team.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
+    let partials: Vec<Mutex<Partial>> = (0..bound.pool.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
     Ok(CpuKernel::native(move || {
-        let team: &ThreadPool = &bound.team;
-        team.each(|index| {
-            let share = team.share(index, elements, BLOCK);
+        let pool: &ThreadPool = &bound.pool;
+        pool.each(|index| {
+            let share = pool.share(index, elements, BLOCK);
             // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
             let partial = unsafe { run(kind, format, input, &share) };
             if let Some(mut slot) = partials.get(index).and_then(|slot| slot.lock().ok()) {

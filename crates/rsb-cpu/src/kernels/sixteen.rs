@@ -21,7 +21,7 @@ pub(crate) fn narrow(format: Sixteen, from: &[f32], to: &mut [u16]) {
     }
 }
 
-/// By the processor's own instructions where it has them, eight at a time.
+/// By the CPU's own instructions where it has them, eight at a time.
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("f16c") {

@@ -1,4 +1,4 @@
-//! A stretch of memory that several threads of a team see at once.
+//! A stretch of memory that several threads of a pool see at once.
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
 use crate::memory::Memory;
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
-use rsb_device::operation::{STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{MemoryStream, STREAM_SCALAR, Stores, StreamPattern};
 
 /// Threads take whole lines, so that no two of them write to the same one.
 const LINE: usize = 64;
@@ -36,13 +36,13 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
     Ok(match op.pattern {
         StreamPattern::Read => read(bound, bytes),
         StreamPattern::Write => CpuKernel::native(move || {
-            each_share(&bound.team, bytes, |share| {
+            each_share(&bound.pool, bytes, |share| {
                 // SAFETY: `bound` keeps the buffer, and shares are disjoint.
                 vector::write(pattern, unsafe { first.slice_mut(&share) }, stores);
             });
         }),
         StreamPattern::Copy => CpuKernel::native(move || {
-            each_share(&bound.team, bytes, |share| {
+            each_share(&bound.pool, bytes, |share| {
                 // SAFETY: `bound` keeps both buffers, which are distinct, and shares are disjoint.
                 unsafe { vector::copy(first.slice(&share), second.slice_mut(&share), stores) };
             });
@@ -50,7 +50,7 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
         StreamPattern::Triad => {
             let dtype = op.dtype;
             CpuKernel::native(move || {
-                each_share(&bound.team, bytes, |share| {
+                each_share(&bound.pool, bytes, |share| {
                     // SAFETY: `bound` keeps the three buffers, which are distinct, and shares are disjoint.
                     unsafe { triad(dtype, stores, [first, second, third], &share) };
                 });
@@ -59,8 +59,8 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
     })
 }
 
-fn each_share(team: &ThreadPool, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
-    team.each(|index| work(team.share(index, bytes, LINE)));
+fn each_share(pool: &ThreadPool, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
+    pool.each(|index| work(pool.share(index, bytes, LINE)));
 }
 
 fn read(bound: Bound, bytes: usize) -> CpuKernel {
@@ -70,7 +70,7 @@ fn read(bound: Bound, bytes: usize) -> CpuKernel {
         if let Ok(mut total) = total.lock() {
             *total = 0;
         }
-        each_share(&bound.team, bytes, |share| {
+        each_share(&bound.pool, bytes, |share| {
             // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
             let sum = vector::checksum(unsafe { source.slice(&share) });
             if let Ok(mut total) = total.lock() {

@@ -200,7 +200,7 @@ mod x86 {
     fn copy_avx(source: &[[u8; TURN]], target: &mut [[u8; TURN]]) {
         for (from, to) in source.iter().zip(target) {
             let (from, to) = (from.as_ptr(), to.as_mut_ptr());
-            // A prefetch beyond the end of the buffer is ignored by the processor, hence the wrapping arithmetic.
+            // A prefetch beyond the end of the buffer is ignored by the CPU, hence the wrapping arithmetic.
             _mm_prefetch::<_MM_HINT_NTA>(from.wrapping_add(AHEAD).cast());
             _mm_prefetch::<_MM_HINT_NTA>(from.wrapping_add(AHEAD + 64).cast());
             for part in 0..4 {

@@ -70,7 +70,7 @@ pub struct Launch {
     /// Kernels in one launch of the operation.
     pub kernels: u32,
     /// How they are handed over.
-    pub way: LaunchMode,
+    pub mode: LaunchMode,
 }
 
 /// How kernels are handed to a device.
@@ -83,4 +83,4 @@ pub enum LaunchMode {
     Graph,
 }
 
-named!(LaunchMode, "way of launching", Stream = "stream", Graph = "graph");
+named!(LaunchMode, "launch mode", Stream = "stream", Graph = "graph");

@@ -261,7 +261,7 @@ pub enum OutputWidth {
     AsInputs,
 }
 
-/// What the matrices of a product hold. Cards run at higher clocks where fewer bits change.
+/// What the matrices of a product hold. GPUs run at higher clocks where fewer bits change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {

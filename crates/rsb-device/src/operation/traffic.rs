@@ -39,7 +39,7 @@ named!(StreamPattern, "memory pattern", Read = "read", Write = "write", Copy = "
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stores {
-    /// Through the caches (a write reads the line first on most processors).
+    /// Through the caches (a write reads the line first on most CPUs).
     Temporal,
     /// Around the caches.
     NonTemporal,

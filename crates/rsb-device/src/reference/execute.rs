@@ -2,7 +2,9 @@
 
 use super::maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
 use crate::convert::{decode, encode, word};
-use crate::operation::{Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, MemoryStream, StreamPattern};
+use crate::operation::{
+    MemoryStream, Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
+};
 
 /// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
 /// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left as they are.

@@ -4,8 +4,8 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, Operation, Rearrange, Reduce,
-    ReduceOp, OutputWidth,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, Operation, OutputWidth, Rearrange,
+    Reduce, ReduceOp,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -111,13 +111,14 @@ fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
 
 fn some_operations() -> Vec<Operation> {
     use crate::operation::{
-        TransferDirection, HostMemory, PeakArithmetic, PointerChase, Stores, MemoryStream, StreamPattern, Transfer,
+        HostMemory, MemoryStream, PeakArithmetic, PointerChase, Stores, StreamPattern, Transfer, TransferDirection,
     };
     let mut all: Vec<Operation> = StreamPattern::ALL
         .iter()
         .flat_map(|&pattern| {
-            [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]
-                .map(|dtype| Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores: Stores::Temporal }))
+            [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16].map(|dtype| {
+                Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores: Stores::Temporal })
+            })
         })
         .collect();
     all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));

@@ -14,8 +14,8 @@ use super::maths::elementwise;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Gemm, Init, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role, STREAM_SCALAR,
-    MemoryStream, StreamPattern,
+    BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role,
+    STREAM_SCALAR, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 

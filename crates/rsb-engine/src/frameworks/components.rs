@@ -20,7 +20,8 @@ const LENGTH: AxisInfo = value("sequence_length", "positions in a sequence", Axi
 const CAUSAL: AxisInfo =
     named("causal", "whether a position sees only those before it", "no", AxisKind::Choice(&["no", "yes"]));
 const ROWS: AxisInfo = value("rows", "rows x length of each", AxisKind::Shape(2, "512x1024"));
-const MODEL: AxisInfo = named("model", "random weights, or the folder of a model", "random", AxisKind::Path("random"));
+const MODEL: AxisInfo =
+    named("model", "random weights, or the directory of a model", "random", AxisKind::Path("random"));
 const PASS: &[&str] = &["forward", "backward"];
 
 const PYTORCH: &[Workload] = &[
@@ -133,7 +134,7 @@ const TRITON: &[Workload] = &[
             KERNEL,
             value(
                 "target",
-                "the card compiled for, which need not be here",
+                "the GPU compiled for, which need not be here",
                 AxisKind::Choice(&["gfx90a", "gfx942", "gfx1100", "gfx1201", "sm_90"]),
             ),
             DTYPE,
@@ -197,7 +198,7 @@ const PROMPT: AxisInfo = named("prompt_length", "tokens in a prompt", "128", Axi
 const OUTPUT: AxisInfo = named("output_length", "tokens generated", "32", AxisKind::Count);
 const EXECUTION: AxisInfo = named(
     "execution",
-    "operation by operation (eager) or compiled; auto: eager on a processor",
+    "operation by operation (eager) or compiled; auto: eager on a CPU",
     "auto",
     AxisKind::Choice(&["auto", "eager", "compiled"]),
 );
@@ -266,7 +267,7 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "triton",
-        about: "Triton: compilation for cards that need not be here, and operations against PyTorch",
+        about: "Triton: compilation for GPUs that need not be here, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
         place: Place::Shared,

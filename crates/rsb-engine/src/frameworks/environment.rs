@@ -27,7 +27,7 @@ print('rsb-answer:' + json.dumps({
     'program': sys.executable,
     'version': '.'.join(str(part) for part in sys.version_info[:3]),
     'prefix': sys.prefix,
-    'library_folder': sysconfig.get_config_var('LIBDIR') or '',
+    'library_dir': sysconfig.get_config_var('LIBDIR') or '',
     'library': sysconfig.get_config_var('INSTSONAME') or sysconfig.get_config_var('LDLIBRARY') or '',
     'packages': sorted(known.items()),
 }))
@@ -40,10 +40,10 @@ pub struct PythonEnvironment {
     pub program: PathBuf,
     /// Such as `3.11.7`.
     pub version: String,
-    /// The folder of the environment.
+    /// The directory of the environment.
     pub prefix: PathBuf,
     /// Where the library of Python is.
-    pub library_folder: PathBuf,
+    pub library_dir: PathBuf,
     /// Its name.
     pub library: String,
     /// Every package with its version, by normalised name.
@@ -59,7 +59,7 @@ impl PythonEnvironment {
 
     /// Whether it has its library where it says.
     pub(super) fn has_library(&self) -> bool {
-        !self.library.is_empty() && self.library_folder.join(&self.library).is_file()
+        !self.library.is_empty() && self.library_dir.join(&self.library).is_file()
     }
 }
 
@@ -99,16 +99,16 @@ pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> 
     if component.place == Place::Shared || chosen.as_ref().is_ok_and(has_it) {
         return chosen;
     }
-    let own = apart(component).map(|folder| folder.join("bin/python3")).filter(|program| program.is_file());
+    let own = apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file());
     own.map_or(chosen, |program| ask_once(&program))
 }
 
 /// Where `python setup` puts a component that stands apart; nothing where there is no home.
 pub fn apart(component: &Component) -> Option<PathBuf> {
-    let mut folder = rsb_probe::own_python_environment()?.into_os_string();
-    folder.push("-");
-    folder.push(component.name);
-    Some(folder.into())
+    let mut dir = rsb_probe::own_python_environment()?.into_os_string();
+    dir.push("-");
+    dir.push(component.name);
+    Some(dir.into())
 }
 
 /// As [`ask`], but each interpreter is asked once.
@@ -167,17 +167,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn script(text: &str) -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("python3");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("python3");
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        (folder, path)
+        (dir, path)
     }
 
     #[test]
     fn an_environment_says_what_it_is() {
-        let answer = r#"{"program": "/opt/bin/python", "version": "3.11.7", "prefix": "/opt", "library_folder": "", "library": "", "packages": [["torch", "2.9"]]}"#;
-        let (_folder, path) = script(&format!("echo noise\necho 'rsb-answer:{answer}'"));
+        let answer = r#"{"program": "/opt/bin/python", "version": "3.11.7", "prefix": "/opt", "library_dir": "", "library": "", "packages": [["torch", "2.9"]]}"#;
+        let (_dir, path) = script(&format!("echo noise\necho 'rsb-answer:{answer}'"));
         let found = ask(&path).unwrap();
         assert_eq!((found.major_minor(), packages_of(&found)["torch"]), ("3.11", "2.9"));
         assert!(!found.has_library());
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_broken_environment_is_named_with_what_it_said() {
-        let (_folder, path) = script("echo 'ModuleNotFoundError: encodings' >&2; exit 1");
+        let (_dir, path) = script("echo 'ModuleNotFoundError: encodings' >&2; exit 1");
         let reason = ask(&path).unwrap_err();
         assert!(reason.why.contains("encodings") && reason.cure.contains("python setup"), "{reason}");
         let missing = ask(Path::new("/nonexistent/python")).unwrap_err();

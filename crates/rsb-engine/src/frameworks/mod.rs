@@ -11,7 +11,7 @@ mod environment;
 mod status;
 mod worker;
 
-pub use cases::{WORKLOAD, ComponentSelection, axes, cases, has_axis, workloads_with};
+pub use cases::{ComponentSelection, WORKLOAD, axes, cases, has_axis, workloads_with};
 pub use catalogue::{all, find};
 pub use component::{Component, Place, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
@@ -23,7 +23,8 @@ use rsb_workloads::Breadth;
 
 /// How many points a component has on a device, for `list`.
 pub fn count(component: &Component) -> usize {
-    cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] }).map_or(0, |cases| cases.len())
+    cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] })
+        .map_or(0, |cases| cases.len())
 }
 
 /// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start: fewer samples and

@@ -26,23 +26,23 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     let mut variables = Vec::new();
     // Two installations may have a library of one name: the environment's own is to be loaded.
     if python.has_library() {
-        variables.push(("LD_LIBRARY_PATH", joined("LD_LIBRARY_PATH", &python.library_folder)));
+        variables.push(("LD_LIBRARY_PATH", joined("LD_LIBRARY_PATH", &python.library_dir)));
     }
     // What a framework starts (ninja, a compiler) is looked for in its environment first.
-    if let Some(folder) = python.program.parent() {
-        variables.push(("PATH", joined("PATH", folder)));
+    if let Some(dir) = python.program.parent() {
+        variables.push(("PATH", joined("PATH", dir)));
     }
     let args = vec![python.program.to_string_lossy().into_owned()];
     Ok(WorkerCommand { program: worker, args, environment: variables })
 }
 
-/// The worker beside `program`, or one folder up where `program` is a bench or a test of cargo.
+/// The worker beside `program`, or one directory up where `program` is a bench or a test of cargo.
 ///
 /// # Errors
 /// When this build has none.
 pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
-    let folders = program.ancestors().skip(1).take(2);
-    let found = folders.map(|folder| folder.join(WORKER_PROGRAM)).find(|path| path.is_file());
+    let dirs = program.ancestors().skip(1).take(2);
+    let found = dirs.map(|dir| dir.join(WORKER_PROGRAM)).find(|path| path.is_file());
     found.ok_or_else(|| {
         Reason::new(
             "framework benchmarks",
@@ -98,24 +98,24 @@ mod tests {
 
     #[test]
     fn a_build_without_a_worker_says_how_to_get_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let reason = beside(&folder.path().join("deps/frameworks-1")).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        let reason = beside(&dir.path().join("deps/frameworks-1")).unwrap_err();
         assert!(reason.cure.contains("--features frameworks"));
-        std::fs::write(folder.path().join(WORKER_PROGRAM), "").unwrap();
-        assert!(beside(&folder.path().join("deps/frameworks-1")).is_ok());
-        assert!(beside(&folder.path().join("rusty-stack-bench")).is_ok());
+        std::fs::write(dir.path().join(WORKER_PROGRAM), "").unwrap();
+        assert!(beside(&dir.path().join("deps/frameworks-1")).is_ok());
+        assert!(beside(&dir.path().join("rusty-stack-bench")).is_ok());
     }
 
     #[test]
     fn another_version_of_python_is_refused_with_the_cure() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(WORKER_PROGRAM), "libpython3.11.so.1.0").unwrap();
-        let program = folder.path().join("rusty-stack-bench");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(WORKER_PROGRAM), "libpython3.11.so.1.0").unwrap();
+        let program = dir.path().join("rusty-stack-bench");
         let python = |version: &str| PythonEnvironment {
             program: "/opt/python".into(),
             version: version.to_owned(),
             prefix: "/opt".into(),
-            library_folder: "/opt/lib".into(),
+            library_dir: "/opt/lib".into(),
             library: "libpython.so".to_owned(),
             packages: Vec::new(),
         };

@@ -9,10 +9,10 @@ use rsb_stats::Policy;
 use rsb_stats::remeasure::PAIRS;
 
 use super::budget::Budget;
-use crate::measure::{self, InterleavedResults, Count, Settings, assemble};
+use crate::measure::{self, Count, InterleavedResults, Settings, assemble};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
 
-/// Two programs and what was measured of them so far, in turn.
+/// Two programs and what was measured of them so far, interleaved.
 pub struct Sides {
     programs: [WorkerCommand; 2],
     cases: Vec<Case>,
@@ -127,7 +127,10 @@ mod tests {
     fn a_side_that_only_one_program_has_figures_of_keeps_them() {
         let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
-        sides.take_over(&InterleavedResults { baseline: vec![result("skipped", 0)], current: vec![result("measured", 1)] });
+        sides.take_over(&InterleavedResults {
+            baseline: vec![result("skipped", 0)],
+            current: vec![result("measured", 1)],
+        });
         assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
         let compared = sides.compare(&Policy::default());
         assert_eq!(compared.new.len(), 1, "{compared:?}");

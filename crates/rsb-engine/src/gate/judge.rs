@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::anyhow;
 use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
-use rsb_store::criterion_folder::LATEST;
+use rsb_store::criterion_dir::LATEST;
 use rsb_store::import::{self, ImportError};
-use rsb_store::{Baselines, RecordedFile, Store, read_criterion_folder, read_recorded};
+use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorded};
 
 use crate::policy::{self, Thresholds};
 use crate::{Directories, EngineError, Listener};
@@ -68,7 +68,8 @@ impl Judge {
         }
     }
 
-    /// An output folder of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a stored run.
+    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a
+    /// stored run.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
@@ -78,8 +79,8 @@ impl Judge {
         if let Some(Ok(baseline)) = saved {
             return Ok(baseline.into_runs());
         }
-        if let Some((folder, name)) = criterion_folder(text) {
-            return Ok(vec![read_criterion_folder(folder, name).map_err(EngineError::usage)?]);
+        if let Some((dir, name)) = criterion_dir(text) {
+            return Ok(vec![read_criterion_dir(dir, name).map_err(EngineError::usage)?]);
         }
         if is_path(text) {
             return read_file(Path::new(text));
@@ -183,8 +184,8 @@ pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<St
 pub fn latest(store: &Store) -> Result<Run, EngineError> {
     let run = store.latest(None).map_err(EngineError::usage)?;
     run.ok_or_else(|| {
-        let folder = store.results_dir().display();
-        EngineError::no_verdict(anyhow!("there is no run in {folder} yet; measure one with `rusty-stack-bench run`, or name the folder with --results-dir"))
+        let dir = store.results_dir().display();
+        EngineError::no_verdict(anyhow!("there is no run in {dir} yet; measure one with `rusty-stack-bench run`, or name the directory with --results-dir"))
     })
 }
 
@@ -203,12 +204,12 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
     }
 }
 
-/// `DIR` or `DIR@NAME`: an output folder of Criterion, its latest result or a saved one.
-fn criterion_folder(text: &str) -> Option<(&Path, &str)> {
+/// `DIR` or `DIR@NAME`: an output directory of Criterion, its latest result or a saved one.
+fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
     if Path::new(text).is_dir() {
         return Some((Path::new(text), LATEST));
     }
-    text.rsplit_once('@').map(|(folder, name)| (Path::new(folder), name)).filter(|(folder, _)| folder.is_dir())
+    text.rsplit_once('@').map(|(dir, name)| (Path::new(dir), name)).filter(|(dir, _)| dir.is_dir())
 }
 
 /// Whether `text` names a file rather than an id.

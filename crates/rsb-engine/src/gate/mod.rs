@@ -1,4 +1,4 @@
-//! Judging: runs against a baseline, two programs interleaved, what is undecided measured again, a run against history.
+//! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run against history.
 
 mod budget;
 mod history;
@@ -35,7 +35,7 @@ pub struct Judgement {
 pub enum Basis {
     /// Figures of both sides.
     Figures {
-        /// Whether undecided cases were measured again, or were meant to be.
+        /// Whether undecided cases were remeasured, or were meant to be.
         remeasured: bool,
     },
     /// There is nothing to compare, and why.

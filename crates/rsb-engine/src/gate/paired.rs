@@ -1,7 +1,7 @@
-//! Suspects measured in turn with the very program that made the baseline: what the machine does is then on both sides,
-//! and what is left is the code.
+//! Suspects measured interleaved with the very program that made the baseline: what the machine does is then on both
+//! sides, and what is left is the code.
 //!
-//! That holds for what this program does itself on processors. On GPUs, and where a vendor's library works, the subject
+//! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library works, the subject
 //! is the driver and the library, which both programs share: there the record alone counts.
 //!
 //! `rsb_store::Programs` keeps the programs.
@@ -56,7 +56,7 @@ fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Cas
     known.filter(of_this_program).filter_map(BenchmarkResult::case).collect()
 }
 
-/// Whether this program does the work itself, on a processor.
+/// Whether this program does the work itself, on a CPU.
 fn is_own_work(result: &BenchmarkResult) -> bool {
     let provider = result.fields().and_then(|fields| fields.text("provider"));
     let own = |name: &str| name == "gemm" || name == "allocator" || name.starts_with("native");

@@ -1,4 +1,4 @@
-//! More replicates where the doubt is: undecided cases are measured again until they are decided or the budget is over.
+//! More replicates where the doubt is: undecided cases are remeasured until they are decided or the budget is over.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -22,7 +22,7 @@ pub struct StoredRequest {
     pub baseline: Vec<String>,
     /// Sides to judge; none means the latest run.
     pub current: Vec<String>,
-    /// How long undecided cases may be measured again; nothing for a fresh run alone.
+    /// How long undecided cases may be remeasured; nothing for a fresh run alone.
     pub budget: Option<Duration>,
 }
 
@@ -76,7 +76,7 @@ fn measure_again(
     let result = judge.judge(baseline, &current);
     let Ok([run]) = <[Run; 1]>::try_from(current) else { return Ok(result) };
     if let Some(why) = remeasure::unlike_here(&run) {
-        listener(&Event::note(format!("nothing is measured again: {why}")));
+        listener(&Event::note(format!("nothing is remeasured: {why}")));
         return Ok(result);
     }
     let paired =

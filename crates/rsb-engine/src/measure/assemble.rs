@@ -102,12 +102,12 @@ pub fn completed(mut result: BenchmarkResult, environment: &EnvironmentSummary) 
     result
 }
 
-/// `result` with the replicates of `more`, which is the same case measured again. Nothing that was measured is lost:
+/// `result` with the replicates of `more`, which is the same case remeasured. Nothing that was measured is lost:
 /// where `more` has no figures, `result` stays and says so.
 pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResult {
     let mut extended = result.clone();
     if let Some(reason) = &more.reason {
-        note(&mut extended.metadata, &format!("measured again, it {}: {reason}", more.outcome));
+        note(&mut extended.metadata, &format!("remeasured, it {}: {reason}", more.outcome));
     }
     for text in more.metadata.get("notes").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
         note(&mut extended.metadata, text);

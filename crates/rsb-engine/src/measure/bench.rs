@@ -4,10 +4,10 @@ use criterion::Criterion;
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Samples, Suite};
 
 use super::assemble::{self, CaseProgress};
-use super::client::{Finished, WorkerError, Worker};
+use super::client::{Finished, Worker, WorkerError};
 use super::session::{Ask, Cost, Replicate, drive};
 use super::settings::{self, LEAST_SAMPLES, Settings};
-use super::tape::{DeviceTime, TimeFormatter, Tape};
+use super::tape::{DeviceTime, Tape, TimeFormatter};
 use super::tell;
 use crate::Listener;
 use crate::plan::{Machine, Plan, PlanError, Selection};
@@ -74,7 +74,9 @@ fn measure(
     match finished {
         Ok(replicate) => progress.replicates.push(replicate?),
         Err(WorkerError::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
-        Err(WorkerError::Failed(reason) | WorkerError::Gone(reason)) => progress.ended = Some((Outcome::Failed, reason)),
+        Err(WorkerError::Failed(reason) | WorkerError::Gone(reason)) => {
+            progress.ended = Some((Outcome::Failed, reason))
+        }
         Err(WorkerError::Interrupted) => return None,
     }
     Some(progress)
@@ -97,12 +99,12 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
     Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry }))
 }
 
-/// What a bench target of `suite` is to measure. On cards alone, each backend of this build that has none is asked for by
-/// its name too, so that every benchmark says what it lacks.
+/// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has none is asked for
+/// by its name too, so that every benchmark says what it lacks.
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
-    let is_of_cards = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
+    let is_of_gpus = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked = missing.filter(|backend| is_of_cards && crate::backends::has_backend(*backend)).map(Some);
+    let asked = missing.filter(|backend| is_of_gpus && crate::backends::has_backend(*backend)).map(Some);
     let backends = std::iter::once(None).chain(asked);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }

@@ -62,9 +62,9 @@ pub struct Worker {
 
 /// What a worker leaves behind.
 pub struct Finished {
-    /// The fields of its case, with what the card's sensors said.
+    /// The fields of its case, with what the GPU's sensors said.
     pub fields: Fields,
-    /// How the card was, where there is one with sensors.
+    /// How the GPU was, where there is one with sensors.
     pub telemetry: Option<GpuTelemetry>,
 }
 
@@ -211,7 +211,11 @@ impl Worker {
             Some(status) => format!("its process {}{}", describe(status), self.last_words()),
             None => format!("its process stopped answering{}", self.last_words()),
         };
-        WorkerError::Failed(Reason::new(self.what(), why, "run it alone with --replicates 1 and RSB_LOG=debug to see more"))
+        WorkerError::Failed(Reason::new(
+            self.what(),
+            why,
+            "run it alone with --replicates 1 and RSB_LOG=debug to see more",
+        ))
     }
 
     fn unexpected(&self, response: &Response) -> WorkerError {

@@ -3,7 +3,7 @@
 use rsb_device::{Absence, Backend, DeviceInfo, child};
 use rsb_model::{BackendId, Reason};
 
-/// What `backend` has here. The processor is always there and needs no library.
+/// What `backend` has here. The CPU is always there and needs no library.
 ///
 /// # Errors
 /// When it has nothing, or its library is broken: what, why, cure.

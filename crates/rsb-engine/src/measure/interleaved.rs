@@ -1,5 +1,5 @@
-//! Two programs measured in turn, sample by sample, A B B A, so that whatever the machine does in the meantime does it
-//! to both.
+//! Two programs measured interleaved, sample by sample, A B B A, so that whatever the machine does in the meantime does
+//! it to both.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub struct InterleavedResults {
 /// Measures `cases` with the workers of both `programs`, replicate by replicate.
 ///
 /// # Errors
-/// When there is no room for Criterion's scratch folder.
+/// When there is no room for Criterion's scratch directory.
 pub fn interleaved(
     cases: &[Case],
     settings: &Settings,
@@ -35,7 +35,7 @@ pub fn interleaved(
     (environment, listener): (&Environment, &mut Listener<'_>),
 ) -> std::io::Result<(InterleavedResults, RunStatus)> {
     let mut session = Session::new(settings)?;
-    let mut progress: Vec<[CaseProgress; 2]> = vec![<[Progress; 2]>::default(); cases.len()];
+    let mut progress: Vec<[CaseProgress; 2]> = vec![<[CaseProgress; 2]>::default(); cases.len()];
     let steps = settings.replicates.most() as usize * cases.len();
     let mut step = 0;
     let began = Instant::now();

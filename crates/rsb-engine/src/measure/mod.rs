@@ -6,8 +6,8 @@
 pub mod assemble;
 mod client;
 mod devices;
-mod interleaved;
 pub mod inject;
+mod interleaved;
 pub mod interrupt;
 mod noise;
 mod quiet;
@@ -42,7 +42,7 @@ pub const NO_SCRATCH: &str = "cannot make a scratch directory; set TMPDIR to one
 /// Measures `plan`.
 ///
 /// # Errors
-/// When there is no room for Criterion's scratch folder: nothing was measured then.
+/// When there is no room for Criterion's scratch directory: nothing was measured then.
 pub fn measure(
     plan: &Plan,
     settings: &Settings,
@@ -54,9 +54,12 @@ pub fn measure(
     let mut session = Session::new(settings)?;
     for (case, outcome, reason) in plan.without_figures() {
         let ended = Some((outcome, reason.clone()));
-        tell(listener, assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, &summary, Timestamp::now()));
+        tell(
+            listener,
+            assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, &summary, Timestamp::now()),
+        );
     }
-    let mut progress: Vec<CaseProgress> = vec![Progress::default(); plan.cases.len()];
+    let mut progress: Vec<CaseProgress> = vec![CaseProgress::default(); plan.cases.len()];
     let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
     let began = Instant::now();
     let mut step = 0;
@@ -78,7 +81,9 @@ pub fn measure(
             let left = settings.limits.suite.saturating_sub(began.elapsed());
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
-                Err(WorkerError::Skipped(reason)) => cannot(&mut progress[index], replicate, (Outcome::Skipped, reason)),
+                Err(WorkerError::Skipped(reason)) => {
+                    cannot(&mut progress[index], replicate, (Outcome::Skipped, reason))
+                }
                 Err(WorkerError::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
                 Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
@@ -107,7 +112,7 @@ fn tell(listener: &mut Listener<'_>, result: rsb_model::BenchmarkResult) {
     listener(&Event::CaseUpdated(Box::new(result)));
 }
 
-/// A case that cannot run here is skipped, and fails when its card was there as it was planned. One that could run a
+/// A case that cannot run here is skipped, and fails when its GPU was there as it was planned. One that could run a
 /// moment ago keeps what was measured, and says what has changed.
 fn cannot(progress: &mut CaseProgress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
     if progress.replicates.is_empty() {

@@ -7,10 +7,10 @@ use criterion::{BenchmarkId, Criterion, SamplingMode};
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 
-use super::client::{Finished, WorkerError, Worker};
+use super::client::{Finished, Worker, WorkerError};
 use super::quiet::Quiet;
 use super::settings::{LEAST_SAMPLES, Settings};
-use super::tape::{Call, DeviceTime, TimeFormatter, Tape};
+use super::tape::{Call, DeviceTime, Tape, TimeFormatter};
 use crate::worker_command::WorkerCommand;
 
 /// From so many iterations on, a sample of one side is preceded by one that is not counted.
@@ -32,7 +32,7 @@ pub struct Replicate {
     pub warm_up: u64,
     /// Where the wall time went.
     pub cost: Cost,
-    /// How the card was, where there is one with sensors.
+    /// How the GPU was, where there is one with sensors.
     pub telemetry: Option<GpuTelemetry>,
 }
 
@@ -63,10 +63,10 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Criterion with the profile's sizes, few resamples, and its files in a scratch folder.
+    /// Criterion with the profile's sizes, few resamples, and its files in a scratch directory.
     ///
     /// # Errors
-    /// When there is no room for the scratch folder.
+    /// When there is no room for the scratch directory.
     pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
         let tape = Tape::default();
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         side.finish(case, samples, Duration::ZERO)
     }
 
-    /// Measures `case` in two fresh workers that live side by side and sample in turn, A B B A. What disturbs the
+    /// Measures `case` in two fresh workers that live side by side and sample interleaved, A B B A. What disturbs the
     /// machine for longer than a sample falls on both, so the n-th samples of the two belong together.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub struct Settings {
 /// The longest that things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One replicate of a case on the processor or of a component.
+    /// One replicate of a case on the CPU or of a component.
     pub component: Duration,
     /// One replicate of a case on a GPU.
     pub gpu: Duration,

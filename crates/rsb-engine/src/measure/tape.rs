@@ -96,10 +96,10 @@ mod tests {
     use super::*;
     use criterion::{BenchmarkId, Criterion, SamplingMode};
 
-    fn criterion(folder: &std::path::Path, tape: &Tape) -> Criterion<DeviceTime> {
+    fn criterion(dir: &std::path::Path, tape: &Tape) -> Criterion<DeviceTime> {
         Criterion::default()
             .without_plots()
-            .output_directory(folder)
+            .output_directory(dir)
             .with_measurement(DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() })
             .nresamples(100)
             .warm_up_time(Duration::from_millis(1))
@@ -108,10 +108,10 @@ mod tests {
 
     #[test]
     fn exactly_the_samples_are_kept_and_the_warm_up_is_counted() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let tape = Tape::default();
         let mut calls = 0_u64;
-        let mut harness = criterion(folder.path(), &tape).sample_size(12);
+        let mut harness = criterion(dir.path(), &tape).sample_size(12);
         let mut group = harness.benchmark_group("group");
         group.sampling_mode(SamplingMode::Flat);
         group.bench_function(BenchmarkId::from_parameter("case"), |bencher| {

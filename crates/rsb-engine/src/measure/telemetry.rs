@@ -1,6 +1,6 @@
-//! How the card was while a case was measured on it: temperature, power, clocks, load, memory, and what held it back.
+//! How the GPU was while a case was measured on it: temperature, power, clocks, load, memory, and what held it back.
 //!
-//! Rule: nothing is dropped. A replicate during which the card was held back is named in the record, and a note says by
+//! Rule: nothing is dropped. A replicate during which the GPU was held back is named in the record, and a note says by
 //! what; whoever compares may then measure again.
 //!
 //! The sensors themselves are read by `rsb_probe::telemetry`.
@@ -10,7 +10,7 @@ use std::time::Duration;
 use rsb_model::Fields;
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_probe::ProbeOptions;
-use rsb_probe::telemetry::{Sampler, card_at};
+use rsb_probe::telemetry::{Sampler, gpu_at};
 use serde_json::{Map, Value, json};
 
 /// Between two readings. Drivers refresh their figures about as often.
@@ -19,20 +19,20 @@ const PERIOD: Duration = Duration::from_millis(100);
 const TELEMETRY: &str = "telemetry";
 const THROTTLED: &str = "throttled_replicates";
 
-/// A card being watched.
+/// A GPU being watched.
 pub(super) struct TelemetryWatch(Sampler);
 
 impl TelemetryWatch {
-    /// Watches the card at this address on the bus; nothing when it has no sensors here.
+    /// Watches the GPU at this address on the bus; nothing when it has no sensors here.
     pub(super) fn begin(pci_address: &str) -> Option<Self> {
         Self::begin_in(&ProbeOptions::here(), pci_address)
     }
 
     fn begin_in(options: &ProbeOptions, pci_address: &str) -> Option<Self> {
-        Some(Self(Sampler::start(card_at(options, pci_address)?, PERIOD)))
+        Some(Self(Sampler::start(gpu_at(options, pci_address)?, PERIOD)))
     }
 
-    /// How the card was since then.
+    /// How the GPU was since then.
     pub(super) fn end(self) -> GpuTelemetry {
         self.0.stop()
     }
@@ -61,10 +61,10 @@ pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<Gpu
     }
 }
 
-/// A sentence on what held the card back, for the notes of a case.
+/// A sentence on what held the GPU back, for the notes of a case.
 pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
     (telemetry.throttled == Some(true))
-        .then(|| format!("the card was held back while it was measured: {}", telemetry.throttle_reasons.join(", ")))
+        .then(|| format!("the GPU was held back while it was measured: {}", telemetry.throttle_reasons.join(", ")))
 }
 
 /// What `metadata` knows of its `replicates`.
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_watched_by_its_address() {
+    fn a_gpu_is_watched_by_its_address() {
         let root = tempfile::tempdir().unwrap();
         let device = root.path().join("class/drm/card0/device");
         std::fs::create_dir_all(device.join("hwmon/hwmon3")).unwrap();
@@ -96,7 +96,7 @@ mod tests {
         let known = TelemetryWatch::begin_in(&options, "0000:03:00.0").unwrap().end();
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
-        assert!(Watch::begin_in(&options, "0000:99:00.0").is_none(), "another card has no sensors here");
+        assert!(Watch::begin_in(&options, "0000:99:00.0").is_none(), "another GPU has no sensors here");
     }
 
     #[test]

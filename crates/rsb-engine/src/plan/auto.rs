@@ -1,4 +1,4 @@
-//! Which devices `auto` takes: each card once, through its native run time where that is here, and the processor as
+//! Which devices `auto` takes: each GPU once, through its native runtime where that is here, and the CPU as
 //! itself alone, not through the drivers of Vulkan and OpenCL that run on it.
 //!
 //! Which devices are one GPU, reached twice, is for `rsb-model` to say (`RunDevice`).
@@ -9,8 +9,8 @@ use rsb_device::DeviceInfo;
 use rsb_model::run_device::HardwareMatch;
 use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
-/// Whether `other` is to be measured rather than `device`, when one of them is enough: the run time of the card's maker
-/// goes first, then the backends in the order of their identifiers; of several drivers that one backend has for a card,
+/// Whether `other` is to be measured rather than `device`, when one of them is enough: the runtime of the GPU's vendor
+/// goes first, then the backends in the order of their identifiers; of several drivers that one backend has for a GPU,
 /// the first.
 fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     let (before, own) = (other.record(), device.record());
@@ -27,7 +27,7 @@ fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
 /// The less, the rather it is taken.
 fn preference(device: &RunDevice) -> impl Ord {
     let backend = device.backend();
-    (Some(backend) != device.maker().native(), backend)
+    (Some(backend) != device.vendor().native(), backend)
 }
 
 /// Whether `auto` takes `device`, one of all that are here.
@@ -46,9 +46,9 @@ pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
     let reason = |backend: BackendId| {
         let names = of(backend).map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
         let why = if of(backend).all(|device| device.device_type == DeviceType::Cpu) {
-            format!("{names} runs on the processor, which auto measures as itself")
+            format!("{names} runs on the CPU, which auto measures as itself")
         } else {
-            format!("{names} is measured once, through a run time closer to it")
+            format!("{names} is measured once, through a runtime closer to it")
         };
         (backend, Reason::new(format!("devices of {backend}"), why, format!("ask for them: --backend {backend}")))
     };
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn each_card_is_taken_once_and_natively() {
+    fn each_gpu_is_taken_once_and_natively() {
         use DeviceType::{Cpu, Gpu};
         let here = [
             device("cpu:0", "AMD EPYC", Cpu),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_for_the_processor_are_left_out_with_a_word_about_it() {
+    fn drivers_for_the_cpu_are_left_out_with_a_word_about_it() {
         let here = [device("cpu:0", "x", DeviceType::Cpu), device("vulkan:0", "llvmpipe [llvmpipe]", DeviceType::Cpu)];
         assert_eq!(taken(&here), ["cpu:0"]);
         let [(BackendId::Vulkan, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_tell_cards_of_one_maker_apart_and_join_what_is_one() {
+    fn addresses_tell_gpus_of_one_vendor_apart_and_join_what_is_one() {
         let at = |id: &str, address: &str, driver: &str| DeviceInfo {
             pci_address: (!address.is_empty()).then(|| address.to_owned()),
             driver: Some(driver.to_owned()),
@@ -120,8 +120,8 @@ mod tests {
         let (one, two) = ("0000:03:00.0", "0000:C3:00.0");
         let nvidia = |id: &str, address: &str| DeviceInfo { name: "H200".into(), ..at(id, address, "") };
         for (what, here, expected) in [
-            ("one card twice", vec![at("rocm:0", one, ""), at("vulkan:0", one, "radv")], vec!["rocm:0"]),
-            ("two cards", vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv")], vec!["rocm:0", "vulkan:0"]),
+            ("one GPU twice", vec![at("rocm:0", one, ""), at("vulkan:0", one, "radv")], vec!["rocm:0"]),
+            ("two GPUs", vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv")], vec!["rocm:0", "vulkan:0"]),
             ("letters", vec![at("rocm:0", two, ""), at("opencl:0", "0000:c3:00.0", "x")], vec!["rocm:0"]),
             ("no address", vec![at("rocm:0", one, ""), at("opencl:0", "", "rusticl")], vec!["rocm:0"]),
             (
@@ -130,20 +130,20 @@ mod tests {
                 vec!["rocm:0", "vulkan:0"],
             ),
             ("two drivers", vec![at("vulkan:0", one, "radv"), at("vulkan:1", one, "amdvlk")], vec!["vulkan:0"]),
-            ("parts of a card", vec![at("rocm:0", one, ""), at("rocm:1", one, "")], vec!["rocm:0", "rocm:1"]),
+            ("parts of a GPU", vec![at("rocm:0", one, ""), at("rocm:1", one, "")], vec!["rocm:0", "rocm:1"]),
             (
                 "twins",
                 vec![at("vulkan:0", one, "radv"), at("vulkan:1", two, "radv"), at("opencl:0", two, "rusticl")],
                 vec!["vulkan:0", "vulkan:1"],
             ),
-            ("no maker's name", vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)], vec!["cuda:0"]),
+            ("no vendor's name", vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)], vec!["cuda:0"]),
         ] {
             assert_eq!(taken(&here), expected, "{what}");
         }
     }
 
     #[test]
-    fn before_rocm_is_there_a_card_is_taken_through_vulkan() {
+    fn before_rocm_is_there_a_gpu_is_taken_through_vulkan() {
         let here = [
             device("cpu:0", "x", DeviceType::Cpu),
             device("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)", DeviceType::Gpu),

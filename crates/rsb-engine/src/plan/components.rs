@@ -1,4 +1,4 @@
-//! The cases of framework components: on the processor and on cards that frameworks know, or why there are none. Pure.
+//! The cases of framework components: on the CPU and on GPUs that frameworks know, or why there are none. Pure.
 
 use rsb_device::DeviceInfo;
 use rsb_model::{BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceRef, Params, Reason, Suite};
@@ -71,7 +71,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// A framework brings a run time of its own: a card of a backend asked for is left to it to find.
+/// A framework brings a runtime of its own: a GPU of a backend asked for is left to it to find.
 fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     let knows = |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
     let fitting = devices.iter().filter(|device| knows(device.device.backend));

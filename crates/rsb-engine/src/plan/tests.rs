@@ -68,8 +68,8 @@ fn components_that_are_here_are_planned_where_frameworks_run() {
     };
     let (here, skipped) = ids(None, &[("workload", "matmul"), ("shape", "64x64x64")]);
     assert_eq!((here, skipped.len()), (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0));
-    let (on_cards, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
-    assert!(!on_cards.is_empty() && on_cards.iter().all(|id| id.contains("/cuda:0/")), "{on_cards:?}");
+    let (on_gpus, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
+    assert!(!on_gpus.is_empty() && on_gpus.iter().all(|id| id.contains("/cuda:0/")), "{on_gpus:?}");
     assert_eq!(ids(Some(BackendId::Vulkan), &[]), (Vec::new(), vec!["component_specific/pytorch".to_owned()]));
 }
 
@@ -89,7 +89,7 @@ fn what_would_run_through_a_broken_library_fails() {
     let found = plan(&asked, &broken).unwrap();
     assert_eq!((found.cases.len(), found.skipped.len(), found.failed.len()), (0, 0, 1));
     let quick = plan(&selection(&[], Suite::Quick), &broken).unwrap();
-    assert!(quick.cases.len() > 10, "the processor is measured all the same");
+    assert!(quick.cases.len() > 10, "the CPU is measured all the same");
     let ended: Vec<_> = quick.without_figures().filter(|(_, outcome, _)| *outcome == Outcome::Failed).collect();
     assert_eq!(ended.len(), 1);
     assert_eq!(ended[0].0.id.as_str(), "gpu_performance/all/rocm");
@@ -110,7 +110,7 @@ fn mistakes_are_named_with_the_cure() {
 }
 
 #[test]
-fn what_runs_on_cards_alone_says_what_is_missing_when_it_is_named() {
+fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
     let ids = |selection: &Selection| {
         let plan = plan(selection, &machine()).unwrap();
         assert!(plan.cases.is_empty());
@@ -128,7 +128,7 @@ fn what_runs_on_cards_alone_says_what_is_missing_when_it_is_named() {
 }
 
 #[test]
-fn what_needs_no_card_is_planned_on_the_host() {
+fn what_needs_no_gpu_is_planned_on_the_host() {
     for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm), Some(BackendId::Cuda)] {
         let named = Selection { backend, ..selection(&["kernel-compilation"], Suite::Quick) };
         let plan = plan(&named, &machine()).unwrap();
@@ -155,14 +155,14 @@ fn axes_are_understood_under_the_name_that_they_had() {
         plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
     };
     for entries in [false, true] {
-        let old = ids("card", entries);
+        let old = ids(rsb_model::renamed::AXES[1].old, entries);
         assert_eq!(old, ids("gpu", entries));
-        assert_eq!(old, ["gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0"]);
+        assert_eq!(old, ["cpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0"]);
     }
 }
 
 #[test]
-fn sensors_are_watched_before_any_run_time_is_installed() {
+fn sensors_are_watched_before_any_runtime_is_installed() {
     let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
     let ids = |machine: &Machine, selection: &Selection| {
         let plan = plan(selection, machine).unwrap();
@@ -176,10 +176,10 @@ fn sensors_are_watched_before_any_run_time_is_installed() {
     assert!(ids(&machine(), &named).is_empty());
     let before = ids(&shown, &selection(&[], Suite::PreInstallation));
     assert!(both.iter().all(|id| before.contains(id)), "{before:?}");
-    let mut card = machine().devices.swap_remove(0);
-    card.device = "rocm:0".parse().unwrap();
-    card.pci_address = Some("0000:03:00.0".into());
-    let reached = Machine { devices: [shown.devices.clone(), vec![card]].concat(), ..shown };
+    let mut gpu = machine().devices.swap_remove(0);
+    gpu.device = "rocm:0".parse().unwrap();
+    gpu.pci_address = Some("0000:03:00.0".into());
+    let reached = Machine { devices: [shown.devices.clone(), vec![gpu]].concat(), ..shown };
     let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });
     assert!(found[0].contains("smi-metrics/rocm:0/idle") && found[1].ends_with("0000:83:00.0"), "{found:?}");
     assert_eq!(found.len(), 2);

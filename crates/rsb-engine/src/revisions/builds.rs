@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::worktree::{BuildOutcome, PROGRAM, ProgramDirectory, Worktree};
 use crate::Listener;
 
-/// The git repository around the current folder.
+/// The git repository around the current directory.
 pub struct Repository {
     top: PathBuf,
 }
@@ -59,7 +59,7 @@ impl Repository {
         bail!(
             "{name} in {} {found}, and what is built and measured here is {PROGRAM} itself: call this in a clone of \
              {PROGRAM}. Benchmarks of another project are judged by what they stored: `{PROGRAM} gate --baseline X \
-             --current Y`, where each is a folder such as target/criterion, or the file of another tool",
+             --current Y`, where each is a directory such as target/criterion, or the file of another tool",
             self.top.display()
         )
     }
@@ -75,14 +75,14 @@ impl Repository {
     /// Where its revisions are built.
     ///
     /// # Errors
-    /// When the current folder is gone.
+    /// When the current directory is gone.
     pub(super) fn worktree(&self) -> Result<Worktree> {
         Worktree::of(&self.top)
     }
 
     /// A commit of the tree as it is, made beside the index that the user works with, and on no branch.
     fn commit_of_this_tree(&self) -> Result<String> {
-        let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
+        let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
         let index = scratch.path().join("index");
         let with_index = |arguments: &[&str]| {
             let mut command = Command::new("git");
@@ -106,10 +106,10 @@ pub(super) struct Trees {
     contents: [String; 2],
 }
 
-/// The two programs, in a folder that goes with this value.
+/// The two programs, in a directory that goes with this value.
 pub(super) struct Builds {
     pub(super) programs: [PathBuf; 2],
-    _folder: ProgramDirectory,
+    _dir: ProgramDirectory,
 }
 
 /// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.
@@ -138,10 +138,10 @@ impl Trees {
     /// When one of them does not build, with the compiler's words on standard error.
     pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
         let worktree = self.repository.worktree()?;
-        let folder = worktree.programs(listener)?;
+        let dir = worktree.programs(listener)?;
         let mut programs = Vec::new();
         for (commit, name) in self.commits.iter().zip(["baseline", "current"]) {
-            let program = folder.path(name);
+            let program = dir.path(name);
             if worktree.build(commit, &program, listener)? == BuildOutcome::Broken {
                 worktree.remove_tree(listener);
                 bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?);
@@ -149,7 +149,7 @@ impl Trees {
             programs.push(program);
         }
         let programs = <[PathBuf; 2]>::try_from(programs).map_err(|_| anyhow!("two programs were to be built"))?;
-        Ok(Builds { programs, _folder: folder })
+        Ok(Builds { programs, _dir: dir })
     }
 }
 
@@ -164,18 +164,18 @@ impl Builds {
     }
 }
 
-/// What git answers in `folder`.
+/// What git answers in `dir`.
 ///
 /// # Errors
 /// With git's own words, when it fails.
-pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
-    command.current_dir(folder).env_remove("GIT_INDEX_FILE").args(arguments);
+    command.current_dir(dir).env_remove("GIT_INDEX_FILE").args(arguments);
     output(command)
 }
 
 fn output(mut command: Command) -> Result<String> {
-    // Inside a hook these point at the user's own index and folder, whatever the current folder is.
+    // Inside a hook these point at the user's own index and directory, whatever the current directory is.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
         command.env_remove(name);
     }

@@ -1,6 +1,6 @@
-//! Where revisions are built: a worktree in the build's folder, switched from one revision to the next.
+//! Where revisions are built: a worktree in the build's directory, switched from one revision to the next.
 //!
-//! It has a target folder of its own: cargo names what it builds independently of where the sources lie, so that in a
+//! It has a target directory of its own: cargo names what it builds independently of where the sources lie, so that in a
 //! shared one the worktree and the user's own tree would pass for each other. Dependencies are compiled there once.
 //! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
 //! is used again or made anew.
@@ -27,12 +27,12 @@ const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=
 /// The worktree of one repository and what is built in it.
 pub(super) struct Worktree {
     top: PathBuf,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
-/// A folder for programs that goes with this value. What a process that was killed left of one goes with the next.
+/// A directory for programs that goes with this value. What a process that was killed left of one goes with the next.
 pub(super) struct ProgramDirectory {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     /// Says that somebody still works with it.
     _alive: File,
 }
@@ -40,11 +40,11 @@ pub(super) struct ProgramDirectory {
 impl ProgramDirectory {
     /// Where the program `name` belongs.
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 }
 
-/// How the names of such folders begin.
+/// How the names of such directories begin.
 const PROGRAMS: &str = "programs-";
 /// The file in them that is locked for as long as they are needed.
 const ALIVE: &str = "alive";
@@ -62,8 +62,8 @@ impl Worktree {
     /// That of the repository at `top`.
     pub(super) fn of(top: &Path) -> Result<Self> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
-        let target = std::path::absolute(target).context("cannot find the folder of the build")?;
-        Ok(Self { top: top.to_owned(), folder: target.join("against") })
+        let target = std::path::absolute(target).context("cannot find the directory of the build")?;
+        Ok(Self { top: top.to_owned(), dir: target.join("against") })
     }
 
     /// Builds `commit` and puts its program at `program`.
@@ -74,7 +74,7 @@ impl Worktree {
         let _lock = self.lock(listener)?;
         self.switch(commit)?;
         listener(&Event::BuildStarted { revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])? });
-        let target = self.folder.join("build");
+        let target = self.dir.join("build");
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
             .current_dir(self.tree())
@@ -95,24 +95,25 @@ impl Worktree {
         Ok(BuildOutcome::Program)
     }
 
-    /// A folder for programs, beside what they are built from: there they may be executed, which in the system's
-    /// temporary folder they may not be everywhere.
+    /// A directory for programs, beside what they are built from: there they may be executed, which in the system's
+    /// temporary directory they may not be everywhere.
     ///
     /// # Errors
     /// When there is no room.
     pub(super) fn programs(&self, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
         let _lock = self.lock(listener)?;
         self.remove_orphans();
-        let why = || format!("cannot make a folder in {}", self.folder.display());
-        let folder = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.folder).with_context(why)?;
-        let alive = File::create(folder.path().join(ALIVE)).with_context(why)?;
+        let why = || format!("cannot make a directory in {}", self.dir.display());
+        let dir = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
+        let alive = File::create(dir.path().join(ALIVE)).with_context(why)?;
         alive.lock().with_context(why)?;
-        Ok(ProgramDirectory { folder, _alive: alive })
+        Ok(ProgramDirectory { dir, _alive: alive })
     }
 
-    /// Removes the folders of programs that nobody works with any more. One that cannot be removed is only room lost.
+    /// Removes the directories of programs that nobody works with any more. One that cannot be removed is only room
+    /// lost.
     fn remove_orphans(&self) {
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             let is_orphan = || File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok());
             if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
                 let _ = std::fs::remove_dir_all(entry.path());
@@ -128,17 +129,17 @@ impl Worktree {
     }
 
     fn tree(&self) -> PathBuf {
-        self.folder.join("tree")
+        self.dir.join("tree")
     }
 
     /// Two builds at once would switch each other's worktree.
     fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
-        let folder = self.folder.display();
-        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {folder}"))?;
-        let path = self.folder.join("lock");
+        let dir = self.dir.display();
+        std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
+        let path = self.dir.join("lock");
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            listener(&Event::BuildWaiting { directory: self.folder.clone() });
+            listener(&Event::BuildWaiting { directory: self.dir.clone() });
         }
         file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
         Ok(file)
@@ -165,12 +166,12 @@ impl Worktree {
         git(&tree, &["clean", "-fdq"]).map(drop)
     }
 
-    /// Whether the worktree is there and belongs to this repository: a target folder that several clones share may
+    /// Whether the worktree is there and belongs to this repository: a target directory that several clones share may
     /// hold that of another.
     fn is_ours(&self) -> bool {
-        let common = |folder: &Path| {
-            let path = git(folder, &["rev-parse", "--git-common-dir"]).ok()?;
-            folder.join(path).canonicalize().ok()
+        let common = |dir: &Path| {
+            let path = git(dir, &["rev-parse", "--git-common-dir"]).ok()?;
+            dir.join(path).canonicalize().ok()
         };
         let tree = self.tree();
         tree.join(".git").is_file() && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
@@ -216,8 +217,8 @@ mod tests {
 
     /// A repository with two commits that differ in `file`, its worktree, and both commits.
     fn repository() -> (tempfile::TempDir, Worktree, [String; 2]) {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().to_owned();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().to_owned();
         git(&top, &["init", "--quiet"]).unwrap();
         let commits = ["one", "two"].map(|text| {
             std::fs::write(top.join("file"), text).unwrap();
@@ -226,23 +227,23 @@ mod tests {
             git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
             git(&top, &["rev-parse", "HEAD"]).unwrap()
         });
-        let worktree = Worktree { folder: top.join("target/against"), top };
-        std::fs::create_dir_all(&worktree.folder).unwrap();
-        (folder, worktree, commits)
+        let worktree = Worktree { dir: top.join("target/against"), top };
+        std::fs::create_dir_all(&worktree.dir).unwrap();
+        (dir, worktree, commits)
     }
 
     fn holds(worktree: &Worktree, text: &str) -> bool {
         std::fs::read_to_string(worktree.tree().join("file")).is_ok_and(|found| found == text)
     }
 
-    /// The folder in which git keeps what it knows of the worktree.
+    /// The directory in which git keeps what it knows of the worktree.
     fn registered(worktree: &Worktree) -> PathBuf {
         git(&worktree.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
     }
 
     #[test]
     fn a_worktree_is_used_again_and_only_what_differs_is_touched() {
-        let (_folder, worktree, [one, two]) = repository();
+        let (_dir, worktree, [one, two]) = repository();
         worktree.switch(&one).unwrap();
         std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
         let made = std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap();
@@ -274,7 +275,7 @@ mod tests {
             }),
         ];
         for (how, damage) in damages {
-            let (_folder, worktree, [one, two]) = repository();
+            let (_dir, worktree, [one, two]) = repository();
             worktree.switch(&one).unwrap();
             damage(&worktree);
             worktree.switch(&two).unwrap_or_else(|error| panic!("{how}: {error:#}"));
@@ -285,13 +286,13 @@ mod tests {
 
     #[test]
     fn programs_of_a_process_that_was_killed_are_removed_and_those_in_use_are_not() {
-        let (_folder, worktree, _) = repository();
+        let (_dir, worktree, _) = repository();
         let in_use = worktree.programs(&mut |_| {}).unwrap();
         std::fs::write(in_use.path("good"), "").unwrap();
-        let killed = worktree.folder.join("programs-killed");
+        let killed = worktree.dir.join("programs-killed");
         std::fs::create_dir(&killed).unwrap();
         std::fs::write(killed.join(ALIVE), "").unwrap();
-        let torn = worktree.folder.join("programs-torn");
+        let torn = worktree.dir.join("programs-torn");
         std::fs::create_dir(&torn).unwrap();
         let next = worktree.programs(&mut |_| {}).unwrap();
         assert!(in_use.path("good").exists() && next.path("").is_dir());
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_worktree_that_is_removed_is_forgotten_by_git_too() {
-        let (_folder, worktree, [one, two]) = repository();
+        let (_dir, worktree, [one, two]) = repository();
         worktree.remove_tree(&mut |_| {});
         worktree.switch(&one).unwrap();
         std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
@@ -319,7 +320,7 @@ mod tests {
         let (_first, first, [one, _]) = repository();
         first.switch(&one).unwrap();
         let (_second, second, [_, two]) = repository();
-        let shared = Worktree { top: second.top.clone(), folder: first.folder.clone() };
+        let shared = Worktree { top: second.top.clone(), dir: first.dir.clone() };
         shared.switch(&two).unwrap();
         assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
         first.switch(&one).unwrap();

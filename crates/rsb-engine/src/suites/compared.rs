@@ -1,5 +1,5 @@
-//! The suite `hardware-acceleration`: the same points on every backend of each card, and of the processor, so that
-//! their figures stand side by side. Sizes are fixed, whatever a backend knows of the card's caches and memory.
+//! The suite `hardware-acceleration`: the same points on every backend of each GPU, and of the CPU, so that
+//! their figures stand side by side. Sizes are fixed, whatever a backend knows of the GPU's caches and memory.
 
 use rsb_device::DeviceInfo;
 use rsb_model::DeviceType;
@@ -10,10 +10,10 @@ use crate::selection::CustomEntry;
 /// On which hardware an entry is worth having.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
-    /// Small enough for drivers that run on a processor.
+    /// Small enough for drivers that run on a CPU.
     Every,
-    /// Large enough to fill a card.
-    Cards,
+    /// Large enough to fill a GPU.
+    Gpus,
 }
 
 /// A benchmark with the values of its axes, separated by commas.
@@ -23,10 +23,10 @@ const ENTRIES: &[Entry] = &[
     ("compute-peak", On::Every, &[("dtype", "f32,f64")]),
     ("tensor-core", On::Every, &[("dtype", "f16"), ("engine", "matrix")]),
     ("memory-bandwidth", On::Every, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "64MiB")]),
-    ("memory-bandwidth", On::Cards, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")]),
+    ("memory-bandwidth", On::Gpus, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")]),
     ("memory-transfer", On::Every, &[("direction", "host-to-device,device-to-host"), ("size", "64MiB")]),
     ("gemm", On::Every, &[("dtype", "f32,f16"), ("shape", "256x256x256")]),
-    ("gemm", On::Cards, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
+    ("gemm", On::Gpus, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
     ("tensor-ops", On::Every, &[("operation", "gelu,sum,softmax"), ("dtype", "f32"), ("shape", "1024x1024")]),
     ("convolution", On::Every, &[("dtype", "f32"), ("shape", "1x32x28x28"), ("kernel", "32x3x3"), ("padding", "1")]),
     ("launch-latency", On::Every, &[("launch_mode", "single")]),
@@ -50,22 +50,22 @@ pub(super) fn benchmarks() -> Vec<&'static str> {
 }
 
 /// The axes of entry `index` on `device`, every one of them, so that a profile adds no points; nothing where it is not
-/// worth having. The processor itself works with every thread, as drivers that run on it do.
+/// worth having. The CPU itself works with every thread, as drivers that run on it do.
 pub fn axes_on(
     (index, benchmark): (usize, &dyn Benchmark),
     device: &DeviceInfo,
     axes: Vec<(String, Vec<String>)>,
 ) -> Option<Vec<(String, Vec<String>)>> {
-    let large = ENTRIES.get(index).is_some_and(|(_, on, _)| *on == On::Cards);
+    let large = ENTRIES.get(index).is_some_and(|(_, on, _)| *on == On::Gpus);
     if large && device.device_type == DeviceType::Cpu {
         return None;
     }
-    let is_processor = device.device.is_cpu();
+    let is_cpu = device.device.is_cpu();
     let mut all = axes;
     for axis in benchmark.axes() {
         let value = match axis.default {
             _ if all.iter().any(|(name, _)| name == axis.name) => continue,
-            Some(_) if is_processor && axis.name == THREADS => device.units.to_string(),
+            Some(_) if is_cpu && axis.name == THREADS => device.units.to_string(),
             Some(default) => default.to_owned(),
             None => continue,
         };
@@ -74,7 +74,7 @@ pub fn axes_on(
     Some(all)
 }
 
-/// The axis of the processor's threads.
+/// The axis of the CPU's threads.
 const THREADS: &str = "threads";
 
 #[cfg(test)]
@@ -90,15 +90,15 @@ mod tests {
             device.device_type = DeviceType::Gpu;
             device.usable_memory_bytes = 64 << 30;
             let points: usize = entry.axes.iter().map(|(_, values)| values.len()).product();
-            let on_card = axes_on((0, benchmark), &device, entry.axes.clone()).unwrap();
+            let on_gpu = axes_on((0, benchmark), &device, entry.axes.clone()).unwrap();
             for breadth in [rsb_workloads::Breadth::Quick, rsb_workloads::Breadth::Full] {
-                let cases = rsb_workloads::cases(benchmark, &device, breadth, &on_card).unwrap();
+                let cases = rsb_workloads::cases(benchmark, &device, breadth, &on_gpu).unwrap();
                 assert_eq!(cases.iter().filter(|case| case.is_ok()).count(), points, "{name}: {cases:?}");
                 assert_eq!(cases.len(), points, "{name}: a profile adds none");
             }
             device.device_type = DeviceType::Cpu;
             let index = ENTRIES.iter().position(|known| known.0 == *name && known.1 == *on).unwrap();
-            assert_eq!(axes_on((index, benchmark), &device, Vec::new()).is_none(), *on == On::Cards, "{name}");
+            assert_eq!(axes_on((index, benchmark), &device, Vec::new()).is_none(), *on == On::Gpus, "{name}");
         }
     }
 }

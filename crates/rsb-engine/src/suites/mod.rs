@@ -10,7 +10,7 @@ pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
     let holds = |runs_on: RunsOn| match suite {
         Suite::Component | Suite::Custom | Suite::HardwareAcceleration => false,
         Suite::CpuPerformance => runs_on == RunsOn::Any,
-        // What uses the host's tools is not of a card, and takes too long for a glance.
+        // What uses the host's tools is not of a GPU, and takes too long for a glance.
         Suite::GpuPerformance | Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
         Suite::PreInstallation | Suite::Full => true,
     };
@@ -59,14 +59,14 @@ fn absent_backend(backend: BackendId) -> Reason {
     Reason::new(format!("backend {backend}"), "this build was made without it", cure)
 }
 
-/// Run times of machine learning that no version measures on yet: their name, and how to measure that hardware today.
-pub const RUN_TIMES_TO_COME: &[(&str, &str)] = &[
-    ("mps", "measure a Mac's processor with --backend cpu; Metal comes with a later version"),
+/// Runtimes of machine learning that no version measures on yet: their name, and how to measure that hardware today.
+pub const RUNTIMES_TO_COME: &[(&str, &str)] = &[
+    ("mps", "measure a Mac's CPU with --backend cpu; Metal comes with a later version"),
     ("openvino", "measure Intel's hardware with --backend oneapi, vulkan or cpu; OpenVINO comes with a later version"),
     ("qnn", "measure a Snapdragon's GPU with --backend vulkan or opencl; its NPU comes with a later version"),
 ];
 
-/// Why nothing runs on one of [`RUN_TIMES_TO_COME`].
+/// Why nothing runs on one of [`RUNTIMES_TO_COME`].
 pub fn to_come(name: &str, cure: &str) -> Reason {
     Reason::new(format!("backend {name}"), "it is not yet available", cure)
 }

@@ -11,12 +11,12 @@ use super::launch::allocation;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::operation::Gemm;
 
-/// A library with a handle on one card.
+/// A library with a handle on one GPU.
 pub(crate) trait BlasLibrary {
     /// What it is called: `rocblas`.
     fn name(&self) -> &'static str;
 
-    /// Puts a product into the stream of its card, which the caller has made the current one.
+    /// Puts a product into the stream of its GPU, which the caller has made the current one.
     ///
     /// # Safety
     /// The matrices are as large as the sizes say and stay until the stream has passed the product.
@@ -109,7 +109,7 @@ impl Scalars {
     }
 }
 
-/// One product. Scalars are on the host, matrices on the card; strides are those from one matrix of a batch to the next.
+/// One product. Scalars are on the host, matrices on the GPU; strides are those from one matrix of a batch to the next.
 pub(crate) struct Product {
     pub(crate) types: Types,
     pub(crate) shape: Shape,

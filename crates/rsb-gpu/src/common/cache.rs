@@ -32,8 +32,8 @@ fn fnv(bytes: &[u8]) -> u128 {
     bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
-/// `rusty-stack-bench/kernels` in the user's folder for caches; none where there is no home.
-pub(super) fn folder() -> Option<PathBuf> {
+/// `rusty-stack-bench/kernels` in the user's directory for caches; none where there is no home.
+pub(super) fn dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches =
         set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")))?;
@@ -44,8 +44,8 @@ pub(super) fn folder() -> Option<PathBuf> {
 const MARK: &[u8; 16] = b"rsb-kernel-co-01";
 
 /// The code of `key`, when it is there and whole.
-pub(super) fn read(folder: &Path, key: &Key) -> Option<Vec<u8>> {
-    unpacked(&std::fs::read(folder.join(key.file())).ok()?).map(<[u8]>::to_vec)
+pub(super) fn read(dir: &Path, key: &Key) -> Option<Vec<u8>> {
+    unpacked(&std::fs::read(dir.join(key.file())).ok()?).map(<[u8]>::to_vec)
 }
 
 /// A file with `code`.
@@ -62,11 +62,11 @@ fn unpacked(file: &[u8]) -> Option<&[u8]> {
 }
 
 /// Keeps the code of `key`. Other processes see all of it or nothing.
-pub(super) fn write(folder: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let temporary = folder.join(format!("{}.{}", key.file(), std::process::id()));
+pub(super) fn write(dir: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let temporary = dir.join(format!("{}.{}", key.file(), std::process::id()));
     let written =
-        std::fs::write(&temporary, packed(code)).and_then(|()| std::fs::rename(&temporary, folder.join(key.file())));
+        std::fs::write(&temporary, packed(code)).and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
     if written.is_err() {
         // What is left of a failed write would lie there for ever; it may not even exist.
         let _ = std::fs::remove_file(&temporary);
@@ -96,18 +96,18 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_and_what_is_damaged_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let (folder, key) = (folder.path(), Key::new("x", "gfx906", "y"));
-        assert_eq!(read(folder, &key), None);
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, key) = (dir.path(), Key::new("x", "gfx906", "y"));
+        assert_eq!(read(dir, &key), None);
         let code = b"\x7fELF and more".as_slice();
-        write(folder, &key, code).unwrap();
-        assert_eq!(read(folder, &key).as_deref(), Some(code));
-        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "no temporary file is left");
-        let file = folder.join(key.file());
+        write(dir, &key, code).unwrap();
+        assert_eq!(read(dir, &key).as_deref(), Some(code));
+        assert_eq!(std::fs::read_dir(dir).unwrap().count(), 1, "no temporary file is left");
+        let file = dir.join(key.file());
         let whole = std::fs::read(&file).unwrap();
         for length in 0..whole.len() {
             std::fs::write(&file, &whole[..length]).unwrap();
-            assert_eq!(read(folder, &key), None, "cut to {length}");
+            assert_eq!(read(dir, &key), None, "cut to {length}");
         }
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
@@ -116,6 +116,6 @@ mod tests {
         }
         assert_eq!(unpacked(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
         std::fs::write(&file, code).unwrap();
-        assert_eq!(read(folder, &key), None, "a file of a version before");
+        assert_eq!(read(dir, &key), None, "a file of a version before");
     }
 }

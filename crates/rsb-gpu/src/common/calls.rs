@@ -1,4 +1,4 @@
-//! Calls of a run time's functions, each of which may be missing. `$runtime` has the table of functions as `api`, and
+//! Calls of a runtime's functions, each of which may be missing. `$runtime` has the table of functions as `api`, and
 //! turns a status or a missing function into its own kind of error.
 
 /// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the caller, who promises
@@ -16,7 +16,7 @@ macro_rules! call {
 macro_rules! done {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: whoever calls promises live handles and memory that is long enough, as `Driver` says.
-        Ok(unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }?)
+        Ok(unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?)
     }};
 }
 
@@ -26,7 +26,7 @@ macro_rules! made {
         let mut made = std::ptr::null_mut();
         let $value = &raw mut made;
         // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
-        unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }?;
+        unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?;
         Ok(made.cast())
     }};
 }
@@ -37,7 +37,7 @@ macro_rules! number {
         let mut number: c_int = 0;
         let $value = &raw mut number;
         // SAFETY: the pointer is to a live variable; of all else `Driver` says who promises it.
-        unsafe { $crate::cards::call!($runtime, $name($($argument),*)) }.map(|()| number)
+        unsafe { $crate::common::call!($runtime, $name($($argument),*)) }.map(|()| number)
     }};
 }
 

@@ -1,4 +1,4 @@
-//! Run-time compilation: sources to code for a card, which is kept in a cache. hiprtc and NVRTC have the same
+//! Runtime compilation: sources to code for a GPU, which is kept in a cache. hiprtc and NVRTC have the same
 //! interface under two names; neither needs a device.
 //!
 //! Compilers of ROCm 5 and 6 end the process when they do not know an architecture: whatever compiles does so in a
@@ -14,7 +14,7 @@ use runtime_loading::Loaded;
 
 use super::cache::{self, Key};
 use super::catalogue::Module;
-use super::plan::{self, Card};
+use super::plan::{self, Gpu};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
@@ -63,7 +63,7 @@ pub(crate) trait Toolchain {
     /// When the source is not accepted.
     fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason>;
 
-    /// What it is to compile for, so that the code runs on a card of `arch`: `arch` itself, unless it does not know it.
+    /// What it is to compile for, so that the code runs on a GPU of `arch`: `arch` itself, unless it does not know it.
     fn closest(&self, arch: &str) -> String {
         arch.to_owned()
     }
@@ -71,28 +71,23 @@ pub(crate) trait Toolchain {
 
 /// The code of one of our own sources, from the cache where it is there.
 pub(super) fn cached(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
-    cached_in(cache::folder().as_deref(), toolchain, module, arch)
+    cached_in(cache::dir().as_deref(), toolchain, module, arch)
 }
 
-fn cached_in(
-    folder: Option<&Path>,
-    toolchain: &dyn Toolchain,
-    module: Module,
-    arch: &str,
-) -> Result<Code, DeviceError> {
+fn cached_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     let key = Key::new(module.source(), &toolchain.closest(arch), &toolchain.identity());
-    match folder.and_then(|folder| cache::read(folder, &key)) {
+    match dir.and_then(|dir| cache::read(dir, &key)) {
         Some(bytes) => Ok(Code { bytes, cached: CacheHit::Yes }),
-        None => fresh_in(folder, toolchain, module, arch),
+        None => fresh_in(dir, toolchain, module, arch),
     }
 }
 
 /// As [`cached`], but compiled now.
 pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
-    fresh_in(cache::folder().as_deref(), toolchain, module, arch)
+    fresh_in(cache::dir().as_deref(), toolchain, module, arch)
 }
 
-fn fresh_in(folder: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+fn fresh_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
     eprintln!(
@@ -100,9 +95,9 @@ fn fresh_in(folder: Option<&Path>, toolchain: &dyn Toolchain, module: Module, ar
         source.name
     );
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
-    if let Some(folder) = folder {
+    if let Some(dir) = dir {
         // A cache that cannot be written costs time, nothing else.
-        let _ = cache::write(folder, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
+        let _ = cache::write(dir, &Key::new(source.text, arch, &toolchain.identity()), &bytes);
     }
     Ok(Code { bytes, cached: CacheHit::No })
 }
@@ -127,14 +122,14 @@ pub(crate) fn job(toolchain: &dyn Toolchain, job: &Job, options: &[&str]) -> Res
     Ok(CodeObject { bytes: code, target: None, time })
 }
 
-/// Which kernel would do `operation` on a card of `arch`.
+/// Which kernel would do `operation` on a GPU of `arch`.
 pub(crate) fn choose(operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
-    let plan = plan::plan(operation, options, Card { arch, units: 1 })?;
+    let plan = plan::plan(operation, options, Gpu { arch, units: 1 })?;
     let source = plan.kernel.module.stem().to_owned();
     Ok(KernelChoice { source, symbol: plan.symbol, block_size: plan.block })
 }
 
-/// The functions of a run-time compiler, whose programs are of type `P`.
+/// The functions of a runtime compiler, whose programs are of type `P`.
 pub(crate) struct Rtc<P> {
     pub(crate) loaded: Loaded,
     /// What its calls begin with: `hiprtc`.
@@ -321,15 +316,15 @@ mod tests {
 
     #[test]
     fn a_damaged_or_cut_file_of_the_cache_is_compiled_anew() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let toolchain = Counting { compiled: Cell::new(0) };
         let ask = || {
-            let code = cached_in(Some(folder.path()), &toolchain, Module::Memory, "gfx90a").unwrap();
+            let code = cached_in(Some(dir.path()), &toolchain, Module::Memory, "gfx90a").unwrap();
             assert_eq!(code.bytes, b"\x7fELF code");
             (code.cached, toolchain.compiled.get())
         };
         assert_eq!((ask(), ask()), ((Cached::No, 1), (Cached::Yes, 1)));
-        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
         let whole = std::fs::read(&file).unwrap();
         let mut damaged = whole.clone();
         *damaged.last_mut().unwrap() ^= 1;

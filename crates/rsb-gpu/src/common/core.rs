@@ -1,4 +1,4 @@
-//! What everything on one card shares: the run time, the card's number and its one stream.
+//! What everything on one GPU shares: the runtime, the GPU's number and its one stream.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::driver::{Driver, Facts, Handle};
 use rsb_device::device::DeviceError;
 
-/// One card, opened.
+/// One GPU, opened.
 pub(crate) struct Core {
     pub(crate) driver: Rc<dyn Driver>,
     pub(crate) ordinal: c_int,
@@ -18,14 +18,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Opens card `ordinal`.
+    /// Opens GPU `ordinal`.
     pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int, facts: &Facts) -> Result<Rc<Self>, DeviceError> {
         driver.activate(ordinal)?;
         let stream = driver.create_stream()?;
         Ok(Rc::new(Self { driver, ordinal, stream, arch: facts.arch.clone(), units: facts.info.units }))
     }
 
-    /// Makes the card the current one.
+    /// Makes the GPU the current one.
     pub(crate) fn activate(&self) -> Result<(), DeviceError> {
         self.driver.activate(self.ordinal)
     }

@@ -1,4 +1,4 @@
-//! One card behind the device traits.
+//! One GPU behind the device traits.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use super::driver::{Driver, FunctionNeed};
 use super::launch::{Bound, NativeKernel};
 use super::memory::Allocation;
 use super::module::{Function, LoadedModule};
-use super::plan::{self, Argument, Card, LaunchPlan};
-use super::stream::CardStream;
+use super::plan::{self, Argument, Gpu, LaunchPlan};
+use super::stream::GpuStream;
 use super::{launches, link, transfer};
 use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
-use rsb_device::held::{HostSide, HeldValue};
+use rsb_device::held::{HeldValue, HostSide};
 use rsb_device::operation::{Gemm, Operation};
 
-/// One card, opened.
-pub struct CardDevice {
+/// One GPU, opened.
+pub struct GpuDevice {
     info: DeviceInfo,
     max_threads_per_unit: u32,
     core: Rc<Core>,
@@ -33,11 +33,11 @@ pub struct CardDevice {
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
     blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
-    /// Every card of the run time, this one's own place unused; those that work together with this one.
-    peers: Vec<OnceCell<Box<CardDevice>>>,
+    /// Every GPU of the runtime, this one's own place unused; those that work together with this one.
+    peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
 
-impl CardDevice {
+impl GpuDevice {
     pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int) -> Result<Self, Reason> {
         let facts = driver.facts(ordinal)?;
         let peers = (0..driver.device_count()?).map(|_| OnceCell::new()).collect();
@@ -53,8 +53,8 @@ impl CardDevice {
         })
     }
 
-    fn card(&self) -> Card<'_> {
-        Card { arch: &self.core.arch, units: self.core.units }
+    fn gpu(&self) -> Gpu<'_> {
+        Gpu { arch: &self.core.arch, units: self.core.units }
     }
 
     fn function(&self, plan: &LaunchPlan) -> Result<Function, DeviceError> {
@@ -77,7 +77,7 @@ impl CardDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<NativeKernel, DeviceError> {
-        let plan = plan::plan(operation, options, self.card())?;
+        let plan = plan::plan(operation, options, self.gpu())?;
         let provider = match plan.kernel.stem {
             "rsb_gemm_naive" => "native-naive",
             "rsb_peak_matrix" => "native-matrix",
@@ -131,7 +131,7 @@ impl CardDevice {
         }
         Err(DeviceError::Failed(Reason::new(
             format!("buffers of {}", operation.name()),
-            "they are not as many or not as large as the operation needs, or not on this card",
+            "they are not as many or not as large as the operation needs, or not on this GPU",
             "this is a defect of this program: please report it with the case's id",
         )))
     }
@@ -162,7 +162,7 @@ impl CardDevice {
     }
 }
 
-impl Device for CardDevice {
+impl Device for GpuDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -208,7 +208,7 @@ impl Device for CardDevice {
     }
 
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
-        Ok(Box::new(CardStream::new(&self.core)?))
+        Ok(Box::new(GpuStream::new(&self.core)?))
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
@@ -247,13 +247,13 @@ impl Device for CardDevice {
     }
 
     fn link_gb_s(&self) -> Option<f64> {
-        link::gb_s(self.info.pci_address.as_deref()?, self.core.driver.maker())
+        link::gb_s(self.info.pci_address.as_deref()?, self.core.driver.vendor())
     }
 
     fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
         let provider = options.provider.clone().filter(|name| name != self.core.driver.blas_name());
         let options = &Options { provider, ..options.clone() };
-        let plan = plan::plan(operation, options, self.card())?;
+        let plan = plan::plan(operation, options, self.gpu())?;
         let function = self.function(&plan)?;
         Ok(Occupancy {
             block_size: plan.block,

@@ -1,4 +1,4 @@
-//! The calls of a run time that everything else is made of. Handles and addresses are plain pointers here; who owns
+//! The calls of a runtime that everything else is made of. Handles and addresses are plain pointers here; who owns
 //! them, and when they are given back, is the matter of the modules beside this one.
 
 use std::ffi::{CStr, c_int, c_void};
@@ -15,7 +15,7 @@ use rsb_device::device::{Buffer, DeviceError, DeviceInfo, Kernel};
 /// A stream, an event, a module, a function or a graph.
 pub(crate) type Handle = *mut c_void;
 
-/// A card as planning and opening need it.
+/// A GPU as planning and opening need it.
 pub(crate) struct Facts {
     pub(crate) info: DeviceInfo,
     /// What kernels are compiled for, such as `gfx90a` or `sm_90`.
@@ -40,16 +40,16 @@ pub(crate) struct Copy {
     pub(crate) ends: Ends,
 }
 
-/// What a kernel needs, as the run time tells it.
+/// What a kernel needs, as the runtime tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FunctionNeed {
     Registers,
     SharedBytes,
 }
 
-/// A run time. Whatever makes something works on the card that was activated last in this thread.
+/// A runtime. Whatever makes something works on the GPU that was activated last in this thread.
 ///
-/// Handles and addresses must come from the same run time and be live; memory must be as long as is said, and stay
+/// Handles and addresses must come from the same runtime and be live; memory must be as long as is said, and stay
 /// until the stream has passed the work. Who calls an unsafe function promises that.
 #[allow(clippy::missing_safety_doc, reason = "said once for all of them above")]
 pub(crate) trait Driver {
@@ -58,8 +58,8 @@ pub(crate) trait Driver {
     /// How copies name it: `hip`.
     fn name(&self) -> &'static str;
 
-    /// Its maker's number among those of PCI devices: `0x1002`.
-    fn maker(&self) -> &'static str;
+    /// Its vendor's number among those of PCI devices: `0x1002`.
+    fn vendor(&self) -> &'static str;
 
     /// How many devices there are, at least one.
     fn device_count(&self) -> Result<u32, Reason>;
@@ -77,10 +77,10 @@ pub(crate) trait Driver {
     fn blas_name(&self) -> &'static str;
     fn blas_has(&self, dtype: Dtype) -> bool;
 
-    /// Loads that library for a card.
+    /// Loads that library for a GPU.
     fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
 
-    /// Binds a sum over several cards by the vendor's library: of the first buffer of each pair into the second.
+    /// Binds a sum over several GPUs by the vendor's library: of the first buffer of each pair into the second.
     fn all_reduce(
         &self,
         dtype: Dtype,
@@ -109,7 +109,7 @@ pub(crate) trait Driver {
     /// Lets device `ordinal` reach the memory of `peer`; false where the hardware cannot.
     fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
 
-    /// Loads code, which the run time copies.
+    /// Loads code, which the runtime copies.
     fn load_module(&self, code: Image<'_>) -> Result<Handle, DeviceError>;
     unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
     unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;

@@ -72,7 +72,7 @@ fn address_of(buffer: Option<&Buffer>) -> Result<u64, DeviceError> {
     Ok(allocation(buffer)?.address() as u64)
 }
 
-/// The card's memory in a buffer.
+/// The GPU's memory in a buffer.
 pub(crate) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     rsb_device::held::storage(buffer)
 }

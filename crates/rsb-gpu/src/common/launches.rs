@@ -18,7 +18,7 @@ pub(super) enum LaunchKernel {
 
 /// Binds `op` to the empty kernel.
 pub(super) fn kernel(core: &Rc<Core>, op: Launch, mut empty: Bound) -> Result<LaunchKernel, DeviceError> {
-    match op.way {
+    match op.mode {
         LaunchMode::Stream => Ok(LaunchKernel::Stream { empty, kernels: op.kernels }),
         LaunchMode::Graph => {
             let recorded = Recorded::of(core, || (0..op.kernels).try_for_each(|_| empty.start()))?;

@@ -1,4 +1,4 @@
-//! Memory of a card and pinned memory of the host, given back when nobody holds it any more.
+//! Memory of a GPU and pinned memory of the host, given back when nobody holds it any more.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -70,7 +70,7 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         // A device that is lost cannot take memory back, and nobody could do anything about it.
         let _ = self.core.activate();
-        // SAFETY: the run time allocated it, and nobody else gives it back. Both run times wait for what still uses it.
+        // SAFETY: the runtime allocated it, and nobody else gives it back. Both runtimes wait for what still uses it.
         let _ = unsafe { self.core.driver.free(self.pointer) };
     }
 }
@@ -115,7 +115,7 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         // A copy may still read or write it.
         let _ = self.core.synchronize();
-        // SAFETY: the run time allocated it, nothing uses it any more, and nobody else gives it back.
+        // SAFETY: the runtime allocated it, nothing uses it any more, and nobody else gives it back.
         let _ = unsafe { self.core.driver.free_host(self.pointer) };
     }
 }

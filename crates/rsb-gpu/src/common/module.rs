@@ -1,4 +1,4 @@
-//! Code on a card: compiled or taken from the cache, loaded once for each device.
+//! Code on a GPU: compiled or taken from the cache, loaded once for each device.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use super::driver::{FunctionNeed, Handle};
 use super::image::Image;
 use rsb_device::device::DeviceError;
 
-/// Code on a card.
+/// Code on a GPU.
 pub(super) struct LoadedModule {
     core: Rc<Core>,
     handle: Handle,
 }
 
-/// A kernel on a card. It keeps its module loaded.
+/// A kernel on a GPU. It keeps its module loaded.
 #[derive(Clone)]
 pub(super) struct Function {
     module: Rc<LoadedModule>,
@@ -26,7 +26,7 @@ pub(super) struct Function {
 }
 
 impl LoadedModule {
-    /// Compiles `module` for the card, or takes it from the cache, and loads it. What the cache holds may be damaged:
+    /// Compiles `module` for the GPU, or takes it from the cache, and loads it. What the cache holds may be damaged:
     /// then it is compiled again.
     pub(super) fn load(core: &Rc<Core>, module: Module) -> Result<Rc<Self>, DeviceError> {
         let toolchain = core.driver.toolchain().map_err(DeviceError::Unsupported)?;

@@ -6,7 +6,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::catalogue::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
 use rsb_device::device::{DeviceError, Options};
-use rsb_device::operation::{Operation, PeakArithmetic, STREAM_SCALAR, Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{MemoryStream, Operation, PeakArithmetic, STREAM_SCALAR, Stores, StreamPattern};
 
 /// A value for a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,7 @@ pub(super) struct LaunchPlan {
 
 /// What a plan depends on beside the operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Card<'a> {
+pub(super) struct Gpu<'a> {
     /// Such as `gfx90a` or `sm_90`.
     pub(super) arch: &'a str,
     pub(super) units: u32,
@@ -56,8 +56,8 @@ const SHARING_BLOCKS_PER_UNIT: u32 = 8;
 pub(super) const MATRIX_PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
 /// Plans `operation` by a kernel of our own.
-pub(super) fn plan(operation: &Operation, options: &Options, card: Card<'_>) -> Result<LaunchPlan, DeviceError> {
-    let planner = Planner { options, card };
+pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Result<LaunchPlan, DeviceError> {
+    let planner = Planner { options, gpu };
     match operation {
         Operation::Stream(op) => planner.stream(op),
         Operation::PointerChase(op) => planner.exactly(
@@ -74,11 +74,7 @@ pub(super) fn plan(operation: &Operation, options: &Options, card: Card<'_>) -> 
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
         Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {
-            Err(unsupported(
-                operation.name(),
-                "it is no kernel of a card",
-                "measure it on the processor, with --backend cpu",
-            ))
+            Err(unsupported(operation.name(), "it is no kernel of a GPU", "measure it on the CPU, with --backend cpu"))
         }
     }
 }
@@ -86,20 +82,20 @@ pub(super) fn plan(operation: &Operation, options: &Options, card: Card<'_>) -> 
 /// One plan in the making.
 struct Planner<'a> {
     options: &'a Options,
-    card: Card<'a>,
+    gpu: Gpu<'a>,
 }
 
 impl Planner<'_> {
     fn kernel(&self, stem: &str, dtype: Option<Dtype>) -> Result<(&'static KernelInfo, String), DeviceError> {
         let kernel = catalogue::find(stem)
             .ok_or_else(|| unsupported(stem, "the table of kernels lacks it", "report this as a bug"))?;
-        if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.card.arch)) {
-            let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.card.arch));
+        if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
+            let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
             let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
             let why = if known.is_empty() {
-                format!("{} has no unit for it", self.card.arch)
+                format!("{} has no unit for it", self.gpu.arch)
             } else {
-                format!("on {} there are kernels for {known}", self.card.arch)
+                format!("on {} there are kernels for {known}", self.gpu.arch)
             };
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
             return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
@@ -118,7 +114,7 @@ impl Planner<'_> {
         let (kernel, symbol) = self.kernel(stem, dtype)?;
         let block = self.block(kernel)?;
         let most =
-            self.card.units.max(1) * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
+            self.gpu.units.max(1) * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
         Ok(LaunchPlan { kernel, symbol, arguments, grid: blocks(threads, block).min(most), block })
     }
 
@@ -188,7 +184,7 @@ impl Planner<'_> {
 
     /// On the matrix units where they have the type, unless vector registers are asked for.
     fn peak(&self, op: PeakArithmetic) -> Result<LaunchPlan, DeviceError> {
-        let has = super::matrix_dtypes(self.card.arch).contains(&op.dtype);
+        let has = super::matrix_dtypes(self.gpu.arch).contains(&op.dtype);
         let matrix = match self.options.provider.as_deref() {
             Some("vector") => false,
             Some("matrix") => true,
@@ -206,7 +202,7 @@ impl Planner<'_> {
         }
         // Four blocks for each unit are 16 wavefronts of 64: four on each of its vector units.
         let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
-        self.exactly(stem, Some(op.dtype), arguments, 4 * self.card.units.max(1))
+        self.exactly(stem, Some(op.dtype), arguments, 4 * self.gpu.units.max(1))
     }
 }
 
@@ -216,11 +212,7 @@ fn blocks(threads: u64, block: u32) -> u32 {
 }
 
 pub(super) fn provider(name: &str, what: &str, there_are: &str) -> DeviceError {
-    unsupported(
-        &format!("{what} by {name}"),
-        format!("on a card there are {there_are}"),
-        "choose one of these, or auto",
-    )
+    unsupported(&format!("{what} by {name}"), format!("on a GPU there are {there_are}"), "choose one of these, or auto")
 }
 
 pub(super) fn unsupported(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {

@@ -1,4 +1,4 @@
-//! The card's stream and its clock: marks are events of the run time.
+//! The GPU's stream and its clock: marks are events of the runtime.
 
 use std::rc::Rc;
 
@@ -6,20 +6,20 @@ use rsb_model::Reason;
 
 use super::core::Core;
 use super::driver::Handle;
-use rsb_device::device::{DeviceError, StreamEvent, Stream};
+use rsb_device::device::{DeviceError, Stream, StreamEvent};
 
 /// Marks that can be asked about at once. Older ones are used again: a case takes millions of marks.
 const MARKS: usize = 64;
 
-/// The stream of a card with its marks.
-pub(super) struct CardStream {
+/// The stream of a GPU with its marks.
+pub(super) struct GpuStream {
     core: Rc<Core>,
     events: Vec<Handle>,
     /// How many marks were made.
     made: u64,
 }
 
-impl CardStream {
+impl GpuStream {
     pub(super) fn new(core: &Rc<Core>) -> Result<Self, DeviceError> {
         core.activate()?;
         // What fails half way gives back what was made until then, when `stream` is dropped.
@@ -44,7 +44,7 @@ impl CardStream {
     }
 }
 
-impl Stream for CardStream {
+impl Stream for GpuStream {
     fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         self.core.activate()?;
         let mark = StreamEvent(self.made);
@@ -68,7 +68,7 @@ impl Stream for CardStream {
     }
 }
 
-impl Drop for CardStream {
+impl Drop for GpuStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         for &event in &self.events {

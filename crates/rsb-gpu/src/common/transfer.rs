@@ -1,4 +1,4 @@
-//! Copies: between host and card from pinned or pageable memory, within a card, and from card to card.
+//! Copies: between host and GPU from pinned or pageable memory, within a GPU, and from GPU to GPU.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::launch::allocation;
 use super::memory::HostBlock;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
-use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
+use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
 /// A [`Transfer`], bound.
 pub(super) struct TransferKernel {
@@ -89,16 +89,16 @@ impl Drop for TransferKernel {
     }
 }
 
-/// A copy between two buffers, which may lie on two cards.
+/// A copy between two buffers, which may lie on two GPUs.
 pub(super) struct PeerCopy {
     core: Rc<Core>,
     from: Buffer,
     to: Buffer,
-    /// Whether one card reaches the other's memory, or the host stands between.
+    /// Whether one GPU reaches the other's memory, or the host stands between.
     way: &'static str,
 }
 
-/// Binds a copy of all of `from` to the start of `to`. Where one card can reach the other's memory, it may.
+/// Binds a copy of all of `from` to the start of `to`. Where one GPU can reach the other's memory, it may.
 pub(super) fn peer_copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<PeerCopy, DeviceError> {
     let (source, target) = (allocation(Some(from))?, allocation(Some(to))?);
     if source.bytes() > target.bytes() {

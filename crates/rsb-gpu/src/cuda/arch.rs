@@ -1,4 +1,4 @@
-//! What the compute capability of a card decides here: its name for compilers, and the transfers of its memory.
+//! What the compute capability of a GPU decides here: its name for compilers, and the transfers of its memory.
 
 /// What a compiler calls capability `major`.`minor`: `sm_90`.
 pub(super) fn name(major: i32, minor: i32) -> String {
@@ -18,14 +18,14 @@ mod tests {
 
     #[test]
     fn bandwidths_are_those_of_the_data_sheets() {
-        for (card, bits, khz, expected) in [
+        for (gpu, bits, khz, expected) in [
             ("A100 SXM 40 GB", 5120, 1_215_000, 1555.2),
             ("H100 SXM", 5120, 2_619_000, 3352.3),
             ("H200", 6144, 3_201_000, 4916.7),
             ("GeForce RTX 4090", 384, 10_501_000, 1008.1),
         ] {
             let found = peak_bandwidth_gb_s(bits, khz).unwrap();
-            assert!((found - expected).abs() < 0.1, "{card}: {found}");
+            assert!((found - expected).abs() < 0.1, "{gpu}: {found}");
         }
         assert_eq!(peak_bandwidth_gb_s(0, 1), None);
         assert_eq!(name(9, 0), "sm_90");

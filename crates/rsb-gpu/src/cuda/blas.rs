@@ -14,7 +14,7 @@ use rsb_device::device::DeviceError;
 /// Its name among providers.
 pub(super) const NAME: &str = "cublas";
 
-/// cuBLAS with a handle on one card.
+/// cuBLAS with a handle on one GPU.
 pub(super) struct Blas {
     api: Cublas,
     handle: cublasHandle_t,
@@ -58,7 +58,7 @@ impl Blas {
         let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();
         let create = blas.function(blas.api.cublasCreate_v2, "cublasCreate_v2")?;
-        // SAFETY: the pointer is to a live variable of this type; the card is the current one.
+        // SAFETY: the pointer is to a live variable of this type; the GPU is the current one.
         blas.check("cublasCreate_v2", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.cublasSetStream_v2, "cublasSetStream_v2")?;
@@ -97,7 +97,7 @@ const fn cure(code: cublasStatus_t) -> &'static str {
         status::NOT_INITIALIZED => {
             "install a driver as new as this cuBLAS (nvidia-smi shows which CUDA it can do), or a cuBLAS of that CUDA"
         }
-        status::ALLOC_FAILED => "choose a smaller size, or end what else uses the card's memory",
+        status::ALLOC_FAILED => "choose a smaller size, or end what else uses the GPU's memory",
         status::NOT_SUPPORTED | status::ARCH_MISMATCH | status::INVALID_VALUE => {
             "choose another data type or sizes that are multiples of 16, or provider=native"
         }

@@ -8,12 +8,12 @@ use cuda_sys::{Nvrtc, nvrtcProgram, result};
 use rsb_model::{DeviceType, Reason};
 
 use super::cubin;
-use crate::common::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use crate::common::{self, Compiled, FAKE_GPU, Rtc, Source, Toolchain, unavailable};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
-/// The run-time compiler, loaded.
+/// The runtime compiler, loaded.
 pub struct CudaCompiler {
     api: Nvrtc,
     rtc: Rtc<nvrtcProgram>,
@@ -39,7 +39,7 @@ impl CudaCompiler {
             loaded: *api.loaded(),
             prefix: "nvrtc",
             code_call: "GetCUBIN",
-            cure: "install a CUDA toolkit that supports the card; where it does, report this with the message above",
+            cure: "install a CUDA toolkit that supports the GPU; where it does, report this with the message above",
             create: api.nvrtcCreateProgram,
             compile: api.nvrtcCompileProgram,
             log_size: api.nvrtcGetProgramLogSize,
@@ -64,7 +64,7 @@ impl CudaCompiler {
             return Ok(Self::new(found));
         }
         Err(Reason::new(
-            "NVIDIA's run-time compiler (libnvrtc)",
+            "NVIDIA's runtime compiler (libnvrtc)",
             format!("there is none in {}", root.display()),
             "install it there: pip install nvidia-cuda-nvrtc",
         ))
@@ -73,7 +73,7 @@ impl CudaCompiler {
     /// Which compiler this is: its version and the file.
     pub fn identity(&self) -> String {
         let (major, minor) = self.version().unwrap_or_default();
-        format!("nvrtc {major}.{minor} {}", cards::file_identity(self.rtc.loaded.path()))
+        format!("nvrtc {major}.{minor} {}", common::file_identity(self.rtc.loaded.path()))
     }
 
     /// Its version, which is that of CUDA.
@@ -125,7 +125,7 @@ impl CudaCompiler {
         Err(Reason::new(
             format!("compilation for {arch}"),
             format!("NVRTC {major}.{minor} knows {list}"),
-            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the card: CUDA 13 \
+            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the GPU: CUDA 13 \
              ends with sm_75, sm_90 came with CUDA 11.8, sm_100 and sm_120 with 12.8",
         ))
     }
@@ -145,7 +145,7 @@ impl Toolchain for CudaCompiler {
     }
 }
 
-/// The highest of `known` whose code runs on a card of `arch`, which is one of the same tens that is not above it:
+/// The highest of `known` whose code runs on a GPU of `arch`, which is one of the same tens that is not above it:
 /// `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
 fn closest(known: &[c_int], arch: &str) -> String {
     let runs = |own: c_int| known.iter().filter(move |&&other| other <= own && other / 10 == own / 10).max();
@@ -163,7 +163,7 @@ impl KernelCompiler for CudaCompiler {
     }
 
     fn device_type(&self) -> DeviceType {
-        if self.rtc.loaded.exports(LOOKALIKE) { DeviceType::Simulated } else { DeviceType::Cpu }
+        if self.rtc.loaded.exports(FAKE_GPU) { DeviceType::Simulated } else { DeviceType::Cpu }
     }
 
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cards_that_a_compiler_does_not_know_get_the_code_of_their_elder() {
+    fn gpus_that_a_compiler_does_not_know_get_the_code_of_their_elder() {
         let known = [75, 80, 86, 90, 100, 120];
         for (arch, expected) in [
             ("sm_90", "sm_90"),

@@ -1,4 +1,4 @@
-//! The driver behind the calls that all cards share. Addresses on a card are whole numbers to it, and copies are told
+//! The driver behind the calls that all GPUs share. Addresses on a GPU are whole numbers to it, and copies are told
 //! apart by their function.
 
 use std::ffi::{CStr, c_int, c_void};
@@ -22,7 +22,7 @@ type Done = Result<(), DeviceError>;
 /// Pinned memory of no special kind.
 const HOST_ALLOC_DEFAULT: u32 = 0;
 
-/// An address on a card as the driver takes it.
+/// An address on a GPU as the driver takes it.
 fn place(pointer: *const c_void) -> CUdeviceptr {
     pointer.addr() as CUdeviceptr
 }
@@ -36,7 +36,7 @@ impl Driver for Runtime {
         "cuda"
     }
 
-    fn maker(&self) -> &'static str {
+    fn vendor(&self) -> &'static str {
         "0x10de"
     }
 

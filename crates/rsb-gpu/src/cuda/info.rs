@@ -1,4 +1,4 @@
-//! What a card is, from its attributes. What the driver does not tell is unknown, not zero.
+//! What a GPU is, from its attributes. What the driver does not tell is unknown, not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,7 +11,7 @@ use super::runtime::{CudaError, Runtime};
 use crate::common::{Facts, call, number};
 use rsb_device::device::DeviceInfo;
 
-/// Reads card `ordinal`.
+/// Reads GPU `ordinal`.
 pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     let device = runtime.device(ordinal)?;
     let attribute = |attribute| number!(runtime, |value| cuDeviceGetAttribute(value, attribute, device)).ok();
@@ -35,7 +35,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Cuda, index },
         name: name(runtime, device).unwrap_or_else(|| arch.clone()),
-        device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
+        device_type: if runtime.is_fake_gpu() { DeviceType::Simulated } else { DeviceType::Gpu },
         pci_address: pci_address(runtime, device),
         driver: runtime.version().map(|(major, minor)| format!("nvidia, CUDA {major}.{minor}")),
         arch: Some(arch.clone()),
@@ -49,7 +49,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     Ok(Facts { info, arch, max_threads_per_unit })
 }
 
-/// The marketing name; of a slice of a divided card (MIG) it names the slice.
+/// The marketing name; of a slice of a divided GPU (MIG) it names the slice.
 fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 256];
     let length = c_int::try_from(text.len()).ok()?;
@@ -59,7 +59,7 @@ fn name(runtime: &Runtime, device: CUdevice) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
+/// The GPU's address on the bus as sysfs writes it: `0000:03:00.0`.
 fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
@@ -75,7 +75,7 @@ fn as_in_sysfs(address: &str) -> Option<String> {
     Some(format!("{domain:04x}:{}", rest.to_ascii_lowercase()))
 }
 
-/// Nine tenths of what is free on the current card: the driver and cuBLAS need some themselves.
+/// Nine tenths of what is free on the current GPU: the driver and cuBLAS need some themselves.
 fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
@@ -83,7 +83,7 @@ fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
     Ok(free.min(total) as u64 / 10 * 9)
 }
 
-/// The second level is the last of NVIDIA's cards.
+/// The second level is the last of NVIDIA's GPUs.
 fn caches(second_level: Option<u32>) -> Vec<Cache> {
     let cache = |bytes| Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None };
     second_level.map(cache).into_iter().collect()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, Lack, Unavailable, error};
 use rsb_model::Reason;
 
-use crate::common::{LOOKALIKE, call, lacking, unavailable};
+use crate::common::{FAKE_GPU, call, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 thread_local! {
@@ -53,9 +53,9 @@ impl Runtime {
         }
     }
 
-    /// Whether the library is a software look-alike, whose figures mean nothing.
-    pub(super) fn is_lookalike(&self) -> bool {
-        self.api.loaded().exports(LOOKALIKE)
+    /// Whether the library is a fake GPU, whose figures mean nothing.
+    pub(super) fn is_fake_gpu(&self) -> bool {
+        self.api.loaded().exports(FAKE_GPU)
     }
 
     /// The newest CUDA that the driver can do, such as (12, 8).
@@ -155,7 +155,7 @@ impl Drop for Runtime {
     }
 }
 
-/// What is wrong with a driver that is here: a function without which no card can be told or opened.
+/// What is wrong with a driver that is here: a function without which no GPU can be told or opened.
 pub(super) fn defect() -> Option<Reason> {
     const NEEDED: [&str; 6] = [
         "cuInit",
@@ -179,7 +179,7 @@ fn no_device(node: &Path) -> Reason {
     let (why, cure) = if !node.exists() {
         (
             "the driver's library is here, but its part in the kernel is not: there is no /dev/nvidiactl",
-            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or pass the card on to \
+            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or pass the GPU on to \
              the container (--gpus all)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
@@ -187,7 +187,7 @@ fn no_device(node: &Path) -> Reason {
     } else {
         (
             "the driver is loaded and shows no device",
-            "check CUDA_VISIBLE_DEVICES; where the card is divided (MIG), make an instance (nvidia-smi mig -cgi) and \
+            "check CUDA_VISIBLE_DEVICES; where the GPU is divided (MIG), make an instance (nvidia-smi mig -cgi) and \
              name it there; look at the kernel's log (dmesg) for messages of NVRM",
         )
     };
@@ -196,18 +196,18 @@ fn no_device(node: &Path) -> Reason {
 
 const fn cure(code: CUresult) -> &'static str {
     match code {
-        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the card's memory",
+        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
         error::STUB_LIBRARY => {
-            "take the folder of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is needed"
+            "take the directory of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is needed"
         }
         error::DEVICE_UNAVAILABLE => {
-            "another program has the card for itself: end it, or set the card's compute mode to default (nvidia-smi -c 0)"
+            "another program has the GPU for itself: end it, or set the GPU's compute mode to default (nvidia-smi -c 0)"
         }
         error::SYSTEM_DRIVER_MISMATCH => {
             "the driver was updated while its module was loaded: restart the machine, or load the module anew"
         }
         error::COMPAT_NOT_SUPPORTED_ON_DEVICE => {
-            "take the package cuda-compat out of the library path: this card needs a newer driver instead"
+            "take the package cuda-compat out of the library path: this GPU needs a newer driver instead"
         }
         error::SYSTEM_NOT_READY => "start the fabric manager (systemctl start nvidia-fabricmanager)",
         error::INVALID_IMAGE | error::NO_BINARY_FOR_GPU | error::NOT_FOUND => {
@@ -215,10 +215,10 @@ const fn cure(code: CUresult) -> &'static str {
              CUDA; then delete the cached kernels (~/.cache/rusty-stack-bench/kernels)"
         }
         error::LAUNCH_OUT_OF_RESOURCES => "choose a smaller block size",
-        error::LAUNCH_TIMEOUT => "choose a smaller size, or a card that drives no display",
-        error::ECC_UNCORRECTABLE => "the card's memory has failed: look at `nvidia-smi -q -d ECC`",
-        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this card or driver cannot do it",
-        _ => "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the card with `nvidia-smi -q`",
+        error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
+        error::ECC_UNCORRECTABLE => "the GPU's memory has failed: look at `nvidia-smi -q -d ECC`",
+        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this GPU or driver cannot do it",
+        _ => "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the GPU with `nvidia-smi -q`",
     }
 }
 
@@ -277,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_have_no_card_says_which_step_is_missing() {
-        let folder = tempfile::tempdir().unwrap();
-        let node = folder.path().join("nvidiactl");
+    fn each_way_to_have_no_gpu_says_which_step_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let node = dir.path().join("nvidiactl");
         assert!(no_device(&node).cure.contains("modprobe nvidia"));
         std::fs::write(&node, "").unwrap();
         assert!(no_device(&node).cure.contains("MIG"));

@@ -1,24 +1,24 @@
-//! What the architecture of a card decides here: how often the memory moves data in a clock, and
-//! the cache behind the second level, which the run time does not tell.
+//! What the architecture of a GPU decides here: how often the memory moves data in a clock, and
+//! the cache behind the second level, which the runtime does not tell.
 
-/// The processor in a full name such as `gfx90a:sramecc+:xnack-`.
-pub(super) fn processor(full: &str) -> &str {
+/// The architecture in a full name such as `gfx90a:sramecc+:xnack-`.
+pub(super) fn architecture(full: &str) -> &str {
     full.split(':').next().unwrap_or(full)
 }
 
-/// Compute units in what the run time counts as a multiprocessor: from gfx10 on a pair of them, a work-group processor,
+/// Compute units in what the runtime counts as a multiprocessor: from gfx10 on a pair of them, a work-group processor,
 /// unless its variable `GPU_ENABLE_WGP_MODE` says otherwise.
 pub(super) fn compute_units_each(arch: &str) -> u32 {
     let single = std::env::var_os("GPU_ENABLE_WGP_MODE").is_some_and(|mode| mode == "0");
     // gfx906 to gfx950 have three digits, gfx1010 and later four.
-    let paired = processor(arch).strip_prefix("gfx").is_some_and(|digits| digits.len() >= 4);
+    let paired = architecture(arch).strip_prefix("gfx").is_some_and(|digits| digits.len() >= 4);
     if paired && !single { 2 } else { 1 }
 }
 
 /// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16 for GDDR6. `None`
 /// where the kind of memory does not follow from the architecture.
 fn transfers_per_clock(arch: &str) -> Option<f64> {
-    match processor(arch) {
+    match architecture(arch) {
         "gfx900" | "gfx906" | "gfx908" | "gfx90a" => Some(2.0),
         "gfx940" | "gfx941" | "gfx942" | "gfx950" => Some(4.0),
         "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100" | "gfx1101" | "gfx1102"
@@ -36,9 +36,9 @@ pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> 
 }
 
 /// Bytes of the cache between the second level and the memory (AMD Infinity Cache), from AMD's data sheets: the
-/// largest that a card of this architecture has, so that a flush is never too small.
+/// largest that a GPU of this architecture has, so that a flush is never too small.
 pub(super) fn memory_side_cache_bytes(arch: &str) -> Option<u64> {
-    let megabytes = match processor(arch) {
+    let megabytes = match architecture(arch) {
         "gfx942" | "gfx950" => 256,
         "gfx1030" => 128,
         "gfx1031" | "gfx1100" => 96,
@@ -78,6 +78,6 @@ mod tests {
     #[test]
     fn unknown_architectures_have_nothing_special() {
         assert_eq!(memory_side_cache_bytes("gfx1999"), None);
-        assert_eq!(processor("gfx90a:sramecc+"), "gfx90a");
+        assert_eq!(architecture("gfx90a:sramecc+"), "gfx90a");
     }
 }

@@ -1,12 +1,12 @@
 //! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's kernels: rocBLAS
-//! ends the process when it has none for the card.
+//! ends the process when it has none for the GPU.
 
 use std::ffi::{CStr, c_int};
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use rocblas_sys::{
-    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_folders, operation, rocblas_handle, rocblas_status,
+    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_dirs, operation, rocblas_handle, rocblas_status,
     status,
 };
 use rsb_model::{Dtype, Reason};
@@ -14,7 +14,7 @@ use rsb_model::{Dtype, Reason};
 use crate::common::{BlasLibrary, Core, Product, Side, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
-/// rocBLAS with a handle on one card.
+/// rocBLAS with a handle on one GPU.
 pub(super) struct Blas {
     api: RocBlas,
     handle: rocblas_handle,
@@ -45,25 +45,25 @@ pub(super) const fn has(dtype: Dtype) -> bool {
 /// Where the library's kernels are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernels {
-    /// In files beside it, which may lack the card's.
+    /// In files beside it, which may lack the GPU's.
     InFiles,
-    /// In itself: a look-alike.
+    /// In itself: a fake GPU.
     Inside,
 }
 
 impl Blas {
-    /// Loads the library, checks that it has kernels for the card, and makes a handle.
+    /// Loads the library, checks that it has kernels for the GPU, and makes a handle.
     pub(super) fn open(core: &Rc<Core>, kernels: Kernels) -> Result<Rc<Self>, DeviceError> {
         let api = RocBlas::load().map_err(lacking)?;
         if kernels == Kernels::InFiles {
             let explicit =
                 std::env::var_os("ROCBLAS_TENSILE_LIBPATH").filter(|path| !path.is_empty()).map(PathBuf::from);
-            let folders = kernel_folders(api.loaded().path(), explicit.as_deref());
-            check_kernels(&core.arch, &folders).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
+            let dirs = kernel_dirs(api.loaded().path(), explicit.as_deref());
+            check_kernels(&core.arch, &dirs).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
         }
         core.activate()?;
         eprintln!(
-            "opening rocBLAS for {}; should the process end here, it has no kernels for this card: install a rocBLAS \
+            "opening rocBLAS for {}; should the process end here, it has no kernels for this GPU: install a rocBLAS \
              that has, or choose provider=native",
             core.arch
         );
@@ -101,7 +101,7 @@ impl Blas {
 
 const fn cure(code: rocblas_status) -> &'static str {
     match code {
-        status::MEMORY_ERROR => "choose a smaller size, or end what else uses the card's memory",
+        status::MEMORY_ERROR => "choose a smaller size, or end what else uses the GPU's memory",
         status::NOT_IMPLEMENTED => "choose another data type, or provider=native",
         _ => "choose provider=native; rocBLAS says more with ROCBLAS_LAYER=1",
     }

@@ -1,4 +1,4 @@
-//! What a code object says of itself: an ELF file whose header names the processor.
+//! What a code object says of itself: an ELF file whose header names the architecture.
 
 mod metadata;
 
@@ -8,11 +8,12 @@ use object::read::elf::FileHeader as _;
 
 use rsb_device::compiler::KernelNeeds;
 
-/// The part of the flags of an ELF header that names the processor.
-const PROCESSOR: u32 = 0xff;
+/// The part of the flags of an ELF header that names the architecture.
+const CPU: u32 = 0xff;
 
-/// Numbers of processors in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend, table `EF_AMDGPU_MACH`).
-const PROCESSORS: &[(u32, &str)] = &[
+/// Numbers of architectures in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend, table
+/// `EF_AMDGPU_MACH`).
+const ARCHITECTURES: &[(u32, &str)] = &[
     (0x2c, "gfx900"),
     (0x2d, "gfx902"),
     (0x2e, "gfx904"),
@@ -46,12 +47,12 @@ const PROCESSORS: &[(u32, &str)] = &[
     (0x4f, "gfx950"),
 ];
 
-/// The processor that `code` is for; `None` when it is no code object or the processor is not in the table.
+/// The architecture that `code` is for; `None` when it is no code object or the architecture is not in the table.
 pub(super) fn target(code: &[u8]) -> Option<&'static str> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
-    let number = header.e_flags(LittleEndian).0 & PROCESSOR;
+    let number = header.e_flags(LittleEndian).0 & CPU;
     let is_code = header.e_machine(LittleEndian) == EM_AMDGPU;
-    PROCESSORS.iter().find(|(known, _)| is_code && *known == number).map(|(_, name)| *name)
+    ARCHITECTURES.iter().find(|(known, _)| is_code && *known == number).map(|(_, name)| *name)
 }
 
 /// What each kernel of `code` needs, as its compiler noted it; nothing where it noted nothing.
@@ -64,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_names_the_processor() {
+    fn the_header_names_the_architecture() {
         let mut header = vec![0_u8; 64];
         header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         header[18] = 224;
         header[48] = 0x3f;
         assert_eq!(target(&header), Some("gfx90a"));
         header[48] = 0xff;
-        assert_eq!(target(&header), None, "a processor of the future");
+        assert_eq!(target(&header), None, "a architecture of the future");
         header[18] = 62;
         assert_eq!(target(&header), None, "a program for x86-64");
         assert_eq!(target(b"\x7fELF"), None);
@@ -79,8 +80,8 @@ mod tests {
 
     #[test]
     fn numbers_and_names_are_unique() {
-        for (at, (number, name)) in PROCESSORS.iter().enumerate() {
-            let others = &PROCESSORS[at + 1..];
+        for (at, (number, name)) in ARCHITECTURES.iter().enumerate() {
+            let others = &ARCHITECTURES[at + 1..];
             assert!(others.iter().all(|(other, called)| other != number && called != name), "{name}");
         }
     }

@@ -4,17 +4,18 @@ use hip_runtime_sys::{Hiprtc, hiprtcProgram};
 use rsb_model::{DeviceType, Reason};
 
 use super::code_object;
-use crate::common::{self, Compiled, LOOKALIKE, Rtc, Source, Toolchain, unavailable};
+use crate::common::{self, Compiled, FAKE_GPU, Rtc, Source, Toolchain, unavailable};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice, KernelCompiler, KernelNeeds};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
-/// The run-time compiler, loaded.
+/// The runtime compiler, loaded.
 pub struct HipCompiler {
     rtc: Rtc<hiprtcProgram>,
 }
 
-/// Compiles `source` for the processor `arch`, such as `gfx90a`, with more options such as `-O1`. No device is needed.
+/// Compiles `source` for the architecture `arch`, such as `gfx90a`, with more options such as `-O1`. No device is
+/// needed.
 ///
 /// # Errors
 /// When there is no compiler or the source is not accepted.
@@ -34,7 +35,7 @@ impl HipCompiler {
                 loaded: *api.loaded(),
                 prefix: "hiprtc",
                 code_call: "GetCode",
-                cure: "install a ROCm that supports the card; where it does, report this with the message above",
+                cure: "install a ROCm that supports the GPU; where it does, report this with the message above",
                 create: api.hiprtcCreateProgram,
                 compile: api.hiprtcCompileProgram,
                 log_size: api.hiprtcGetProgramLogSize,
@@ -85,7 +86,7 @@ impl KernelCompiler for HipCompiler {
     }
 
     fn device_type(&self) -> DeviceType {
-        if self.rtc.loaded.exports(LOOKALIKE) { DeviceType::Simulated } else { DeviceType::Cpu }
+        if self.rtc.loaded.exports(FAKE_GPU) { DeviceType::Simulated } else { DeviceType::Cpu }
     }
 
     fn compile(&self, job: &Job) -> Result<CodeObject, Reason> {

@@ -1,4 +1,4 @@
-//! The HIP run time behind the calls that all cards share.
+//! The HIP runtime behind the calls that all GPUs share.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
@@ -36,7 +36,7 @@ impl Driver for Runtime {
         "hip"
     }
 
-    fn maker(&self) -> &'static str {
+    fn vendor(&self) -> &'static str {
         "0x1002"
     }
 
@@ -65,7 +65,7 @@ impl Driver for Runtime {
     }
 
     fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
-        let kernels = if self.is_lookalike() { Kernels::Inside } else { Kernels::InFiles };
+        let kernels = if self.is_fake_gpu() { Kernels::Inside } else { Kernels::InFiles };
         Ok(Blas::open(core, kernels)?)
     }
 

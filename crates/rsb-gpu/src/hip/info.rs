@@ -1,4 +1,4 @@
-//! What a card is, from its properties and attributes. What the run time does not tell is unknown, not zero.
+//! What a GPU is, from its properties and attributes. What the runtime does not tell is unknown, not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -17,10 +17,10 @@ struct Names {
     arch: String,
 }
 
-/// Reads card `ordinal`.
+/// Reads GPU `ordinal`.
 pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     let names = names(runtime, ordinal)?;
-    let arch = arch::processor(&names.arch).to_owned();
+    let arch = arch::architecture(&names.arch).to_owned();
     let attribute = |number| value(runtime, number, ordinal);
     let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
     runtime.make_current(ordinal)?;
@@ -34,7 +34,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Rocm, index },
         name: if names.name.is_empty() { arch.clone() } else { names.name },
-        device_type: if runtime.is_lookalike() { DeviceType::Simulated } else { DeviceType::Gpu },
+        device_type: if runtime.is_fake_gpu() { DeviceType::Simulated } else { DeviceType::Gpu },
         pci_address: pci_address(runtime, ordinal),
         driver: None,
         arch: Some(names.arch),
@@ -65,7 +65,7 @@ fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
     }
     Err(Reason::new(
         format!("architecture of device rocm:{ordinal}"),
-        format!("the run time calls it `{}`, which is no processor's name", names.arch),
+        format!("the runtime calls it `{}`, which is no architecture's name", names.arch),
         "install one of the ROCm versions 5.2 to 7.2",
     ))
 }
@@ -76,7 +76,7 @@ fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
     unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }.ok().map(|()| value)
 }
 
-/// The card's address on the bus as sysfs writes it: `0000:03:00.0`.
+/// The GPU's address on the bus as sysfs writes it: `0000:03:00.0`.
 fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
@@ -86,7 +86,7 @@ fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Nine tenths of what is free on the current card: the run time and rocBLAS need some themselves.
+/// Nine tenths of what is free on the current GPU: the runtime and rocBLAS need some themselves.
 fn usable_memory(runtime: &Runtime) -> Result<u64, HipError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.

@@ -1,4 +1,5 @@
-//! Sums over several cards by RCCL, loaded at run time: one process drives every card, and one call begins on all of them.
+//! Sums over several GPUs by RCCL, loaded at run time: one process drives every GPU, and one call begins on all of
+//! them.
 
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
@@ -19,7 +20,7 @@ const fn data_type(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// One card's part.
+/// One GPU's part.
 struct Member {
     core: Rc<Core>,
     communicator: ncclComm_t,
@@ -27,7 +28,7 @@ struct Member {
     receive: Buffer,
 }
 
-/// A sum over the cards of its members, bound.
+/// A sum over the GPUs of its members, bound.
 pub(super) struct AllReduce {
     api: Rccl,
     members: Vec<Member>,
@@ -53,7 +54,7 @@ pub(super) fn kernel(dtype: Dtype, elements: u64, pairs: &[(Buffer, Buffer)]) ->
         let core = Rc::clone(allocation(Some(send))?.core());
         let is_here = allocation(Some(receive))?.core().ordinal == core.ordinal;
         if !is_here || send.bytes().min(receive.bytes()) < bytes {
-            return Err(unsupported("a pair of buffers does not lie on one card, or is too small".to_owned()));
+            return Err(unsupported("a pair of buffers does not lie on one GPU, or is too small".to_owned()));
         }
         let (send, receive) = (send.clone(), receive.clone());
         all.members.push(Member { core, communicator: std::ptr::null_mut(), send, receive });
@@ -107,7 +108,7 @@ impl Kernel for AllReduce {
             core.activate()?;
             let (send, receive) = (allocation(Some(send))?.address(), allocation(Some(receive))?.address());
             let stream = core.stream.cast();
-            // SAFETY: both buffers hold as many elements of this type, as `kernel` has checked, on the card of the
+            // SAFETY: both buffers hold as many elements of this type, as `kernel` has checked, on the GPU of the
             // communicator, whose stream lives as long as the core.
             let status = unsafe { sum(send, receive, self.elements, self.data_type, NCCL_SUM, *communicator, stream) };
             self.check("ncclAllReduce", status)?;

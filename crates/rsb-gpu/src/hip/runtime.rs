@@ -1,4 +1,4 @@
-//! The HIP run time with statuses turned into values: what failed, why, and what to do about it.
+//! The HIP runtime with statuses turned into values: what failed, why, and what to do about it.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -8,10 +8,10 @@ use std::rc::Rc;
 use hip_runtime_sys::{Hip, Lack, Unavailable, error, hipError_t};
 use rsb_model::Reason;
 
-use crate::common::{LOOKALIKE, call, lacking, unavailable};
+use crate::common::{FAKE_GPU, call, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
-/// The loaded run time.
+/// The loaded runtime.
 pub(super) struct Runtime {
     pub(super) api: Hip,
 }
@@ -47,9 +47,9 @@ impl Runtime {
         }
     }
 
-    /// Whether the library is a software look-alike, whose figures mean nothing.
-    pub(super) fn is_lookalike(&self) -> bool {
-        self.api.loaded().exports(LOOKALIKE)
+    /// Whether the library is a fake GPU, whose figures mean nothing.
+    pub(super) fn is_fake_gpu(&self) -> bool {
+        self.api.loaded().exports(FAKE_GPU)
     }
 
     /// How many devices there are, at least one.
@@ -97,7 +97,7 @@ impl Runtime {
     }
 }
 
-/// What is wrong with a run time that is here: a function without which no card can be told or opened.
+/// What is wrong with a runtime that is here: a function without which no GPU can be told or opened.
 pub(super) fn defect() -> Option<Reason> {
     const NEEDED: [&str; 4] = ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
     match Hip::load() {
@@ -109,23 +109,23 @@ pub(super) fn defect() -> Option<Reason> {
     }
 }
 
-/// The likeliest reason why the run time sees no device.
+/// The likeliest reason why the runtime sees no device.
 fn no_device() -> Reason {
     let node = Path::new("/dev/kfd");
     let (why, cure) = if !node.exists() {
         (
-            "the run time finds no device, and there is no /dev/kfd: the driver amdgpu has not taken a card",
+            "the runtime finds no device, and there is no /dev/kfd: the driver amdgpu has not taken a GPU",
             "load the driver (modprobe amdgpu; on a container or virtual machine pass /dev/kfd and /dev/dri on)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
         (
-            "the run time finds no device, and this user may not use /dev/kfd",
+            "the runtime finds no device, and this user may not use /dev/kfd",
             "add the user to the groups render and video, then log in again",
         )
     } else {
         (
-            "the run time finds no device, though /dev/kfd is there",
-            "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and that this ROCm supports the card",
+            "the runtime finds no device, though /dev/kfd is there",
+            "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and that this ROCm supports the GPU",
         )
     };
     Reason::new("devices of ROCm", why, cure)
@@ -133,19 +133,19 @@ fn no_device() -> Reason {
 
 const fn cure(code: hipError_t) -> &'static str {
     match code {
-        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the card's memory",
+        error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
         error::INVALID_DEVICE_FUNCTION | error::NO_BINARY_FOR_GPU | error::INVALID_IMAGE | error::NOT_FOUND => {
-            "delete the folder of cached kernels (~/.cache/rusty-stack-bench/kernels) and run again"
+            "delete the directory of cached kernels (~/.cache/rusty-stack-bench/kernels) and run again"
         }
         error::LAUNCH_OUT_OF_RESOURCES | error::INVALID_CONFIGURATION => "choose a smaller block size",
-        error::LAUNCH_TIMEOUT => "choose a smaller size, or a card that drives no display",
-        error::ECC_NOT_CORRECTABLE => "the card's memory has failed: look at the kernel's log and its RAS counters",
+        error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
+        error::ECC_NOT_CORRECTABLE => "the GPU's memory has failed: look at the kernel's log and its RAS counters",
         error::INSUFFICIENT_DRIVER => "install a driver that goes with this ROCm",
-        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this card or ROCm version cannot do it",
+        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this GPU or ROCm version cannot do it",
         error::ILLEGAL_ADDRESS | error::LAUNCH_FAILURE => {
-            "look at the kernel's log (dmesg) for faults of amdgpu, and test the card's memory"
+            "look at the kernel's log (dmesg) for faults of amdgpu, and test the GPU's memory"
         }
-        _ => "look at the kernel's log (dmesg) for messages of amdgpu; AMD_LOG_LEVEL=3 makes the run time say more",
+        _ => "look at the kernel's log (dmesg) for messages of amdgpu; AMD_LOG_LEVEL=3 makes the runtime say more",
     }
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_card_says_which_step_is_missing() {
+    fn a_machine_without_a_gpu_says_which_step_is_missing() {
         let reason = no_device();
         assert!(reason.why.contains("/dev/kfd") && !reason.cure.is_empty());
     }

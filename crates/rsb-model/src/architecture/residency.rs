@@ -1,4 +1,4 @@
-//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the unit has. No card is
+//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the unit has. No GPU is
 //! asked; what schedules the blocks may still put fewer there.
 
 use crate::Reason;
@@ -114,7 +114,7 @@ pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
         UNITS.iter().find(|unit| unit.target == target && unit.wavefront == needs.wavefront).ok_or_else(|| {
             let known = UNITS.iter().map(|unit| unit.target).collect::<Vec<_>>().join(", ");
             let why = format!("the table has no units of it with waves of {} threads; it has {known}", needs.wavefront);
-            Reason::new(format!("occupancy on {target}"), why, "choose one of these, or measure on the card itself")
+            Reason::new(format!("occupancy on {target}"), why, "choose one of these, or measure on the GPU itself")
         })?;
     let given = needs.registers.max(1).next_multiple_of(unit.granule);
     let by_registers = (unit.registers / given).min(unit.waves) * unit.simds;

@@ -115,7 +115,7 @@ const AMPERE: &[Rate] = &[
     vector(F16, 512),
 ];
 
-/// `GeForce` cards sum 16-bit products in f32 at half of these rates.
+/// `GeForce` GPUs sum 16-bit products in f32 at half of these rates.
 const AMPERE_GRAPHICS: &[Rate] = &[
     matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
     matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
@@ -166,7 +166,7 @@ const BLACKWELL: &[Rate] = &[
     vector(F16, 512),
 ];
 
-/// Likewise half on `GeForce` cards; FP4 has no name in this program yet.
+/// Likewise half on `GeForce` GPUs; FP4 has no name in this program yet.
 const BLACKWELL_GRAPHICS: &[Rate] = &[
     matrix(Tf32, 512, &[[16, 8, 8], [16, 8, 4]]),
     matrix(F16, 1024, &[[16, 8, 16], [16, 8, 8]]),
@@ -196,10 +196,10 @@ const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
 const SOURCE_BLACKWELL_GRAPHICS: &str = "NVIDIA RTX Blackwell GPU architecture (white paper)";
 
 macro_rules! rows {
-    ($($target:literal $family:literal $cards:literal $wavefront:literal $matrix:expr, $rates:ident $source:ident;)*) => {
-        /// Every architecture known, maker by maker, oldest first.
+    ($($target:literal $family:literal $gpus:literal $wavefront:literal $matrix:expr, $rates:ident $source:ident;)*) => {
+        /// Every architecture known, vendor by vendor, oldest first.
         pub const ARCHITECTURES: &[Architecture] = &[$(Architecture {
-            target: $target, family: $family, cards: $cards, wavefront: $wavefront,
+            target: $target, family: $family, gpus: $gpus, wavefront: $wavefront,
             matrix: $matrix, rates: $rates, source: $source,
         },)*];
     };
@@ -217,9 +217,9 @@ rows! {
     "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
     "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
     "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in processors)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
     "gfx1200" "RDNA 4" "Radeon RX 9060" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
     "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
     "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 Some(mma(2)), TURING SOURCE_TURING;

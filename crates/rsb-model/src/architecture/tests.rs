@@ -94,7 +94,7 @@ fn features_after_the_target_are_passed_over_and_unknown_ones_degrade_with_a_mes
 }
 
 #[test]
-fn a_cards_peaks_need_its_units_and_its_clock() {
+fn a_gpus_peaks_need_its_units_and_its_clock() {
     let whole =
         Gpu { gfx_target: Some("gfx1100".into()), compute_units: Some(96), max_mhz: Some(2500.0), ..Gpu::default() };
     let found = peaks(&whole).unwrap();

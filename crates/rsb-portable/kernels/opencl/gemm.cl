@@ -1,5 +1,5 @@
 // C = alpha op(A) op(B) + beta C, row-major, batched. The tiled kernel passes A and B through local memory, as GPUs like
-// it; that of strips keeps a strip of C in the registers of one work-item, as processors do; the naive one reads
+// it; that of strips keeps a strip of C in the registers of one work-item, as CPUs do; the naive one reads
 // everything from memory.
 
 // op(M) at (i, j) of `rows` by `columns`; outside the matrix there are zeros.

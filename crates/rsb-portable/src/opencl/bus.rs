@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn makers_words_for_a_place_are_understood() {
+    fn vendors_words_for_a_place_are_understood() {
         assert_eq!(of_nvidia(1, 0xc1, 0x09), Place { domain: 1, bus: 0xc1, slot: 1, function: 1 });
         let mut topology = [0_u8; 24];
         assert_eq!(of_amd(&topology), None, "a type that tells no place");

@@ -16,10 +16,10 @@ use super::stream::ClStream;
 use super::transfer;
 use crate::portable::{self, Module, Plan, Target};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
-use rsb_device::held::{HostSide, HeldValue};
+use rsb_device::held::{HeldValue, HostSide};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
 
-/// Most operations of a product and of a convolution on a processor, which does some billion of the one and some hundred
+/// Most operations of a product and of a convolution on a CPU, which does some billion of the one and some hundred
 /// million of the other in a second.
 const PATIENCE: [f64; 2] = [20e9, 1e9];
 
@@ -72,7 +72,7 @@ impl OpenclDevice {
     }
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
-        if op.way == LaunchMode::Graph {
+        if op.mode == LaunchMode::Graph {
             return Err(portable::unsupported(
                 "launches as a graph",
                 "command buffers are an extension of OpenCL that is still provisional",

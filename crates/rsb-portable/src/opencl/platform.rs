@@ -66,12 +66,12 @@ pub(super) fn devices(runtime: &Runtime, backend: OpenclBackend) -> Result<Vec<F
         (true, None) if backend == OpenclBackend::Intel => Err(Reason::new(
             "Intel's OpenCL platform",
             format!("the platforms here are of others: {}", others.join(", ")),
-            "install Intel's OpenCL run time",
+            "install Intel's OpenCL runtime",
         )),
         (true, None) => Err(Reason::new(
             "OpenCL devices",
             "the drivers are there, but none of them finds a device",
-            "check that this user may use /dev/dri (groups render and video), and that the driver supports the card",
+            "check that this user may use /dev/dri (groups render and video), and that the driver supports the GPU",
         )),
     }
 }
@@ -146,7 +146,7 @@ fn describe(
     let cache = positive(ask::DEVICE_GLOBAL_MEM_CACHE_SIZE);
     let info = DeviceInfo {
         device: reference,
-        // One card may be there several times, through several drivers.
+        // One GPU may be there several times, through several drivers.
         name: format!("{name} ({platform_name})"),
         device_type,
         pci_address: bus::address(runtime, device).filter(|_| device_type == DeviceType::Gpu),
@@ -158,6 +158,6 @@ fn describe(
         caches: cache.map(|size_bytes| Cache { level: 2, size_bytes, shared_by: None }).into_iter().collect(),
         peak_bandwidth_gb_s: None,
     };
-    let info = if device_type == DeviceType::Cpu { crate::portable::on_processor(info) } else { info };
+    let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
     Some(Found { info, platform, device, limits })
 }

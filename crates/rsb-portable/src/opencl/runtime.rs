@@ -19,7 +19,7 @@ const FILES: &[&str] =
 
 /// How to get a loader and a driver.
 const CURE: &str = "install the driver's OpenCL: rocm-opencl-runtime for AMD, NVIDIA's own driver, intel-opencl-icd for \
-                    Intel; or pocl-opencl-icd, which runs on any processor";
+                    Intel; or pocl-opencl-icd, which runs on any CPU";
 
 /// The loaded library.
 pub(super) struct Runtime {

@@ -8,7 +8,7 @@ use super::api::{Object, ask};
 use super::core::Core;
 use super::runtime::{ClError, call};
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, StreamEvent, Stream};
+use rsb_device::device::{DeviceError, Stream, StreamEvent};
 
 /// Marks that can be asked about at once. Older ones are given back: a case takes millions of marks.
 const MARKS: usize = 64;

@@ -11,7 +11,7 @@ use super::runtime::{ClError, call};
 use crate::portable::defect;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
-use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
+use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
 /// A [`Transfer`], bound.
 pub(super) struct TransferKernel {

@@ -1,4 +1,4 @@
-//! What is checked before a device is asked, and what is known of a device that is the processor.
+//! What is checked before a device is asked, and what is known of a device that is the CPU.
 
 use rsb_model::shape::rounded_bytes;
 use rsb_model::{DeviceType, Reason};
@@ -31,7 +31,7 @@ pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<()
     Ok(())
 }
 
-/// Refuses products and convolutions that would take a processor seconds: more than so many operations of each.
+/// Refuses products and convolutions that would take a CPU seconds: more than so many operations of each.
 pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f64; 2]) -> Result<(), DeviceError> {
     let [product, convolution] = most;
     let limit = match operation {
@@ -44,8 +44,8 @@ pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f6
     }
     Err(unsupported(
         &format!("{} of {:.0} MFLOP", operation.name(), operation.flops() / 1e6),
-        format!("{} is a processor, which takes seconds for it this way", info.name),
-        "choose a smaller shape, or measure the processor itself, with --backend cpu",
+        format!("{} is a CPU, which takes seconds for it this way", info.name),
+        "choose a smaller shape, or measure the CPU itself, with --backend cpu",
     ))
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST))
 }
 
-/// A device that is the processor has its caches and units, and the memory that the processor may use.
-pub(crate) fn on_processor(info: DeviceInfo) -> DeviceInfo {
+/// A device that is the CPU has its caches and units, and the memory that the CPU may use.
+pub(crate) fn on_cpu(info: DeviceInfo) -> DeviceInfo {
     let cpu = host_cpu::read();
     DeviceInfo {
         usable_memory_bytes: info.usable_memory_bytes.min(cpu.usable_memory_bytes),

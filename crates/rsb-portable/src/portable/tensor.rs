@@ -17,7 +17,7 @@ const TILE: u64 = 64;
 /// So many rows of C need no tiles.
 const FEW_ROWS: u64 = 4;
 
-/// Rows of C that a work-item of the kernel for processors makes; it makes as many columns as [`STRIP_COLUMNS`].
+/// Rows of C that a work-item of the kernel for CPUs makes; it makes as many columns as [`STRIP_COLUMNS`].
 const STRIP_ROWS: u64 = 4;
 
 /// Columns of C in a strip.
@@ -104,7 +104,7 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Normalize, op.dtype, vec![Step { kernel, arguments, work: Work::Groups(groups) }]))
     }
 
-    /// The tiled kernel, or on a processor that of strips, unless the naive one is asked for or C is small.
+    /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is small.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(unsupported(

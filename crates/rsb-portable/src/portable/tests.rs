@@ -3,8 +3,7 @@ use rsb_device::device::DeviceInfo;
 use rsb_device::operation::{Gemm, Normalize, NormalizeOp, Reduce, ReduceOp};
 
 const GPU: Target = Target { device_type: DeviceType::Gpu, units: 40, most_groups: 65535, store_bytes: 1, matrix: &[] };
-const PROCESSOR: Target =
-    Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1, matrix: &[] };
+const CPU: Target = Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1, matrix: &[] };
 
 fn planned(operation: &Operation) -> Plan {
     plan(operation, &Options::default(), GPU).unwrap()
@@ -59,10 +58,10 @@ fn products_take_the_kernel_that_suits_the_device() {
     let kernel = |target, gemm| plan(&Operation::Gemm(gemm), &Options::default(), target).unwrap().steps[0].kernel;
     let square = |side| Gemm::new(Dtype::F32, side, side, side);
     assert_eq!(kernel(GPU, square(512)), "rsb_gemm_tiled");
-    assert_eq!(kernel(PROCESSOR, square(512)), "rsb_gemm_strips");
+    assert_eq!(kernel(CPU, square(512)), "rsb_gemm_strips");
     assert_eq!(kernel(GPU, square(8)), "rsb_gemm_naive");
     assert_eq!(kernel(GPU, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_naive", "one token");
-    assert_eq!(kernel(PROCESSOR, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_strips");
+    assert_eq!(kernel(CPU, Gemm::new(Dtype::F16, 1, 4096, 4096)), "rsb_gemm_strips");
     let words = Target { store_bytes: 4, ..GPU };
     assert_eq!(kernel(words, Gemm::new(Dtype::F16, 64, 65, 64)), "rsb_gemm_naive", "rows end within a word");
     assert_eq!(kernel(words, Gemm::new(Dtype::Bf16, 64, 65, 64)), "rsb_gemm_tiled", "products of bf16 are f32");
@@ -82,7 +81,8 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     let triad = stream(StreamPattern::Triad, Dtype::F32, 8);
     assert!(refused(&stream(StreamPattern::Triad, Dtype::I8, 8), None).contains("bf16"));
     assert!(refused(&triad, Some("rocblas")).contains("native"));
-    let around = MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: 8, stores: Stores::NonTemporal };
+    let around =
+        MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: 8, stores: Stores::NonTemporal };
     assert!(refused(&Operation::Stream(around), None).contains("temporal"));
     let halves = Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 8, 8, 8) };
     assert!(refused(&Operation::Gemm(halves), None).contains("whole"));
@@ -113,7 +113,7 @@ fn matrix_units_are_planned_for_the_types_that_they_multiply() {
 }
 
 #[test]
-fn processors_are_spared_what_takes_them_seconds() {
+fn cpus_are_spared_what_takes_them_seconds() {
     let info = |device_type| DeviceInfo { device_type, ..rsb_device::scripted::Script::default().info };
     let large = Operation::Gemm(Gemm::new(Dtype::F32, 512, 512, 512));
     let check = |operation: &Operation, device_type| check_patience(operation, &info(device_type), [1e8, 1e8]);

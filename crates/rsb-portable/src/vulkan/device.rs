@@ -18,10 +18,10 @@ use super::stream::VulkanStream;
 use super::{queue, shaders, transfer};
 use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
-use rsb_device::held::{HostSide, HeldValue};
+use rsb_device::held::{HeldValue, HostSide};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
 
-/// Most operations of a product and of a convolution on a processor, which does some hundred million in a second.
+/// Most operations of a product and of a convolution on a CPU, which does some hundred million in a second.
 const PATIENCE: [f64; 2] = [64e6, 64e6];
 
 /// One device, opened.
@@ -89,7 +89,7 @@ impl VulkanDevice {
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
         let empty = self.bind(&portable::empty(), &[])?;
-        let graph = match op.way {
+        let graph = match op.mode {
             LaunchMode::Stream => None,
             LaunchMode::Graph => Some(self.core.recording(|device, commands| {
                 for _ in 0..op.kernels {

@@ -54,8 +54,8 @@ impl From<u32> for Presence {
     }
 }
 
-/// Units where no extension tells them: as many as large cards have, so that what is limited by them is not limited too
-/// much, and there are groups enough for every card.
+/// Units where no extension tells them: as many as large GPUs have, so that what is limited by them is not limited too
+/// much, and there are groups enough for every GPU.
 const MANY_UNITS: u32 = 256;
 
 /// The threads of a group in every kernel.
@@ -124,7 +124,8 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         f64,
         f16,
         subgroups: subgroups(&subgroup),
-        matrix: if f16 == Presence::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME) {
+        matrix: if f16 == Presence::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME)
+        {
             matrix::units(instance, physical, &subgroup)
         } else {
             Presence::No
@@ -147,11 +148,11 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         caches: Vec::new(),
         peak_bandwidth_gb_s: None,
     };
-    let info = if device_type == DeviceType::Cpu { crate::portable::on_processor(info) } else { info };
+    let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
     Some(Found { info, physical, traits })
 }
 
-/// The device's name and its driver's: one card may be there several times, through several drivers.
+/// The device's name and its driver's: one GPU may be there several times, through several drivers.
 fn name(properties: &vk::PhysicalDeviceProperties, driver: Option<&str>) -> String {
     let device = text(properties.device_name_as_c_str()).unwrap_or_default();
     driver.map_or_else(|| device.clone(), |driver| format!("{device} [{driver}]"))

@@ -12,7 +12,7 @@ const VARIABLE: &str = "RSB_VULKAN_LIBRARY";
 
 /// How to get a loader and a driver.
 pub(super) const CURE: &str = "install the loader and a driver: libvulkan1 and mesa-vulkan-drivers on Debian and Ubuntu, \
-                               vulkan-loader and mesa-vulkan-drivers on Fedora, or the card's own driver";
+                               vulkan-loader and mesa-vulkan-drivers on Fedora, or the GPU's own driver";
 
 /// The version of Vulkan that is used.
 const VERSION: u32 = vk::API_VERSION_1_1;

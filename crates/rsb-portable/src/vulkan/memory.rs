@@ -201,15 +201,15 @@ mod tests {
     #[test]
     fn memory_is_chosen_on_purpose() {
         let coherent = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
-        let card =
+        let gpu =
             types(&[coherent, Flags::DEVICE_LOCAL | coherent, Flags::DEVICE_LOCAL, coherent | Flags::HOST_CACHED]);
-        assert_eq!(choose(&card, !0, Place::Device), Some(2), "not the window that the host sees");
-        assert_eq!(choose(&card, !0, Place::Host), Some(3), "cached, for reading");
-        assert_eq!(choose(&card, 0b0011, Place::Device), Some(1));
-        assert_eq!(choose(&card, 0b0001, Place::Host), Some(0));
-        let processor = types(&[Flags::DEVICE_LOCAL | coherent | Flags::HOST_CACHED]);
-        assert_eq!(choose(&processor, !0, Place::Device), Some(0));
-        assert_eq!(choose(&processor, !0, Place::Host), Some(0));
+        assert_eq!(choose(&gpu, !0, Place::Device), Some(2), "not the window that the host sees");
+        assert_eq!(choose(&gpu, !0, Place::Host), Some(3), "cached, for reading");
+        assert_eq!(choose(&gpu, 0b0011, Place::Device), Some(1));
+        assert_eq!(choose(&gpu, 0b0001, Place::Host), Some(0));
+        let cpu = types(&[Flags::DEVICE_LOCAL | coherent | Flags::HOST_CACHED]);
+        assert_eq!(choose(&cpu, !0, Place::Device), Some(0));
+        assert_eq!(choose(&cpu, !0, Place::Host), Some(0));
         assert_eq!(choose(&types(&[Flags::DEVICE_LOCAL]), !0, Place::Host), None);
         let odd = types(&[Flags::DEVICE_LOCAL | Flags::PROTECTED, Flags::DEVICE_LOCAL]);
         assert_eq!(choose(&odd, !0, Place::Device), Some(1));

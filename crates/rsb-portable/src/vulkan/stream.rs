@@ -8,7 +8,7 @@ use ash::vk;
 use super::core::Core;
 use super::failure::{Failure, Named as _};
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, StreamEvent, Stream};
+use rsb_device::device::{DeviceError, Stream, StreamEvent};
 
 /// Marks that can be asked about at once. Older ones are written over: a case takes millions of marks.
 const MARKS: u32 = 64;

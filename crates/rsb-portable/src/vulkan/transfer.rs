@@ -7,7 +7,7 @@ use super::launch::allocation;
 use super::memory::{Allocation, Place};
 use crate::portable::{defect, unsupported};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
-use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
+use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
 /// A copy, bound.
 pub(super) struct TransferKernel {

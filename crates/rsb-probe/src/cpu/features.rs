@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    fn the_kernel_and_the_processor_agree() {
+    fn the_kernel_and_the_cpu_agree() {
         let here = Host::here();
         let by_kernel = of(&here.text("/proc/cpuinfo").unwrap());
         for name in by_call(&here) {

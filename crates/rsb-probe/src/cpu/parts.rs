@@ -1,10 +1,10 @@
-//! Names of ARM cores: the kernel gives the maker's and the part's number only.
+//! Names of ARM cores: the kernel gives the vendor's and the part's number only.
 //!
 //! Sources: Arm's technical reference manuals (register `MIDR_EL1`) and the kernel's `arch/arm64/include/asm/cputype.h`.
 
 use crate::host::hexadecimal;
 
-const MAKERS: [(u32, &str); 9] = [
+const VENDORS: [(u32, &str); 9] = [
     (0x41, "ARM"),
     (0x43, "Cavium"),
     (0x46, "Fujitsu"),
@@ -50,11 +50,11 @@ const PARTS: [(u32, u32, &str); 29] = [
 
 /// The name of a core. An unknown one keeps its numbers: they still tell two models apart.
 pub(crate) fn name(implementer: &str, part: &str) -> Option<String> {
-    let (maker, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
-    let maker_name = MAKERS.iter().find(|row| row.0 == maker).map_or_else(|| format!("maker {maker:#04x}"), named);
-    let part_name = PARTS.iter().find(|row| (row.0, row.1) == (maker, part));
+    let (vendor, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
+    let vendor_name = VENDORS.iter().find(|row| row.0 == vendor).map_or_else(|| format!("vendor {vendor:#04x}"), named);
+    let part_name = PARTS.iter().find(|row| (row.0, row.1) == (vendor, part));
     let part_name = part_name.map_or_else(|| format!("part {part:#05x}"), |row| row.2.to_owned());
-    Some(format!("{maker_name} {part_name}"))
+    Some(format!("{vendor_name} {part_name}"))
 }
 
 fn named(row: &(u32, &str)) -> String {
@@ -70,7 +70,7 @@ mod tests {
         for (implementer, part, expected) in [
             ("0x41", "0xd0c", Some("ARM Neoverse-N1")),
             ("0x41", "0xeee", Some("ARM part 0xeee")),
-            ("0x99", "0x001", Some("maker 0x99 part 0x001")),
+            ("0x99", "0x001", Some("vendor 0x99 part 0x001")),
             ("what", "0x001", None),
         ] {
             assert_eq!(name(implementer, part).as_deref(), expected);

@@ -1,4 +1,4 @@
-//! The device files of the cards, and whether the present user may use them.
+//! The device files of the GPUs, and whether the present user may use them.
 
 use std::path::Path;
 

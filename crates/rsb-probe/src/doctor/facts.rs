@@ -1,4 +1,4 @@
-//! What is judged: the cards, and what the host has for them.
+//! What is judged: the GPUs, and what the host has for them.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::gpu::intel::IntelSensors;
 /// Everything that the rules look at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// The cards.
+    /// The GPUs.
     pub gpus: Vec<Gpu>,
-    /// Cards that could not be read, or not to their end.
+    /// GPUs that could not be read, or not to their end.
     pub unread_gpus: Vec<UnreadGpu>,
     /// Whether AMD's compute driver lists nodes.
     pub has_kfd: bool,
@@ -24,7 +24,7 @@ pub struct Facts {
     pub intel_sensors: Vec<IntelSensors>,
 }
 
-/// What the host has beside its cards.
+/// What the host has beside its GPUs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
     /// Name of the user, or the number where there is no name.
@@ -80,10 +80,10 @@ pub struct Library {
     pub targets: Vec<String>,
 }
 
-/// A folder that looks like an installation and is none.
+/// A directory that looks like an installation and is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remnant {
-    /// The folder.
+    /// The directory.
     pub path: String,
     /// What is wrong with it.
     pub why: String,

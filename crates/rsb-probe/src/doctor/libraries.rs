@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::facts::{Library, Remnant};
 use super::linker::LinkerCache;
 use crate::host::{Host, entries};
-use crate::rocm::{self, LIBRARY_FOLDERS, component_of};
+use crate::rocm::{self, LIBRARY_DIRS, component_of};
 
 /// Name of each library and the versions of its interface, newest first.
 const WANTED: [(&str, &[&str]); 4] = [
@@ -17,21 +17,20 @@ const WANTED: [(&str, &[&str]); 4] = [
 
 /// Each library, found or not.
 pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
-    let folders = folders(host);
-    WANTED.iter().map(|(name, versions)| library(host, cache, &folders, (name, versions))).collect()
+    let dirs = dirs(host);
+    WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, (name, versions))).collect()
 }
 
-/// Folders that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
-fn folders(host: &Host) -> Vec<PathBuf> {
+/// Directories that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
+fn dirs(host: &Host) -> Vec<PathBuf> {
     let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
-    let rocm = rocm::roots(host).into_iter().flat_map(|root| rocm::library_folders(&root));
+    let rocm = rocm::roots(host).into_iter().flat_map(|root| rocm::library_dirs(&root));
     named.into_iter().flatten().chain(rocm).collect()
 }
 
-fn library(host: &Host, cache: &[LinkerCache], folders: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
-    let in_folder = |folder: &Path| {
-        versions.iter().map(|version| folder.join(format!("{name}{version}"))).find(|path| path.exists())
-    };
+fn library(host: &Host, cache: &[LinkerCache], dirs: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
+    let in_dir =
+        |dir: &Path| versions.iter().map(|version| dir.join(format!("{name}{version}"))).find(|path| path.exists());
     let cached = || {
         let named = versions.iter().flat_map(|version| {
             let wanted = format!("{name}{version}");
@@ -39,9 +38,8 @@ fn library(host: &Host, cache: &[LinkerCache], folders: &[PathBuf], (name, versi
         });
         named.filter_map(|cached| host.path(&cached.path)).find(|path| path.exists())
     };
-    let standard =
-        || LIBRARY_FOLDERS.iter().filter_map(|folder| host.path(folder)).find_map(|folder| in_folder(&folder));
-    let found = folders.iter().find_map(|folder| in_folder(folder)).or_else(cached).or_else(standard);
+    let standard = || LIBRARY_DIRS.iter().filter_map(|dir| host.path(dir)).find_map(|dir| in_dir(&dir));
+    let found = dirs.iter().find_map(|dir| in_dir(dir)).or_else(cached).or_else(standard);
     let file = found.as_deref().and_then(Path::file_name).and_then(|file| file.to_str()).unwrap_or_default();
     let targets = found.as_deref().and_then(Path::parent).filter(|_| name == "librocblas").map(targets);
     Library {
@@ -53,31 +51,31 @@ fn library(host: &Host, cache: &[LinkerCache], folders: &[PathBuf], (name, versi
 }
 
 /// Kernels stand beside the real file, which may be elsewhere than the link to it.
-fn targets(folder: &Path) -> Vec<String> {
-    rocm::targets(&std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
+fn targets(dir: &Path) -> Vec<String> {
+    rocm::targets(&std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()))
 }
 
-/// Folders that look like installations and hold no run time of HIP.
+/// Directories that look like installations and hold no runtime of HIP.
 pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
     let Some(opt) = host.path("/opt") else { return Vec::new() };
     let named = host.variable("ROCM_PATH").map(PathBuf::from);
     let mut found: Vec<Remnant> = named
         .iter()
-        .filter(|folder| !folder.exists() && !folder.is_symlink())
-        .map(|folder| Remnant {
-            path: folder.display().to_string(),
+        .filter(|dir| !dir.exists() && !dir.is_symlink())
+        .map(|dir| Remnant {
+            path: dir.display().to_string(),
             why: "ROCM_PATH names it, and it is not there".to_owned(),
         })
         .collect();
-    let folders = named.into_iter().chain([opt.join("rocm")]).chain(rocm::versioned(&opt));
+    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(rocm::versioned(&opt));
     let mut seen = Vec::new();
-    for folder in folders {
-        let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+    for dir in dirs {
+        let real = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
         if seen.contains(&real) {
             continue;
         }
-        if let Some(why) = broken(&folder) {
-            found.push(Remnant { path: folder.display().to_string(), why });
+        if let Some(why) = broken(&dir) {
+            found.push(Remnant { path: dir.display().to_string(), why });
         }
         seen.push(real);
     }
@@ -85,20 +83,20 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
 }
 
 /// What is wrong with an installation; nothing when it is whole or not there at all.
-fn broken(folder: &Path) -> Option<String> {
-    if folder.is_symlink() && !folder.exists() {
-        let target = std::fs::read_link(folder).unwrap_or_default();
+fn broken(dir: &Path) -> Option<String> {
+    if dir.is_symlink() && !dir.exists() {
+        let target = std::fs::read_link(dir).unwrap_or_default();
         return Some(format!("it is a link to {}, which is not there", target.display()));
     }
-    if !folder.is_dir() {
+    if !dir.is_dir() {
         return None;
     }
-    let holds_hip = |folder: &PathBuf| {
-        entries(folder).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
+    let holds_hip = |dir: &PathBuf| {
+        entries(dir).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
     };
-    // Later releases keep everything one folder deeper.
-    let deeper = folder.join("core");
-    let libraries = [rocm::library_folders(folder), rocm::library_folders(&deeper)].concat();
+    // Later releases keep everything one directory deeper.
+    let deeper = dir.join("core");
+    let libraries = [rocm::library_dirs(dir), rocm::library_dirs(&deeper)].concat();
     (!libraries.iter().any(holds_hip)).then(|| "it holds no libamdhip64".to_owned())
 }
 
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_rocm_goes_before_the_cache_and_the_cache_before_the_default() {
+    fn the_directory_of_rocm_goes_before_the_cache_and_the_cache_before_the_default() {
         let tree = Tree::new(&[
             ("opt/rocm/lib/libamdhip64.so.6", ""),
             ("usr/lib64/libamdhip64.so.5", ""),

@@ -41,7 +41,10 @@ fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
     let count = number(table, MAGIC.len())?;
     let entry = |index: usize| {
         let place = HEADER.checked_add(index.checked_mul(ENTRY)?)?;
-        Some(LinkerCache { name: text(table, number(table, place + 4)?)?, path: text(table, number(table, place + 8)?)? })
+        Some(LinkerCache {
+            name: text(table, number(table, place + 4)?)?,
+            path: text(table, number(table, place + 8)?)?,
+        })
     };
     // A count that the file is too short for cannot make the loop longer than the file.
     Some((0..count.min(table.len() / ENTRY)).filter_map(entry).collect())

@@ -5,7 +5,7 @@ use rsb_model::gpu::Gpu;
 
 use super::facts::Facts;
 
-mod cards;
+mod gpus;
 mod intel;
 mod machine;
 mod software;
@@ -14,7 +14,7 @@ mod unread;
 /// Everything found, the worst first.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = unread::findings(facts);
-    found.extend(cards::findings(facts));
+    found.extend(gpus::findings(facts));
     found.extend(machine::findings(facts));
     found.extend(software::findings(facts));
     found.extend(facts.intel_sensors.iter().map(intel::about));
@@ -22,7 +22,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-/// A finding about one card, without its name.
+/// A finding about one GPU, without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct About {
     severity: FindingSeverity,
@@ -36,12 +36,17 @@ impl About {
         Self { severity: FindingSeverity::Ok, what: what.into(), why: why.into(), cure: None }
     }
 
-    fn new(severity: FindingSeverity, what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
+    fn new(
+        severity: FindingSeverity,
+        what: impl Into<String>,
+        why: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
         Self { severity, what: what.into(), why: why.into(), cure: Some(cure.into()) }
     }
 }
 
-/// One finding for all cards of a name that it holds for.
+/// One finding for all GPUs of a name that it holds for.
 fn together(found: Vec<(&Gpu, About)>) -> Vec<Finding> {
     let mut groups: Vec<(&str, Vec<u32>, About)> = Vec::new();
     for (gpu, about) in found {

@@ -38,7 +38,11 @@ fn the_facts_of_a_machine_are_gathered() {
     for word in words {
         assert!(found.iter().any(|finding| finding.what.contains(word)), "{word}: {found:#?}");
     }
-    assert_eq!(found.iter().filter(|finding| finding.severity > Severity::Note).count(), words.len(), "{found:#?}");
+    assert_eq!(
+        found.iter().filter(|finding| finding.severity > FindingSeverity::Note).count(),
+        words.len(),
+        "{found:#?}"
+    );
 }
 
 #[test]
@@ -50,7 +54,7 @@ fn a_tree_for_sysfs_leaves_the_host_out() {
 
 #[test]
 fn the_sensors_of_intels_gpus_are_looked_at() {
-    let card = |number: u32, driver: &str| {
+    let gpu = |number: u32, driver: &str| {
         let event = format!("DRIVER={driver}\nPCI_ID=8086:56A0\nPCI_SLOT_NAME=0000:0{number}:00.0\n");
         (format!("sys/class/drm/card{number}/device/uevent"), event)
     };
@@ -61,7 +65,7 @@ fn the_sensors_of_intels_gpus_are_looked_at() {
         ("sys/class/drm/card5/device/power/runtime_status", "suspended\n"),
     ]);
     for (number, driver) in [(3, "i915"), (4, "xe"), (5, "xe"), (6, "vfio-pci")] {
-        let (path, event) = card(number, driver);
+        let (path, event) = gpu(number, driver);
         tree.write(&path, &event);
     }
     let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
@@ -82,5 +86,8 @@ fn the_sensors_of_intels_gpus_are_looked_at() {
 fn this_machine_can_be_examined() {
     let found = examine(&ProbeOptions::default());
     assert!(found.iter().all(|finding| !finding.what.is_empty() && !finding.why.is_empty()));
-    assert!(found.iter().all(|finding| finding.severity == Severity::Ok || finding.cure.is_some()), "{found:#?}");
+    assert!(
+        found.iter().all(|finding| finding.severity == FindingSeverity::Ok || finding.cure.is_some()),
+        "{found:#?}"
+    );
 }

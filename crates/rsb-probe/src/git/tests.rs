@@ -4,23 +4,23 @@ const LONG: Duration = Duration::from_mins(1);
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const OTHER: &str = "fedcba9876543210fedcba9876543210fedcba98";
 
-fn write(folder: &Path, files: &[(&str, &str)]) {
+fn write(dir: &Path, files: &[(&str, &str)]) {
     for (path, content) in files {
-        let path = folder.join(path);
+        let path = dir.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 }
 
 /// As read from files alone, without a program to ask.
-fn by_files(folder: &Path) -> Option<(String, Option<String>, bool)> {
-    git_with(folder, "/no/such/git", LONG).map(|git| (git.commit, git.branch, git.dirty))
+fn by_files(dir: &Path) -> Option<(String, Option<String>, bool)> {
+    git_with(dir, "/no/such/git", LONG).map(|git| (git.commit, git.branch, git.dirty))
 }
 
 fn check(files: &[(&str, &str)], below: &str, expected: Option<(&str, Option<&str>)>) {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), files);
-    let found = by_files(&folder.path().join(below));
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), files);
+    let found = by_files(&dir.path().join(below));
     let expected = expected.map(|(commit, branch)| (commit.to_owned(), branch.map(str::to_owned), true));
     assert_eq!(found, expected, "{files:?}; without git a tree is not known to be clean");
 }
@@ -73,17 +73,17 @@ fn every_change_but_results_makes_a_tree_dirty() {
     assert_eq!((super::header(&header, "branch.oid"), super::header(&header, "branch")), (Some(COMMIT), None));
 }
 
-fn run_git(folder: &Path, arguments: &[&str]) -> bool {
+fn run_git(dir: &Path, arguments: &[&str]) -> bool {
     let mut command = Command::new("git");
-    command.current_dir(folder).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+    command.current_dir(dir).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
     command.args(arguments).env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.output().is_ok_and(|output| output.status.success())
 }
 
 #[test]
 fn a_real_repository_is_followed_from_clean_to_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    let tree = folder.path();
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path();
     if !run_git(tree, &["init", "--quiet", "--initial-branch=trunk"]) {
         eprintln!("skipped: git is not installed, or too old for --initial-branch");
         return;
@@ -103,19 +103,19 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
 #[cfg(unix)]
 fn a_git_that_refuses_or_hangs_is_told_apart() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let script = |name: &str, body: &str| {
-        let path = folder.path().join(name);
+        let path = dir.path().join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    write(folder.path(), &[(".git/HEAD", COMMIT)]);
-    assert_eq!(git_with(folder.path(), &script("refuses", "exit 128"), LONG), None);
-    let slow = git_with(folder.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
+    write(dir.path(), &[(".git/HEAD", COMMIT)]);
+    assert_eq!(git_with(dir.path(), &script("refuses", "exit 128"), LONG), None);
+    let slow = git_with(dir.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
     assert_eq!(slow, Some(Git { commit: COMMIT.to_owned(), branch: None, dirty: true }));
     let reftable = format!("echo '# branch.oid {OTHER}'; echo '# branch.head side'");
-    write(folder.path(), &[(".git/HEAD", "ref: refs/heads/.invalid")]);
-    let told = git_with(folder.path(), &script("tells", &reftable), LONG);
+    write(dir.path(), &[(".git/HEAD", "ref: refs/heads/.invalid")]);
+    let told = git_with(dir.path(), &script("tells", &reftable), LONG);
     assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), dirty: false }));
 }

@@ -1,4 +1,4 @@
-//! Which cards answered. A read that hangs, or that the kernel refuses, must not make a card vanish without a word.
+//! Which GPUs answered. A read that hangs, or that the kernel refuses, must not make a GPU vanish without a word.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use rsb_model::gpu::{Answer, UnreadGpu};
 
 use crate::limit::{Completion, Pending};
 
-/// What the reader of one card says as it goes.
+/// What the reader of one GPU says as it goes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GpuReport<T> {
-    /// The card as far as it is known; none while it is not known to be one.
+    /// The GPU as far as it is known; none while it is not known to be one.
     known: Option<T>,
     /// What is asked now, or was asked in vain.
     asked: &'static str,
@@ -26,14 +26,14 @@ impl<T> GpuReport<T> {
         Self { known: None, asked: IDENTITY, refused: None }
     }
 
-    /// The card so far, before `next` is asked.
-    pub(crate) fn so_far(card: T, next: &'static str) -> Self {
-        Self { known: Some(card), asked: next, refused: None }
+    /// The GPU so far, before `next` is asked.
+    pub(crate) fn so_far(gpu: T, next: &'static str) -> Self {
+        Self { known: Some(gpu), asked: next, refused: None }
     }
 
     /// The kernel did not say what it is.
     pub(crate) fn refused(error: ErrorKind) -> Self {
-        // So a control group hides the cards of others: the compute driver refuses to describe their nodes.
+        // So a control group hides the GPUs of others: the compute driver refuses to describe their nodes.
         let answer = if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
         Self { refused: Some(answer), ..Self::nothing() }
     }
@@ -82,7 +82,7 @@ mod tests {
             report(GpuReport::so_far(1, "its name"));
         };
         assert_eq!(gathered(whole), (vec![1], vec![]));
-        assert_eq!(gathered(|report| report(Told::nothing())), (vec![], vec![]), "no card");
+        assert_eq!(gathered(|report| report(Told::nothing())), (vec![], vec![]), "no GPU");
         let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
         assert_eq!(gathered(|report| report(Told::refused(ErrorKind::Other))), unread(Answer::Failed));
         assert_eq!(gathered(|report| report(Told::refused(ErrorKind::PermissionDenied))), unread(Answer::Denied));

@@ -1,13 +1,13 @@
-//! Through which run times a card can be reached here, by the files that are installed. Nothing is loaded: a library
+//! Through which runtimes a GPU can be reached here, by the files that are installed. Nothing is loaded: a library
 //! that is there may still fail, which the device layer finds out.
 
 use std::path::PathBuf;
 
 use super::sysfs_gpu::SysfsGpu;
 use crate::host::{Host, entries};
-use crate::rocm::{self, LIBRARY_FOLDERS};
+use crate::rocm::{self, LIBRARY_DIRS};
 
-/// The run times installed here.
+/// The runtimes installed here.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runtimes {
     hip: bool,
@@ -23,8 +23,8 @@ impl Runtimes {
         if !host.is_whole() {
             return Self::default();
         }
-        let folders = library_folders(host);
-        let has = |names: &[&str]| folders.iter().any(|folder| names.iter().any(|name| folder.join(name).exists()));
+        let dirs = library_dirs(host);
+        let has = |names: &[&str]| dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()));
         let drivers = |loader: &str, places: &[&str]| {
             if has(&[loader]) { places.iter().flat_map(|place| host.entries(place)).collect() } else { Vec::new() }
         };
@@ -36,11 +36,11 @@ impl Runtimes {
         }
     }
 
-    /// Those that reach `card`; `in_kfd` says whether AMD's compute driver lists it.
-    pub(crate) fn reaching(&self, card: &SysfsGpu, in_kfd: bool) -> Vec<String> {
-        let (vulkan, opencl): (&[&str], &[&str]) = if card.is_amd() {
+    /// Those that reach `gpu`; `in_kfd` says whether AMD's compute driver lists it.
+    pub(crate) fn reaching(&self, gpu: &SysfsGpu, in_kfd: bool) -> Vec<String> {
+        let (vulkan, opencl): (&[&str], &[&str]) = if gpu.is_amd() {
             (&["radeon", "amd"], &["amdocl", "rusticl", "mesa"])
-        } else if card.is_nvidia() {
+        } else if gpu.is_nvidia() {
             (&["nvidia", "nouveau"], &["nvidia"])
         } else {
             (&["intel"], &["intel"])
@@ -48,23 +48,23 @@ impl Runtimes {
         let any = |drivers: &[String], marks: &[&str]| {
             drivers.iter().any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
         };
-        let is_bound = card.driver_name().is_some_and(|driver| driver != "vfio-pci");
+        let is_bound = gpu.driver_name().is_some_and(|driver| driver != "vfio-pci");
         let reached = [
-            ("rocm", self.hip && in_kfd && card.is_amd()),
-            ("cuda", self.cuda && card.driver_name() == Some("nvidia")),
-            ("vulkan", is_bound && card.is_in_drm && any(&self.vulkan, vulkan)),
+            ("rocm", self.hip && in_kfd && gpu.is_amd()),
+            ("cuda", self.cuda && gpu.driver_name() == Some("nvidia")),
+            ("vulkan", is_bound && gpu.is_in_drm && any(&self.vulkan, vulkan)),
             ("opencl", is_bound && any(&self.opencl, opencl)),
         ];
         reached.into_iter().filter(|(_, here)| *here).map(|(name, _)| name.to_owned()).collect()
     }
 }
 
-fn library_folders(host: &Host) -> Vec<PathBuf> {
+fn library_dirs(host: &Host) -> Vec<PathBuf> {
     let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
     let rocm = rocm::roots(host).into_iter().flat_map(|root| [root.join("lib"), root.join("lib64")]);
-    let standard = LIBRARY_FOLDERS.into_iter().filter_map(|folder| host.path(folder));
-    let folders = named.into_iter().flatten().chain(rocm).chain(standard);
-    folders.filter(|folder| !entries(folder).is_empty()).collect()
+    let standard = LIBRARY_DIRS.into_iter().filter_map(|dir| host.path(dir));
+    let dirs = named.into_iter().flatten().chain(rocm).chain(standard);
+    dirs.filter(|dir| !entries(dir).is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -72,12 +72,12 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    fn card(vendor: u32, driver: &str) -> SysfsGpu {
+    fn gpu(vendor: u32, driver: &str) -> SysfsGpu {
         SysfsGpu { vendor: Some(vendor), driver: Some(driver.to_owned()), is_in_drm: true, ..SysfsGpu::default() }
     }
 
     #[test]
-    fn a_run_time_needs_its_library_and_the_cards_driver() {
+    fn a_runtime_needs_its_library_and_the_gpus_driver() {
         let tree = Tree::new(&[
             ("opt/rocm/lib/libamdhip64.so.7", ""),
             ("usr/lib64/libcuda.so.1", ""),
@@ -86,12 +86,12 @@ mod tests {
             ("etc/OpenCL/vendors/amdocl64.icd", ""),
         ]);
         let found = Runtimes::find(&tree.host());
-        let amd = card(0x1002, "amdgpu 6.8.0");
+        let amd = gpu(0x1002, "amdgpu 6.8.0");
         assert_eq!(found.reaching(&amd, true), ["rocm", "vulkan"], "the loader of OpenCL is missing");
         assert_eq!(found.reaching(&amd, false), ["vulkan"]);
-        assert_eq!(found.reaching(&card(0x1002, "vfio-pci"), false), Vec::<String>::new());
-        assert_eq!(found.reaching(&card(0x10de, "nvidia 570.1"), false), ["cuda"]);
-        assert_eq!(found.reaching(&card(0x10de, "nouveau"), false), Vec::<String>::new());
+        assert_eq!(found.reaching(&gpu(0x1002, "vfio-pci"), false), Vec::<String>::new());
+        assert_eq!(found.reaching(&gpu(0x10de, "nvidia 570.1"), false), ["cuda"]);
+        assert_eq!(found.reaching(&gpu(0x10de, "nouveau"), false), Vec::<String>::new());
         assert_eq!(Runtimes::find(&Tree::new(&[]).host()), Runtimes::default());
         assert_eq!(Runtimes::find(&Host::sysfs_only(tree.path("sys"))), Runtimes::default());
     }

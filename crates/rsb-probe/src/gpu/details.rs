@@ -1,4 +1,4 @@
-//! What can only be had by asking the card itself: links, clocks, power, sensors, errors. Never asked while it sleeps.
+//! What can only be had by asking the GPU itself: links, clocks, power, sensors, errors. Never asked while it sleeps.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::{intel, levels};
 use crate::host::{entries, read_line, read_number, read_text};
 use crate::plausible;
 
-/// Facts of a card that is awake.
+/// Facts of a GPU that is awake.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Details {
     pub(crate) asleep: Option<bool>,
@@ -23,27 +23,27 @@ pub(crate) struct Details {
     pub(crate) ecc: Option<Ecc>,
 }
 
-/// Whether the card sleeps; unknown where the kernel does not tell.
-pub(crate) fn asleep(folder: &Path) -> Option<bool> {
-    Some(read_line(&folder.join("power/runtime_status"))? == "suspended")
+/// Whether the GPU sleeps; unknown where the kernel does not tell.
+pub(crate) fn asleep(dir: &Path) -> Option<bool> {
+    Some(read_line(&dir.join("power/runtime_status"))? == "suspended")
 }
 
-/// Reads the card in the folder; before each part, what was read so far is reported with what is asked next.
-pub(crate) fn read(folder: &Path, report: &dyn Fn(Details, &'static str)) {
-    let mut details = Details { asleep: asleep(folder), ..Details::default() };
+/// Reads the GPU in the directory; before each part, what was read so far is reported with what is asked next.
+pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
+    let mut details = Details { asleep: asleep(dir), ..Details::default() };
     report(details.clone(), "its link");
     if details.asleep == Some(true) {
         return;
     }
-    details.pcie = pcie(folder);
+    details.pcie = pcie(dir);
     report(details.clone(), "its clocks");
-    let of_intel = intel::clocks(folder);
-    details.max_mhz = levels::clocks(&folder.join("pp_dpm_sclk")).max_mhz.or(of_intel.max);
-    details.memory_max_mhz = levels::clocks(&folder.join("pp_dpm_mclk")).max_mhz;
-    details.limit_mhz = levels::limit_mhz(&folder.join("pp_od_clk_voltage")).or(of_intel.limit);
-    details.performance_level = read_line(&folder.join("power_dpm_force_performance_level"));
+    let of_intel = intel::clocks(dir);
+    details.max_mhz = levels::clocks(&dir.join("pp_dpm_sclk")).max_mhz.or(of_intel.max);
+    details.memory_max_mhz = levels::clocks(&dir.join("pp_dpm_mclk")).max_mhz;
+    details.limit_mhz = levels::limit_mhz(&dir.join("pp_od_clk_voltage")).or(of_intel.limit);
+    details.performance_level = read_line(&dir.join("power_dpm_force_performance_level"));
     report(details.clone(), "its power and sensors");
-    if let Some(monitor) = monitor(folder) {
+    if let Some(monitor) = monitor(dir) {
         let watts = |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts);
         // In Intel's hwmon, power1_cap is the limit of a burst.
         let as_amd = || (watts("power1_cap"), watts("power1_cap_default"));
@@ -51,22 +51,22 @@ pub(crate) fn read(folder: &Path, report: &dyn Fn(Details, &'static str)) {
         details.sensors = sensors(&monitor);
         report(details.clone(), "its counters of errors");
     }
-    details.ecc = ecc(&folder.join("ras"));
+    details.ecc = ecc(&dir.join("ras"));
     report(details, "nothing more");
 }
 
-/// The folder of the card's sensors. i915 has others, named `i915_gt0`, for its parts.
-pub(crate) fn monitor(folder: &Path) -> Option<PathBuf> {
-    let folder = folder.join("hwmon");
-    let all: Vec<PathBuf> = entries(&folder).into_iter().map(|name| folder.join(name)).collect();
+/// The directory of the GPU's sensors. i915 has others, named `i915_gt0`, for its parts.
+pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
+    let dir = dir.join("hwmon");
+    let all: Vec<PathBuf> = entries(&dir).into_iter().map(|name| dir.join(name)).collect();
     let is_whole = |path: &&PathBuf| read_line(&path.join("name")).is_none_or(|name| !name.contains("_gt"));
     all.iter().find(is_whole).or(all.first()).cloned()
 }
 
-/// The link over its narrowest stretch: a card often sits behind a switch of its own, whose inner link is always wide.
-fn pcie(folder: &Path) -> Pcie {
-    let driver = levels::links(&folder.join("pp_dpm_pcie"));
-    let stretches = stretches(folder);
+/// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner link is always wide.
+fn pcie(dir: &Path) -> Pcie {
+    let driver = levels::links(&dir.join("pp_dpm_pcie"));
+    let stretches = stretches(dir);
     let each = |speed: &str, width: &str| -> Vec<PcieLink> {
         stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
     };
@@ -77,14 +77,14 @@ fn pcie(folder: &Path) -> Pcie {
         now: narrowest(each("current_link_speed", "current_link_width"), driver.now),
         max: narrowest(each("max_link_speed", "max_link_width"), driver.max),
         saves_power: driver.now.zip(driver.max).map(|(now, max)| now.gb_s < max.gb_s),
-        replays: read_number(&folder.join("pcie_replay_count")).and_then(plausible::count),
+        replays: read_number(&dir.join("pcie_replay_count")).and_then(plausible::count),
     }
 }
 
-/// The card's own function and the bridges above it, up to the processor.
-fn stretches(folder: &Path) -> Vec<PathBuf> {
-    let mut found = vec![folder.to_owned()];
-    let real = std::fs::canonicalize(folder).unwrap_or_default();
+/// The GPU's own function and the bridges above it, up to the CPU.
+fn stretches(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![dir.to_owned()];
+    let real = std::fs::canonicalize(dir).unwrap_or_default();
     let bridges = real
         .ancestors()
         .skip(1)
@@ -94,9 +94,9 @@ fn stretches(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// `16.0 GT/s PCIe` and `16`.
-fn link(folder: &Path, speed: &str, width: &str) -> Option<PcieLink> {
-    let speed = read_line(&folder.join(speed))?;
-    levels::valid(speed.split(' ').next()?.parse().ok()?, read_number(&folder.join(width))?)
+fn link(dir: &Path, speed: &str, width: &str) -> Option<PcieLink> {
+    let speed = read_line(&dir.join(speed))?;
+    levels::valid(speed.split(' ').next()?.parse().ok()?, read_number(&dir.join(width))?)
 }
 
 /// Sensors that give a figure that can be true.
@@ -141,17 +141,17 @@ fn can_be(kind: &str, figure: f64) -> bool {
         "clock" => plausible::megahertz(figure / 1e6).is_some(),
         // It counts from the start of the driver.
         "energy" => figure >= 0.0 && figure.is_finite(),
-        // A card runs at about one volt, its supply at twelve or forty-eight.
+        // A GPU runs at about one volt, its supply at twelve or forty-eight.
         _ => figure > 0.0 && figure <= 100e3,
     }
 }
 
 /// Counters of errors: a file for each block, with lines `ue: 0`, `ce: 0`, `de: 0`.
-fn ecc(folder: &Path) -> Option<Ecc> {
+fn ecc(dir: &Path) -> Option<Ecc> {
     let mut found: Option<Ecc> = None;
-    for file in entries(folder) {
+    for file in entries(dir) {
         let Some(block) = file.strip_suffix("_err_count") else { continue };
-        let Some(text) = read_text(&folder.join(&file)) else { continue };
+        let Some(text) = read_text(&dir.join(&file)) else { continue };
         let number = |name: &str| {
             let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
             line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)

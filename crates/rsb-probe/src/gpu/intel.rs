@@ -56,7 +56,7 @@ const I915_DEVICE: Names = Names {
 };
 
 /// The GT that computes, of each tile: those after it are for video.
-fn gts(folder: &Path) -> Vec<(PathBuf, &'static Names)> {
+fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
     let numbered = |path: &Path, prefix: &str| -> Vec<PathBuf> {
         let is_one = |name: &String| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
         entries(path).into_iter().filter(is_one).map(|name| path.join(name)).collect()
@@ -65,29 +65,29 @@ fn gts(folder: &Path) -> Vec<(PathBuf, &'static Names)> {
     let has_clock = |(path, names): &(PathBuf, &'static Names)| {
         [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
     };
-    let of_xe: Vec<_> = numbered(folder, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
+    let of_xe: Vec<_> = numbered(dir, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
     if !of_xe.is_empty() {
         return of_xe;
     }
-    let Some(minor) = minor(folder) else { return Vec::new() };
+    let Some(minor) = minor(dir) else { return Vec::new() };
     [(minor.join("gt/gt0"), &I915), (minor, &I915_DEVICE)].into_iter().find(has_clock).into_iter().collect()
 }
 
 /// The directory of `card0`, given that of its device.
-fn minor(folder: &Path) -> Option<PathBuf> {
-    let below = folder.join("drm");
-    let card = entries(&below).into_iter().find(|name| name.starts_with("card")).map(|name| below.join(name));
-    card.or_else(|| folder.ends_with("device").then(|| folder.parent().map(Path::to_owned)).flatten())
+fn minor(dir: &Path) -> Option<PathBuf> {
+    let below = dir.join("drm");
+    let gpu = entries(&below).into_iter().find(|name| name.starts_with("GPU")).map(|name| below.join(name));
+    gpu.or_else(|| dir.ends_with("device").then(|| dir.parent().map(Path::to_owned)).flatten())
 }
 
-/// Whether a driver of Intel's shows the clocks of the GPU in `folder`.
-pub(crate) fn is_here(folder: &Path) -> bool {
-    !gts(folder).is_empty()
+/// Whether a driver of Intel's shows the clocks of the GPU in `dir`.
+pub(crate) fn is_here(dir: &Path) -> bool {
+    !gts(dir).is_empty()
 }
 
-/// The clocks of the GPU in `folder`, of several tiles the highest.
-pub(crate) fn clocks(folder: &Path) -> Clocks {
-    let gts = gts(folder);
+/// The clocks of the GPU in `dir`, of several tiles the highest.
+pub(crate) fn clocks(dir: &Path) -> Clocks {
+    let gts = gts(dir);
     let highest = |file: fn(&Path, &Names) -> PathBuf| {
         let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
         each.filter_map(plausible::megahertz).reduce(f64::max)
@@ -104,10 +104,10 @@ fn now_file(path: &Path, names: &Names) -> &'static str {
     if path.join(names.actual).exists() { names.actual } else { names.requested }
 }
 
-/// What holds the GPU in `folder` back; none where the driver does not tell.
-pub(crate) fn throttle_reasons(folder: &Path) -> Option<Vec<String>> {
+/// What holds the GPU in `dir` back; none where the driver does not tell.
+pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = None;
-    for (path, names) in gts(folder) {
+    for (path, names) in gts(dir) {
         let (below, prefix) = names.throttle;
         let path = path.join(below);
         for file in entries(&path) {
@@ -150,7 +150,7 @@ const REASONS: [(&str, &str); 18] = [
     ("p0_freq", "P0 frequency"),
 ];
 
-/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the card first, then its package, and some
+/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the GPU first, then its package, and some
 /// GPUs have the second alone; a limit that is switched off reads 0. None where the driver is another.
 pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)> {
     let channel = ["power1", "power2"].into_iter().find(|channel| monitor.join(format!("{channel}_max")).exists())?;
@@ -160,7 +160,7 @@ pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)>
     Some((watts("max"), watts("rated_max")))
 }
 
-/// The counter of energy in µJ: of the card, or of its package where that alone is counted.
+/// The counter of energy in µJ: of the GPU, or of its package where that alone is counted.
 pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
     ["energy1_input", "energy2_input"].into_iter().map(|file| monitor.join(file)).find(|file| file.exists())
 }
@@ -187,15 +187,15 @@ pub struct IntelSensors {
     pub refused: Vec<String>,
 }
 
-/// Looks at the files of the GPU in `folder`, called `place`, and of its hwmon.
-pub(crate) fn sensors(folder: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
+/// Looks at the files of the GPU in `dir`, called `place`, and of its hwmon.
+pub(crate) fn sensors(dir: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
     let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
     let mut ask = |what: &'static str, file: &Path| match refused(file) {
         Some(refused) => found.refused.push(refused),
         None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
         None => {}
     };
-    for (path, names) in gts(folder) {
+    for (path, names) in gts(dir) {
         ask("clock", &path.join(now_file(&path, names)));
         let (below, prefix) = names.throttle;
         ask("throttle reasons", &path.join(below).join(format!("{prefix}pl1")));

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
 
 use super::answers::GpuReport;
-use super::sysfs_gpu::SysfsGpu;
 use super::memory::Memory;
 use super::pci::PciId;
+use super::sysfs_gpu::SysfsGpu;
 use crate::host::{Host, entries, read_line, read_text, refusal};
 use crate::plausible;
 
-/// A node that computes; nodes of processors are left out.
+/// A node that computes; nodes of CPUs are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Node {
     number: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Node {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) kind: &'static str,
-    /// The number of the other node, which may be a processor's.
+    /// The number of the other node, which may be a CPU's.
     pub(crate) to: u32,
     pub(crate) weight: Option<u32>,
     /// MB/s, one way.
@@ -45,12 +45,12 @@ pub(crate) struct Link {
 }
 
 impl Node {
-    /// Whether it is `card` or a part of it.
-    pub(crate) fn is_of(&self, card: &SysfsGpu) -> bool {
-        match (&self.address, &card.address) {
+    /// Whether it is `gpu` or a part of it.
+    pub(crate) fn is_of(&self, gpu: &SysfsGpu) -> bool {
+        match (&self.address, &gpu.address) {
             (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
             // A tree that lacks the place on the bus: the model must do.
-            _ => self.id.is_some() && self.id == card.id,
+            _ => self.id.is_some() && self.id == gpu.id,
         }
     }
 
@@ -58,8 +58,8 @@ impl Node {
         self.number
     }
 
-    /// The card of a node that no other tree shows.
-    pub(crate) fn card(&self) -> SysfsGpu {
+    /// The GPU of a node that no other tree shows.
+    pub(crate) fn gpu(&self) -> SysfsGpu {
         let render_node = self.render_minor.map(|minor| format!("renderD{minor}"));
         SysfsGpu {
             vendor: self.id.map(|id| id.vendor),
@@ -71,25 +71,25 @@ impl Node {
     }
 }
 
-/// The folders of all nodes by their number, those of processors among them.
-pub(crate) fn folders(host: &Host) -> Vec<(u32, PathBuf)> {
-    let Some(folder) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
-    let mut numbers: Vec<u32> = entries(&folder).iter().filter_map(|name| name.parse().ok()).collect();
+/// The directories of all nodes by their number, those of CPUs among them.
+pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
+    let Some(dir) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
+    let mut numbers: Vec<u32> = entries(&dir).iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
-    numbers.into_iter().map(|number| (number, folder.join(number.to_string()))).collect()
+    numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 
 /// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds of files.
-pub(crate) fn read(folder: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
+pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::nothing());
-    let Some(properties) = Properties::read(folder) else {
-        return report(refusal(&folder.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::refused));
+    let Some(properties) = Properties::read(dir) else {
+        return report(refusal(&dir.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::refused));
     };
-    let Some(mut node) = node(folder, number, &properties) else { return };
+    let Some(mut node) = node(dir, number, &properties) else { return };
     report(GpuReport::so_far(node.clone(), "its links"));
-    node.links = ["io_links", "p2p_links"].iter().flat_map(|kind| links(&folder.join(kind))).collect();
+    node.links = ["io_links", "p2p_links"].iter().flat_map(|kind| links(&dir.join(kind))).collect();
     report(GpuReport::so_far(node.clone(), "its caches"));
-    node.caches = caches(&folder.join("caches"));
+    node.caches = caches(&dir.join("caches"));
     report(GpuReport::so_far(node, "nothing more"));
 }
 
@@ -99,8 +99,8 @@ const PROPERTIES: &str = "properties";
 struct Properties(HashMap<String, u64>);
 
 impl Properties {
-    fn read(folder: &Path) -> Option<Self> {
-        let text = read_text(&folder.join(PROPERTIES))?;
+    fn read(dir: &Path) -> Option<Self> {
+        let text = read_text(&dir.join(PROPERTIES))?;
         let pairs = text.lines().filter_map(|line| {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), value.trim_matches(['\0', ' ']).parse().ok()?))
@@ -122,11 +122,11 @@ impl Properties {
     }
 }
 
-fn node(folder: &Path, number: u32, properties: &Properties) -> Option<Node> {
+fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
     let units = properties.small("simd_count")?;
     let id = properties.small("vendor_id").zip(properties.small("device_id"));
     let place = properties.small("location_id");
-    let banks = banks(folder);
+    let banks = banks(dir);
     let compute_units = properties.small("simd_per_cu").and_then(|each| units.checked_div(each));
     Some(Node {
         number,
@@ -137,7 +137,7 @@ fn node(folder: &Path, number: u32, properties: &Properties) -> Option<Node> {
         vram_bytes: banks.iter().map(|bank| bank.0).reduce(u64::saturating_add).and_then(plausible::memory_bytes),
         memory: banks.iter().find_map(|bank| bank.1),
         // The chips of the last years share the name of the way they are found.
-        code_name: read_line(&folder.join("name")).filter(|name| name != "ip discovery"),
+        code_name: read_line(&dir.join("name")).filter(|name| name != "ip discovery"),
         max_mhz: properties.megahertz("max_engine_clk_fcompute"),
         render_minor: properties.small("drm_render_minor"),
         links: Vec::new(),
@@ -145,9 +145,9 @@ fn node(folder: &Path, number: u32, properties: &Properties) -> Option<Node> {
     })
 }
 
-/// Links of the node itself (`io_links`), or ways to other cards that lead through a processor (`p2p_links`).
-fn links(folder: &Path) -> Vec<Link> {
-    let all = entries(folder).into_iter().filter_map(|name| Properties::read(&folder.join(name)));
+/// Links of the node itself (`io_links`), or ways to other GPUs that lead through a CPU (`p2p_links`).
+fn links(dir: &Path) -> Vec<Link> {
+    let all = entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
     let read = |link: Properties| {
         let kind = match link.known("type") {
             Some(1) => "hypertransport",
@@ -166,12 +166,12 @@ fn links(folder: &Path) -> Vec<Link> {
 }
 
 /// Caches of one size and kind counted together. The driver writes kB of 1024 bytes.
-fn caches(folder: &Path) -> Vec<GpuCache> {
+fn caches(dir: &Path) -> Vec<GpuCache> {
     const DATA: u64 = 1;
     const INSTRUCTION: u64 = 2;
     let size = |cache: &Properties| plausible::cache_bytes(cache.known("size")?.saturating_mul(1024));
     let mut counts: BTreeMap<(u32, GpuCacheKind, u64), u32> = BTreeMap::new();
-    for cache in entries(folder).into_iter().filter_map(|name| Properties::read(&folder.join(name))) {
+    for cache in entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name))) {
         let (Some(level), Some(size)) = (cache.small("level"), size(&cache)) else { continue };
         let holds = cache.known("type").unwrap_or(DATA);
         let kind =
@@ -182,12 +182,12 @@ fn caches(folder: &Path) -> Vec<GpuCache> {
     counted.map(|((level, kind, size_bytes), count)| GpuCache { level, kind, size_bytes, count }).collect()
 }
 
-/// Size and speed of each bank of the card's own memory.
-fn banks(folder: &Path) -> Vec<(u64, Option<Memory>)> {
+/// Size and speed of each bank of the GPU's own memory.
+fn banks(dir: &Path) -> Vec<(u64, Option<Memory>)> {
     const OWN_VISIBLE: u64 = 1;
     const OWN_HIDDEN: u64 = 2;
-    let folder = folder.join("mem_banks");
-    let all = entries(&folder).into_iter().filter_map(|name| Properties::read(&folder.join(name)));
+    let dir = dir.join("mem_banks");
+    let all = entries(&dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
     all.filter(|bank| matches!(bank.known("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
         .map(|bank| {
             let memory = bank.small("width").and_then(plausible::width_bits).zip(bank.megahertz("mem_clk_max"));

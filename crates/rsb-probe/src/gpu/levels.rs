@@ -81,7 +81,7 @@ fn link(value: &str) -> Option<PcieLink> {
     valid(speed.trim().parse().ok()?, width.parse().ok()?)
 }
 
-/// A link that there can be: a card that fell off the bus reads as all ones.
+/// A link that there can be: a GPU that fell off the bus reads as all ones.
 pub(crate) fn valid(gt_s: f64, width: u32) -> Option<PcieLink> {
     ((2.5..=256.0).contains(&gt_s) && (1..=32).contains(&width)).then(|| PcieLink::new(gt_s, width))
 }
@@ -94,7 +94,7 @@ mod tests {
     fn of(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let tree = Tree::new(&[("levels", text)]);
         let path = tree.path("levels");
-        (tree.folder, path)
+        (tree.dir, path)
     }
 
     #[test]
@@ -108,28 +108,28 @@ mod tests {
             ("", None, None),
             ("0: lots *\n: 5Mhz\n1 300Mhz", None, None),
         ] {
-            let (_folder, path) = of(text);
+            let (_dir, path) = of(text);
             assert_eq!(clocks(&path), Clocks { max_mhz, now_mhz }, "{text:?}");
         }
     }
 
     #[test]
     fn the_limit_of_overdrive_is_that_of_the_compute_units() {
-        let (_folder, path) = of(
+        let (_dir, path) = of(
             "OD_SCLK:\n0: 500Mhz\n1: 2735Mhz\nOD_MCLK:\n0: 97Mhz\n1: 3000MHz\nOD_RANGE:\nSCLK:     500Mhz       5000Mhz\n",
         );
         assert_eq!(limit_mhz(&path), Some(2735.0));
-        let (_folder, path) = of("OD_SCLK:\n0:        300MHz        750mV\n7:       1366MHz       1150mV\n");
+        let (_dir, path) = of("OD_SCLK:\n0:        300MHz        750mV\n7:       1366MHz       1150mV\n");
         assert_eq!(limit_mhz(&path), Some(1366.0));
-        let (_folder, path) = of("OD_SCLK_OFFSET:\n0Mhz\n");
+        let (_dir, path) = of("OD_SCLK_OFFSET:\n0Mhz\n");
         assert_eq!(limit_mhz(&path), None);
     }
 
     #[test]
     fn links_are_speed_and_width() {
-        let (_folder, path) = of("0: 2.5GT/s, x1 310Mhz \n1: 16.0GT/s, x16 619Mhz *\n");
+        let (_dir, path) = of("0: 2.5GT/s, x1 310Mhz \n1: 16.0GT/s, x16 619Mhz *\n");
         assert_eq!(links(&path), Links { max: valid(16.0, 16), now: valid(16.0, 16) });
-        let (_folder, path) = of("0: 2.5GT/s, x8 *\n1: 8.0GT/s, x16\n2: 8.0GT/s, x255\n");
+        let (_dir, path) = of("0: 2.5GT/s, x8 *\n1: 8.0GT/s, x16\n2: 8.0GT/s, x255\n");
         assert_eq!(links(&path), Links { max: valid(8.0, 16), now: valid(2.5, 8) });
         assert_eq!((valid(0.0, 16), valid(16.0, 0), valid(16.0, 255), valid(f64::NAN, 1)), (None, None, None, None));
     }

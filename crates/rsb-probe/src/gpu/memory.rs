@@ -1,4 +1,4 @@
-//! The memory of a card: its kind, and its highest bandwidth as width / 8 × clock × transfers in a clock.
+//! The memory of a GPU: its kind, and its highest bandwidth as width / 8 × clock × transfers in a clock.
 
 use super::pci::PciId;
 
@@ -30,7 +30,7 @@ const HBM3E: Kind = Kind { name: "HBM3E", transfers: 4.0 };
 /// The MI325X, whose chip is that of the MI300X.
 const MI325X: u32 = 0x74a5;
 
-/// The kind of memory of a chip; unknown for parts that share the processor's, which may be of any kind.
+/// The kind of memory of a chip; unknown for parts that share the CPU's, which may be of any kind.
 pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<Kind> {
     // Some targets came with either; no GDDR bus is that wide.
     let is_stacked = width_bits.is_some_and(|bits| bits >= 1024);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_may_have_newer_memory_than_its_chip() {
+    fn a_gpu_may_have_newer_memory_than_its_chip() {
         let name = |device| kind("gfx942", Some(PciId { vendor: 0x1002, device }), None).map(|kind| kind.name);
         // 8192 bits at 1500 MHz: 6144 GB/s, AMD's 6 TB/s.
         assert_eq!((name(MI325X), name(0x74a1)), (Some("HBM3E"), Some("HBM3")));
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_unknown() {
-        assert_eq!(kind("gfx1150", None, Some(128)), None, "shares the processor's memory");
+        assert_eq!(kind("gfx1150", None, Some(128)), None, "shares the CPU's memory");
         assert_eq!(kind("gfx9999", None, None), None);
     }
 }

@@ -1,15 +1,15 @@
-//! Names and targets of common cards by their PCI ids, for where the driver tells none.
+//! Names and targets of common GPUs by their PCI ids, for where the driver tells none.
 
 use super::pci::PciId;
 use crate::host::hexadecimal;
 
 /// A line is `vendor device revision target name`; `*` stands for any revision, `-` for no target.
-const TABLE: &str = include_str!("cards.txt");
+const TABLE: &str = include_str!("known_gpus.txt");
 
-/// Boards by the ids of their makers, for models of which several share one id.
+/// Boards by the ids of their vendors, for models of which several share one id.
 const BOARDS: &str = include_str!("boards.txt");
 
-/// What the table knows of a card.
+/// What the table knows of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownGpu {
     pub(crate) name: &'static str,
@@ -23,7 +23,7 @@ struct Row {
     known: KnownGpu,
 }
 
-/// The row of a card: that of its revision; else that of the model, with the name that its board tells.
+/// The row of a GPU: that of its revision; else that of the model, with the name that its board tells.
 pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
     let own = |row: &Row| row.id == id;
     let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
@@ -38,7 +38,7 @@ pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Op
 
 struct Board {
     id: PciId,
-    /// Maker and number.
+    /// Vendor and number.
     own: PciId,
     name: &'static str,
 }
@@ -72,22 +72,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_a_row_and_no_two_speak_of_the_same_card() {
+    fn every_line_is_a_row_and_no_two_speak_of_the_same_gpu() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         let all: Vec<Row> = rows().collect();
         assert_eq!(all.len(), lines, "a line does not parse");
         let mut keys: Vec<_> = all.iter().map(|row| (row.id.vendor, row.id.device, row.revision)).collect();
-        assert!(keys.is_sorted(), "kept in order, so that two of a card are seen");
+        assert!(keys.is_sorted(), "kept in order, so that two of a GPU are seen");
         keys.dedup();
         assert_eq!(keys.len(), lines);
         for row in all {
-            let maker = match row.id.vendor {
+            let vendor = match row.id.vendor {
                 0x1002 => "gfx",
                 0x10de => "sm_",
                 _ => "",
             };
             assert!(
-                row.known.target.is_none_or(|target| !maker.is_empty() && target.starts_with(maker)),
+                row.known.target.is_none_or(|target| !vendor.is_empty() && target.starts_with(vendor)),
                 "{}",
                 row.known.name
             );

@@ -1,4 +1,4 @@
-//! A card as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
+//! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,26 @@ use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
 
-/// Makers of cards that compute. Displays of servers' management chips and of hypervisors are no such card.
+/// Vendors of GPUs that compute. Displays of servers' management chips and of hypervisors are no such GPU.
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 const INTEL: u32 = 0x8086;
 
-/// The MI300A: a processor and accelerator in one, with the chip of a card.
+/// The MI300A: a CPU and accelerator in one, with the chip of a GPU.
 const MI300A: u32 = 0x74a0;
-/// Instruction sets of the graphics in AMD's processors. Source: LLVM's AMDGPU usage guide.
-const IN_PROCESSORS: [&str; 14] = [
+/// Instruction sets of the graphics in AMD's CPUs. Source: LLVM's AMDGPU usage guide.
+const IN_CPUS: [&str; 14] = [
     "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103",
     "gfx1150", "gfx1151", "gfx1152", "gfx1153",
 ];
 
-/// What is known of a card.
+/// What is known of a GPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SysfsGpu {
     pub(crate) vendor: Option<u32>,
     pub(crate) id: Option<PciId>,
     pub(crate) revision: Option<u32>,
-    /// Maker and number of the board.
+    /// Vendor and number of the board.
     pub(crate) board: Option<PciId>,
     pub(crate) address: Option<String>,
     pub(crate) name: Option<String>,
@@ -48,42 +48,42 @@ pub(crate) struct SysfsGpu {
     pub(crate) is_in_drm: bool,
 }
 
-/// The folders of all cards: those of the DRM, and those that the bus alone shows.
-pub(crate) fn folders(host: &Host) -> Vec<PathBuf> {
+/// The directories of all GPUs: those of the DRM, and those that the bus alone shows.
+pub(crate) fn dirs(host: &Host) -> Vec<PathBuf> {
     with_those_on_the_bus(host, in_drm(host))
 }
 
-/// The folders of the cards that the DRM shows.
+/// The directories of the GPUs that the DRM shows.
 pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
     let drm = host.path("/sys/class/drm");
-    let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_card(name));
+    let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_gpu(name));
     drm.into_iter().flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device"))).collect()
 }
 
-/// `found`, and the cards that the bus alone shows (NVIDIA without its DRM driver, cards without a driver).
+/// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a driver).
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
-    let known: Vec<PathBuf> = found.iter().filter_map(|folder| std::fs::canonicalize(folder).ok()).collect();
+    let known: Vec<PathBuf> = found.iter().filter_map(|dir| std::fs::canonicalize(dir).ok()).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
-        let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|folder| computes(folder));
-        let new = |folder: &PathBuf| std::fs::canonicalize(folder).is_ok_and(|real| !known.contains(&real));
+        let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
+        let new = |dir: &PathBuf| std::fs::canonicalize(dir).is_ok_and(|real| !known.contains(&real));
         found.extend(on_bus.filter(new));
     }
     found
 }
 
-/// What to call the card in `folder` while nothing is known of it: `card0 (0000:03:00.0)`. The card is not touched.
-pub(crate) fn place(folder: &Path) -> String {
-    let named = if folder.ends_with("device") { folder.parent().unwrap_or(folder) } else { folder };
+/// What to call the GPU in `dir` while nothing is known of it: `card0 (0000:03:00.0)`. The GPU is not touched.
+pub(crate) fn place(dir: &Path) -> String {
+    let named = if dir.ends_with("device") { dir.parent().unwrap_or(dir) } else { dir };
     let name = named.file_name().unwrap_or_default().to_string_lossy();
-    match address_of_link(folder).filter(|address| *address != name) {
+    match address_of_link(dir).filter(|address| *address != name) {
         Some(address) => format!("{name} ({address})"),
         None => name.into_owned(),
     }
 }
 
 /// `card0`, not its connector `card0-DP-1`.
-fn is_card(name: &str) -> bool {
-    name.strip_prefix("card").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+fn is_gpu(name: &str) -> bool {
+    name.strip_prefix("GPU").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and NVIDIA).
@@ -97,64 +97,64 @@ fn computes(function: &Path) -> bool {
     }
 }
 
-/// Reads one card: first who it is, then the rest.
-pub(crate) fn read(host: &Host, folder: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)) {
+/// Reads one GPU: first who it is, then the rest.
+pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)) {
     report(GpuReport::nothing());
-    let Some(mut card) = identity(host, folder) else { return report(unknown(folder)) };
-    report(GpuReport::so_far(card.clone(), "its name and memory"));
-    let line = |name: &str| read_line(&folder.join(name));
-    card.revision = line("revision").as_deref().and_then(hexadecimal);
-    card.name = line("product_name").or_else(|| nvidia_name(host, card.address.as_deref()?));
-    let bytes = |name: &str| read_number(&folder.join(name)).and_then(plausible::memory_bytes);
+    let Some(mut gpu) = identity(host, dir) else { return report(unknown(dir)) };
+    report(GpuReport::so_far(gpu.clone(), "its name and memory"));
+    let line = |name: &str| read_line(&dir.join(name));
+    gpu.revision = line("revision").as_deref().and_then(hexadecimal);
+    gpu.name = line("product_name").or_else(|| nvidia_name(host, gpu.address.as_deref()?));
+    let bytes = |name: &str| read_number(&dir.join(name)).and_then(plausible::memory_bytes);
     // AMD's file, then that of Intel's xe.
-    card.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
-    card.shared_bytes = bytes("mem_info_gtt_total");
-    card.memory_vendor = line("mem_info_vram_vendor").filter(|vendor| vendor != "unknown");
-    card.vbios = line("vbios_version");
-    card.render_node = entries(&folder.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
-    card.iommu = line("iommu_group/type");
-    card.is_virtual = folder.join("physfn").exists();
-    card.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
+    gpu.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
+    gpu.shared_bytes = bytes("mem_info_gtt_total");
+    gpu.memory_vendor = line("mem_info_vram_vendor").filter(|vendor| vendor != "unknown");
+    gpu.vbios = line("vbios_version");
+    gpu.render_node = entries(&dir.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
+    gpu.iommu = line("iommu_group/type");
+    gpu.is_virtual = dir.join("physfn").exists();
+    gpu.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
-    report(GpuReport::so_far(card.clone(), "whether it sleeps"));
-    details::read(folder, &|details, next| report(GpuReport::so_far(SysfsGpu { details, ..card.clone() }, next)));
+    report(GpuReport::so_far(gpu.clone(), "whether it sleeps"));
+    details::read(dir, &|details, next| report(GpuReport::so_far(SysfsGpu { details, ..gpu.clone() }, next)));
 }
 
-/// Of a folder that does not tell who made the card: none of ours, unless the kernel refuses to tell.
-fn unknown(folder: &Path) -> GpuReport<SysfsGpu> {
-    let vendor = folder.join("vendor");
-    let refused = || [vendor.clone(), folder.join("uevent")].iter().find_map(|file| refusal(file));
+/// Of a directory that does not tell who made the GPU: none of ours, unless the kernel refuses to tell.
+fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
+    let vendor = dir.join("vendor");
+    let refused = || [vendor.clone(), dir.join("uevent")].iter().find_map(|file| refusal(file));
     let refused = if read_line(&vendor).is_some() { None } else { refused() };
     refused.map_or_else(GpuReport::nothing, GpuReport::refused)
 }
 
-/// The place on the bus of the card in `folder`.
-pub(crate) fn address(folder: &Path) -> Option<String> {
-    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+/// The place on the bus of the GPU in `dir`.
+pub(crate) fn address(dir: &Path) -> Option<String> {
+    let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::trim);
-    told.map(str::to_owned).or_else(|| address_of_link(folder))
+    told.map(str::to_owned).or_else(|| address_of_link(dir))
 }
 
-/// The same from where the folder really lies.
-fn address_of_link(folder: &Path) -> Option<String> {
-    std::fs::canonicalize(folder).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
+/// The same from where the directory really lies.
+fn address_of_link(dir: &Path) -> Option<String> {
+    std::fs::canonicalize(dir).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
 }
 
-/// The kernel driver that has taken the card in `folder`.
-pub(crate) fn driver(folder: &Path) -> Option<String> {
-    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+/// The kernel driver that has taken the GPU in `dir`.
+pub(crate) fn driver(dir: &Path) -> Option<String> {
+    let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(|driver| driver.trim().to_owned());
-    let link = || Some(std::fs::canonicalize(folder.join("driver")).ok()?.file_name()?.to_str()?.to_owned());
+    let link = || Some(std::fs::canonicalize(dir.join("driver")).ok()?.file_name()?.to_str()?.to_owned());
     told.or_else(link)
 }
 
-/// Who the card is, from files that never touch it.
-fn identity(host: &Host, folder: &Path) -> Option<SysfsGpu> {
-    let event = read_text(&folder.join("uevent")).unwrap_or_default();
+/// Who the GPU is, from files that never touch it.
+fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
+    let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim);
-    let number = |name: &str| read_line(&folder.join(name)).as_deref().and_then(hexadecimal);
+    let number = |name: &str| read_line(&dir.join(name)).as_deref().and_then(hexadecimal);
     let pair = |name: &str| {
         let (vendor, device) = told(name)?.split_once(':')?;
         Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
@@ -169,9 +169,9 @@ fn identity(host: &Host, folder: &Path) -> Option<SysfsGpu> {
         id,
         board: pair("PCI_SUBSYS_ID")
             .or_else(|| Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })),
-        address: address(folder),
-        driver: driver(folder).map(|driver| with_version(host, driver)),
-        is_in_drm: folder.join("drm").is_dir() || folder.ends_with("device"),
+        address: address(dir),
+        driver: driver(dir).map(|driver| with_version(host, driver)),
+        is_in_drm: dir.join("drm").is_dir() || dir.ends_with("device"),
         ..SysfsGpu::default()
     })
 }
@@ -185,7 +185,7 @@ fn with_version(host: &Host, driver: String) -> String {
     }
 }
 
-/// NVIDIA's driver names its cards in `/proc`.
+/// NVIDIA's driver names its GPUs in `/proc`.
 fn nvidia_name(host: &Host, address: &str) -> Option<String> {
     let text = host.text(&format!("/proc/driver/nvidia/gpus/{address}/information"))?;
     let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?.trim();
@@ -196,11 +196,11 @@ impl SysfsGpu {
     /// Where it sits, as far as its chip or its place tells; `target` is its instruction set.
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {
-            // The processor's own graphics are always there.
+            // The CPU's own graphics are always there.
             Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => Some(GpuKind::Integrated),
             Some(INTEL | NVIDIA) => Some(GpuKind::Discrete),
             _ if self.id.is_some_and(|id| id.vendor == AMD && id.device == MI300A) => Some(GpuKind::Integrated),
-            _ if target.is_some_and(|target| IN_PROCESSORS.contains(&target)) => Some(GpuKind::Integrated),
+            _ if target.is_some_and(|target| IN_CPUS.contains(&target)) => Some(GpuKind::Integrated),
             _ => has_own_memory.then_some(GpuKind::Discrete),
         }
     }

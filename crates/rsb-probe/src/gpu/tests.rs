@@ -21,7 +21,7 @@ fn found_in(host: Host, limit: Duration) -> GpuInventory {
     start(&Arc::new(host), deadline).finish(deadline)
 }
 
-/// Opening a pipe waits for a writer that never comes: as a read of a sick card does.
+/// Opening a pipe waits for a writer that never comes: as a read of a sick GPU does.
 #[cfg(unix)]
 fn hang(tree: &Tree, file: &str) {
     let pipe = tree.path(file);
@@ -33,9 +33,9 @@ fn unread(place: &str, asked: &str, answer: Answer) -> UnreadGpu {
     UnreadGpu { place: place.into(), asked: asked.into(), answer }
 }
 
-fn card(tree: &Tree, number: u32, id: &str, address: &str) {
+fn gpu(tree: &Tree, number: u32, id: &str, address: &str) {
     let event = format!("DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID={id}\nPCI_SLOT_NAME={address}\n");
-    tree.write(&format!("{DRM}/card{number}/device/uevent"), &event);
+    tree.write(&format!("{DRM}/gpu{number}/device/uevent"), &event);
 }
 
 fn node(tree: &Tree, number: u32, location: u32, values: &str) {
@@ -50,7 +50,7 @@ fn bank(tree: &Tree, number: u32, size: u64) {
 }
 
 #[test]
-fn both_trees_speak_of_one_card() {
+fn both_trees_speak_of_one_gpu() {
     let tree = Tree::new(&[
         (&format!("{KFD}/0/properties"), "cpu_cores_count 64\nsimd_count 0\n"),
         (&format!("{DRM}/card1/device/mem_info_vram_total"), "206141652992\n"),
@@ -60,7 +60,7 @@ fn both_trees_speak_of_one_card() {
         (&format!("{DRM}/card1-DP-1/device/uevent"), "PCI_ID=1002:FFFF\n"),
         ("sys/module/amdgpu/version", "6.10.5\n"),
     ]);
-    card(&tree, 1, "1002:74A1", "0000:05:00.0");
+    gpu(&tree, 1, "1002:74A1", "0000:05:00.0");
     node(&tree, 1, 0x0500, "num_xcc 8\n");
     bank(&tree, 1, 206_141_652_992);
     let expected = Gpu {
@@ -91,7 +91,7 @@ fn both_trees_speak_of_one_card() {
 #[test]
 fn each_tree_alone_is_enough_and_what_it_lacks_is_unknown() {
     let drm = Tree::new(&[(&format!("{DRM}/card0/device/mem_info_vram_total"), "0\n")]);
-    card(&drm, 0, "1002:744C", "0000:03:00.0");
+    gpu(&drm, 0, "1002:744C", "0000:03:00.0");
     drm.write(&format!("{DRM}/card0/device/revision"), "0xcc\n");
     let found = gpus_of(Host::sysfs_only(drm.path("sys")), Duration::from_secs(30)).remove(0);
     assert_eq!((found.name.as_deref(), found.gfx_target.as_deref()), (Some("AMD Radeon RX 7900 XT"), Some("gfx1100")));
@@ -114,8 +114,8 @@ fn partitions_are_devices_of_their_own() {
         (&format!("{DRM}/card0/device/mem_info_vram_total"), "206000000000"),
         (&format!("{DRM}/card0/device/current_compute_partition"), "CPX"),
     ]);
-    card(&tree, 0, "1002:74A1", "0000:05:00.0");
-    // An amdgpu partition shows as a platform device beside the card.
+    gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
+    // An amdgpu partition shows as a platform device beside the GPU.
     tree.write(&format!("{DRM}/card1/device/uevent"), "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n");
     for part in 0..2_u32 {
         node(&tree, 2 + part, part << 28 | 0x0500, "");
@@ -127,11 +127,11 @@ fn partitions_are_devices_of_their_own() {
 }
 
 #[test]
-fn cards_are_in_the_order_of_the_bus_whatever_their_numbers() {
+fn gpus_are_in_the_order_of_the_bus_whatever_their_numbers() {
     let tree = Tree::new(&[]);
-    card(&tree, 0, "1002:744C", "0000:83:00.0");
-    card(&tree, 1, "8086:56A0", "0000:03:00.0");
-    card(&tree, 10, "1A03:2000", "0000:01:00.0");
+    gpu(&tree, 0, "1002:744C", "0000:83:00.0");
+    gpu(&tree, 1, "8086:56A0", "0000:03:00.0");
+    gpu(&tree, 10, "1A03:2000", "0000:01:00.0");
     node(&tree, 1, 0x4300, "");
     let addresses: Vec<_> = gpus(&tree).into_iter().map(|gpu| (gpu.index, gpu.pci_address.unwrap())).collect();
     let expected = [(0, "0000:03:00.0"), (1, "0000:43:00.0"), (2, "0000:83:00.0")];
@@ -144,7 +144,7 @@ fn cards_are_in_the_order_of_the_bus_whatever_their_numbers() {
 
 #[test]
 #[cfg(unix)]
-fn the_bus_shows_cards_that_the_drm_does_not() {
+fn the_bus_shows_gpus_that_the_drm_does_not() {
     let tree = Tree::new(&[]);
     let function = |address: &str, class: &str, vendor: &str, device: &str| {
         for (file, value) in [("class", class), ("vendor", vendor), ("device", device)] {
@@ -174,10 +174,10 @@ fn the_bus_shows_cards_that_the_drm_does_not() {
 
 #[test]
 #[cfg(unix)]
-fn a_card_that_hangs_is_still_listed_and_holds_up_nothing() {
+fn a_gpu_that_hangs_is_still_listed_and_holds_up_nothing() {
     let tree = Tree::new(&[]);
-    card(&tree, 0, "1002:744C", "0000:03:00.0");
-    card(&tree, 1, "1002:73BF", "0000:04:00.0");
+    gpu(&tree, 0, "1002:744C", "0000:03:00.0");
+    gpu(&tree, 1, "1002:73BF", "0000:04:00.0");
     tree.write(&format!("{DRM}/card1/device/mem_info_vram_total"), "17163091968");
     hang(&tree, &format!("{DRM}/card0/device/mem_info_vram_total"));
     let found = found_in(tree.host(), Duration::from_secs(1));
@@ -191,13 +191,13 @@ fn a_card_that_hangs_is_still_listed_and_holds_up_nothing() {
 fn what_hangs_or_fails_is_told_and_never_silent() {
     let tree = Tree::new(&[]);
     for number in 0..3 {
-        card(&tree, number, "1002:744C", &format!("0000:0{number}:00.0"));
+        gpu(&tree, number, "1002:744C", &format!("0000:0{number}:00.0"));
     }
     std::fs::remove_file(tree.path(&format!("{DRM}/card0/device/uevent"))).unwrap();
     hang(&tree, &format!("{DRM}/card0/device/uevent"));
     hang(&tree, &format!("{DRM}/card2/device/pp_dpm_sclk"));
     hang(&tree, &format!("{KFD}/1/properties"));
-    // To read a folder as a file is refused.
+    // To read a directory as a file is refused.
     std::fs::create_dir_all(tree.path(&format!("{KFD}/2/properties"))).unwrap();
     std::fs::create_dir_all(tree.path(&format!("{DRM}/card3/device/vendor"))).unwrap();
     let found = found_in(tree.host(), Duration::from_secs(1));
@@ -215,13 +215,13 @@ fn what_hangs_or_fails_is_told_and_never_silent() {
 
 #[test]
 #[cfg(unix)]
-fn a_list_that_hangs_is_told_with_the_cards_that_came_before_it() {
+fn a_list_that_hangs_is_told_with_the_gpus_that_came_before_it() {
     let tree = Tree::new(&[]);
-    card(&tree, 0, "1002:744C", "0000:03:00.0");
+    gpu(&tree, 0, "1002:744C", "0000:03:00.0");
     hang(&tree, "sys/bus/pci/devices/0000:04:00.0/class");
     let found = found_in(tree.host(), Duration::from_secs(1));
     assert_eq!(found.gpus.len(), 1);
-    assert_eq!(found.unread, [unread("the list of cards", "what there is", Answer::Late)]);
+    assert_eq!(found.unread, [unread("the list of GPUs", "what there is", Answer::Late)]);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn figures_that_cannot_be_are_unknown() {
         (&format!("{KFD}/1/caches/0/properties"), "level 2\nsize 4294967295\ntype 9\n"),
         (&format!("{KFD}/1/io_links/0/properties"), "type 2\nnode_to 0\nmax_bandwidth 4294967295\n"),
     ]);
-    card(&tree, 0, "1002:74A1", "0000:05:00.0");
+    gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
     node(&tree, 1, 0x0500, "max_engine_clk_fcompute 4294967295\n");
     let bank = "heap_type 1\nsize_in_bytes 18446744073709551615\nwidth 4294967295\nmem_clk_max 4294967295\n";
     tree.write(&format!("{KFD}/1/mem_banks/0/properties"), bank);
@@ -266,7 +266,7 @@ fn malformed_trees_are_unknown_and_never_fatal() {
 fn what_may_not_be_read_is_unknown() {
     use std::os::unix::fs::PermissionsExt as _;
     let tree = Tree::new(&[(&format!("{DRM}/card0/device/mem_info_vram_total"), "17163091968")]);
-    card(&tree, 0, "1002:73BF", "0000:04:00.0");
+    gpu(&tree, 0, "1002:73BF", "0000:04:00.0");
     let file = tree.path(&format!("{DRM}/card0/device/mem_info_vram_total"));
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&file).is_ok() {
@@ -277,12 +277,12 @@ fn what_may_not_be_read_is_unknown() {
 }
 
 #[test]
-fn links_name_the_other_cards_by_their_place_in_the_list() {
+fn links_name_the_other_gpus_by_their_place_in_the_list() {
     let tree = Tree::new(&[(&format!("{KFD}/0/properties"), "cpu_cores_count 64\nsimd_count 0\n")]);
     node(&tree, 1, 0x6300, "");
     node(&tree, 2, 0x4300, "");
-    let link = |from: u32, folder: &str, values: &str| {
-        tree.write(&format!("{KFD}/{from}/{folder}/properties"), values);
+    let link = |from: u32, dir: &str, values: &str| {
+        tree.write(&format!("{KFD}/{from}/{dir}/properties"), values);
     };
     link(1, "io_links/0", "type 2\nnode_to 0\nweight 20\nmax_bandwidth 32000\n");
     link(1, "io_links/1", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\n");
@@ -290,7 +290,7 @@ fn links_name_the_other_cards_by_their_place_in_the_list() {
     link(2, "io_links/0", "type 99\nweight 5\n");
     let found = gpus(&tree);
     let to = |kind: &str, peer, weight, gb_s| GpuLink { kind: kind.into(), peer, weight: Some(weight), gb_s };
-    // Node 1 is the second card on the bus; a node that is not there is no card of the list.
+    // Node 1 is the second GPU on the bus; a node that is not there is no GPU of the list.
     assert_eq!(
         found[1].links,
         [to("pcie", None, 20, Some(32.0)), to("pcie", None, 72, None), to("xgmi", Some(0), 15, Some(50.0))]
@@ -325,15 +325,15 @@ fn caches_are_counted_by_size_and_kind() {
 
 #[test]
 #[cfg(unix)]
-fn the_link_is_that_of_the_narrowest_stretch_above_the_card() {
+fn the_link_is_that_of_the_narrowest_stretch_above_the_gpu() {
     let tree = Tree::new(&[]);
     let above = "sys/devices/pci0000:00/0000:00:01.1";
     let own = format!("{above}/0000:01:00.0/0000:02:00.0/0000:03:00.0");
-    let stretch = |folder: &str, now: (&str, &str), max: (&str, &str)| {
+    let stretch = |dir: &str, now: (&str, &str), max: (&str, &str)| {
         let values = [now.0, now.1, max.0, max.1];
         let files = ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"];
         for (file, value) in files.iter().zip(values) {
-            tree.write(&format!("{folder}/{file}"), value);
+            tree.write(&format!("{dir}/{file}"), value);
         }
     };
     stretch(&own, ("16.0 GT/s PCIe", "16"), ("16.0 GT/s PCIe", "16"));
@@ -344,12 +344,12 @@ fn the_link_is_that_of_the_narrowest_stretch_above_the_card() {
     std::os::unix::fs::symlink(tree.path(&own), tree.path(&format!("{DRM}/card0/device"))).unwrap();
     let pcie = gpus(&tree).remove(0).pcie;
     assert_eq!(pcie.now, Some(PcieLink::new(8.0, 8)));
-    assert_eq!(pcie.max, Some(PcieLink::new(8.0, 16)), "the slot is slower than the card");
+    assert_eq!(pcie.max, Some(PcieLink::new(8.0, 16)), "the slot is slower than the GPU");
     assert_eq!(pcie.saves_power, None);
 }
 
 #[test]
-fn a_card_that_sleeps_is_not_asked_what_would_wake_it() {
+fn a_gpu_that_sleeps_is_not_asked_what_would_wake_it() {
     let files = [
         ("mem_info_vram_total", "17163091968"),
         ("current_link_speed", "2.5 GT/s PCIe"),
@@ -359,7 +359,7 @@ fn a_card_that_sleeps_is_not_asked_what_would_wake_it() {
         ("ras/umc_err_count", "ue: 1\nce: 2\n"),
     ];
     let tree = Tree::new(&[]);
-    card(&tree, 0, "1002:73BF", "0000:04:00.0");
+    gpu(&tree, 0, "1002:73BF", "0000:04:00.0");
     for (file, content) in files {
         tree.write(&format!("{DRM}/card0/device/{file}"), content);
     }
@@ -377,7 +377,7 @@ fn a_card_that_sleeps_is_not_asked_what_would_wake_it() {
 }
 
 #[test]
-fn parts_of_processors_and_shares_of_cards_are_told_apart() {
+fn parts_of_cpus_and_shares_of_gpus_are_told_apart() {
     for (id, address, kind, is_virtual) in [
         ("1002:744C", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
         ("1002:164E", "0000:10:00.0", Some(GpuKind::Integrated), Some(false)),
@@ -389,12 +389,12 @@ fn parts_of_processors_and_shares_of_cards_are_told_apart() {
         ("10DE:2335", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
     ] {
         let tree = Tree::new(&[]);
-        card(&tree, 0, id, address);
+        gpu(&tree, 0, id, address);
         let gpu = gpus(&tree).remove(0);
         assert_eq!((gpu.kind, gpu.virtual_function), (kind, is_virtual), "{id}");
     }
     let guest = Tree::new(&[]);
-    card(&guest, 0, "1002:74A1", "0000:05:02.0");
+    gpu(&guest, 0, "1002:74A1", "0000:05:02.0");
     std::fs::create_dir_all(guest.path(&format!("{DRM}/card0/device/physfn"))).unwrap();
     assert_eq!(gpus(&guest).remove(0).virtual_function, Some(true));
 }

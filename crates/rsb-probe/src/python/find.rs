@@ -43,15 +43,15 @@ pub(crate) fn named(host: &Host) -> Option<&OsStr> {
 
 /// Where the environment lies that `python setup` makes.
 pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
-    let folder = |name: &str| host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")));
+    let dir = |name: &str| host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = dir("XDG_DATA_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/share")));
     Some(data?.join("rusty-stack-bench/python"))
 }
 
 const NAMES: [&str; 2] = ["python3", "python"];
 
 fn on_path(host: &Host, name: &OsStr) -> Option<PythonCandidate> {
-    std::env::split_paths(host.variable("PATH")?).find_map(|folder| resolve(host, &folder.join(name), name))
+    std::env::split_paths(host.variable("PATH")?).find_map(|dir| resolve(host, &dir.join(name), name))
 }
 
 /// What `path` really starts when it is called `name`.
@@ -63,7 +63,11 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
         // Version managers in Rust or Go are one program under many names.
         let real = std::fs::canonicalize(path).ok()?;
         let is_python = real.file_name()?.to_str()?.starts_with("py");
-        return Some(if is_python { PythonCandidate::Program(path.to_owned()) } else { PythonCandidate::Launcher(path.to_owned()) });
+        return Some(if is_python {
+            PythonCandidate::Program(path.to_owned())
+        } else {
+            PythonCandidate::Launcher(path.to_owned())
+        });
     };
     if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
         let versions = Pyenv::of(host, path)?;
@@ -104,7 +108,7 @@ impl Pyenv {
         };
         let by_variable = host.variable("PYENV_VERSION").map(|value| value.to_string_lossy().replace(':', "\n"));
         let chosen = by_variable
-            .or_else(|| host.folder().ancestors().find_map(|folder| read_text(&folder.join(".python-version"))))
+            .or_else(|| host.dir().ancestors().find_map(|dir| read_text(&dir.join(".python-version"))))
             .or_else(|| read_text(&root.join("version")))
             .unwrap_or_default();
         let words = chosen.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
@@ -119,7 +123,7 @@ impl Pyenv {
         })
     }
 
-    /// The folder of a version. A choice of `3.11` means the newest 3.11 that is installed.
+    /// The directory of a version. A choice of `3.11` means the newest 3.11 that is installed.
     fn installed(&self, version: &str) -> Option<String> {
         let version = version.strip_prefix("python-").unwrap_or(version);
         let all = entries(&self.root.join("versions"));

@@ -12,7 +12,7 @@ use crate::host::{Host, entries, read_text};
 pub(crate) struct Layout {
     /// `3.11.7`.
     pub(crate) version: String,
-    /// The folder that it is installed in, or the virtual environment.
+    /// The directory that it is installed in, or the virtual environment.
     prefix: PathBuf,
     /// The installation that a virtual environment was made of.
     base: PathBuf,
@@ -61,36 +61,37 @@ impl Layout {
     /// Where packages are looked for, in the order of Python.
     pub(crate) fn search_path(&self, host: &Host) -> Vec<PathBuf> {
         let short = self.version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
-        let mut folders: Vec<PathBuf> =
+        let mut dirs: Vec<PathBuf> =
             host.variable("PYTHONPATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
         let site =
             |prefix: &Path, library: &str| prefix.join(library).join(format!("python{short}")).join("site-packages");
         let is_environment = self.prefix != self.base;
         if is_environment {
-            folders.extend(["lib", "lib64"].map(|library| site(&self.prefix, library)));
+            dirs.extend(["lib", "lib64"].map(|library| site(&self.prefix, library)));
         }
         if !self.sees_system {
-            return folders;
+            return dirs;
         }
         if host.variable("PYTHONNOUSERSITE").is_none()
             && let Some(home) = host.variable("HOME")
         {
-            folders.push(site(&Path::new(home).join(".local"), "lib"));
+            dirs.push(site(&Path::new(home).join(".local"), "lib"));
         }
         // Debian's own layout: packages of pip in /usr/local, those of the distribution without a minor version.
         let debian = self.base == Path::new("/usr");
         if debian {
-            folders.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
+            dirs.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
         }
-        folders.extend(["lib", "lib64"].map(|library| site(&self.base, library)));
+        dirs.extend(["lib", "lib64"].map(|library| site(&self.base, library)));
         if debian {
-            folders.push(self.base.join("lib/python3/dist-packages"));
+            dirs.push(self.base.join("lib/python3/dist-packages"));
         }
-        folders
+        dirs
     }
 }
 
-/// The version that the files of an installation tell: C headers, conda's records, or the name of its folder (pyenv).
+/// The version that the files of an installation tell: C headers, conda's records, or the name of its directory
+/// (pyenv).
 fn by_files(prefix: &Path, program: &Path) -> Option<String> {
     let short = program.file_name()?.to_str()?.strip_prefix("python")?;
     let header = read_text(&prefix.join(format!("include/python{short}/patchlevel.h")));

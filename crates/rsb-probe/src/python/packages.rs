@@ -1,4 +1,4 @@
-//! Which frameworks are installed: by the names of the folders that installers leave (`torch-2.9.1.dist-info`).
+//! Which frameworks are installed: by the names of the directories that installers leave (`torch-2.9.1.dist-info`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,13 +39,13 @@ pub const FRAMEWORKS: [&str; 29] = [
     "xformers",
 ];
 
-/// Versions by package name; the first folder that has a package wins, as in Python.
+/// Versions by package name; the first directory that has a package wins, as in Python.
 pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for folder in search_path {
+    for dir in search_path {
         // The highest of a name that is there twice (an upgrade cut short) is taken, whatever the order on disk.
         let mut here: BTreeMap<String, (Vec<u64>, String)> = BTreeMap::new();
-        for (name, version) in entries(folder).iter().filter_map(|entry| parse(entry)) {
+        for (name, version) in entries(dir).iter().filter_map(|entry| parse(entry)) {
             let candidate = (numbers(&version), version);
             if here.get(&name).is_none_or(|present| *present < candidate) {
                 here.insert(name, candidate);
@@ -58,7 +58,7 @@ pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     found
 }
 
-/// Name and version of a folder such as `flash_attn-2.8.3.dist-info`, when it is a framework's.
+/// Name and version of a directory such as `flash_attn-2.8.3.dist-info`, when it is a framework's.
 fn parse(entry: &str) -> Option<(String, String)> {
     let stem = entry.strip_suffix(".dist-info").or_else(|| entry.strip_suffix(".egg-info"))?;
     let mut parts = stem.split('-');
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_installers_are_understood() {
+    fn directories_of_installers_are_understood() {
         for (entry, expected) in [
             ("torch-2.9.1+rocm6.4.dist-info", Some(("torch", "2.9.1+rocm6.4"))),
             ("flash_attn-2.8.3.dist-info", Some(("flash-attn", "2.8.3"))),
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_folder_wins_and_in_it_the_highest() {
-        let folder = tempfile::tempdir().unwrap();
+    fn the_first_directory_wins_and_in_it_the_highest() {
+        let dir = tempfile::tempdir().unwrap();
         for path in
             ["a/torch-2.9.1.dist-info", "a/torch-2.10.0.dist-info", "b/torch-3.0.0.dist-info", "b/vllm-0.1.dist-info"]
         {
-            std::fs::create_dir_all(folder.path().join(path)).unwrap();
+            std::fs::create_dir_all(dir.path().join(path)).unwrap();
         }
-        let found = frameworks(&["a", "b", "missing"].map(|name| folder.path().join(name)));
+        let found = frameworks(&["a", "b", "missing"].map(|name| dir.path().join(name)));
         let expected =
             [("torch", "2.10.0"), ("vllm", "0.1")].map(|(name, version)| (name.to_owned(), version.to_owned()));
         assert_eq!(found, BTreeMap::from(expected));

@@ -27,7 +27,7 @@ const COMPONENTS: [(&str, &str); 17] = [
     ("rocsparse", "rocsparse"),
 ];
 
-/// What folders of libraries hold.
+/// What directories of libraries hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LibraryContents {
     /// Version by short name.
@@ -35,12 +35,12 @@ pub(crate) struct LibraryContents {
     pub(crate) targets: Vec<String>,
 }
 
-/// Looks into `folders`.
-pub(super) fn read(folders: &[PathBuf]) -> LibraryContents {
+/// Looks into `dirs`.
+pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
     let mut found = LibraryContents::default();
-    for folder in folders {
+    for dir in dirs {
         let mut versions: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for file in entries(folder) {
+        for file in entries(dir) {
             let Some((name, version)) = component_of(&file) else { continue };
             let version = numbers(version);
             // `librocblas.so.4` leads to `librocblas.so.4.4.60402`: the longest name tells most, then the highest.
@@ -52,7 +52,7 @@ pub(super) fn read(folders: &[PathBuf]) -> LibraryContents {
         let text = |version: Vec<u32>| version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let versions = versions.into_iter().filter(|(_, version)| !version.is_empty());
         let versions = versions.map(|(name, version)| (name.to_owned(), text(version))).collect();
-        found.extend(LibraryContents { versions, targets: targets(folder) });
+        found.extend(LibraryContents { versions, targets: targets(dir) });
     }
     found
 }
@@ -65,12 +65,14 @@ pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
     Some((name, version))
 }
 
-/// GPUs that the rocBLAS in a folder of libraries has kernels for. A generic target stands for a family: `gfx11-generic`.
-pub(crate) fn targets(folder: &Path) -> Vec<String> {
-    // Debian puts a folder for the version between; the later builds of AMD keep kernels in packs beside the library.
-    let own = folder.join("rocblas");
+/// GPUs that the rocBLAS in a directory of libraries has kernels for. A generic target stands for a family:
+/// `gfx11-generic`.
+pub(crate) fn targets(dir: &Path) -> Vec<String> {
+    // Debian puts a directory for the version between; the later builds of AMD keep kernels in packs beside the
+    // library.
+    let own = dir.join("rocblas");
     let versioned = entries(&own).into_iter().map(|version| own.join(version).join("library"));
-    let places: Vec<PathBuf> = [own.join("library"), folder.join("../.kpack")].into_iter().chain(versioned).collect();
+    let places: Vec<PathBuf> = [own.join("library"), dir.join("../.kpack")].into_iter().chain(versioned).collect();
     let mut found: Vec<String> =
         places.iter().flat_map(|place| entries(place)).filter_map(|file| target_in(&file)).collect();
     found.sort();

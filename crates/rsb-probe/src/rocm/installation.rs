@@ -5,16 +5,16 @@ use std::path::Path;
 use rsb_model::rocm::{Compiler, RocmInstallation, RocmSource};
 
 use super::components::{self, LibraryContents};
-use super::{library_folders, numbers};
+use super::{library_dirs, numbers};
 use crate::host::{Host, entries, read_line, read_text};
 
 /// The installation in `root`, when there is something of one.
-pub(super) fn in_folder(host: &Host, root: &Path) -> Option<RocmInstallation> {
+pub(super) fn in_dir(host: &Host, root: &Path) -> Option<RocmInstallation> {
     if ![".info", "lib", "lib64", "bin"].iter().any(|name| root.join(name).is_dir()) {
         return None;
     }
     let release = Release::read(root);
-    let found = components::read(&library_folders(root));
+    let found = components::read(&library_dirs(root));
     let platform = host.variable("HIP_PLATFORM").and_then(|name| name.to_str()).map(str::to_owned);
     Some(RocmInstallation {
         version: release.version,
@@ -30,16 +30,16 @@ pub(super) fn in_folder(host: &Host, root: &Path) -> Option<RocmInstallation> {
     })
 }
 
-/// What a distribution has put into its folder of libraries. It leaves no file with the version of ROCm; the library of
-/// HIP carries it in its name, `libamdhip64.so.5.7.31921`, whose first two numbers are those of ROCm.
-pub(super) fn of_distribution(host: &Host, folder: &Path) -> Option<RocmInstallation> {
-    let found = components::read(&[folder.to_owned()]);
+/// What a distribution has put into its directory of libraries. It leaves no file with the version of ROCm; the library
+/// of HIP carries it in its name, `libamdhip64.so.5.7.31921`, whose first two numbers are those of ROCm.
+pub(super) fn of_distribution(host: &Host, dir: &Path) -> Option<RocmInstallation> {
+    let found = components::read(&[dir.to_owned()]);
     let version = found.versions.get("hip").map(|version| numbers(version))?;
     let &[major, minor, _, ..] = version.as_slice() else { return None };
     let compilers = host.path("/usr/bin").map(|bin| compilers(&bin, Path::new("")));
     Some(RocmInstallation {
         version: Some(format!("{major}.{minor}")),
-        path: folder.display().to_string(),
+        path: dir.display().to_string(),
         source: RocmSource::Distribution,
         platform: Some("amd".to_owned()),
         components: found.versions,
@@ -127,7 +127,7 @@ fn is_hash(text: &str) -> bool {
     (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Compilers in `bin`; those of LLVM tell their version by the folder of their own headers.
+/// Compilers in `bin`; those of LLVM tell their version by the directory of their own headers.
 pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
     let clang = entries(&llvm.join("lib/clang")).into_iter().next_back();
     let found = ["hipcc", "amdclang", "amdclang++"].into_iter().map(|name| (name, bin.join(name)));
@@ -144,7 +144,7 @@ pub(super) fn compilers(bin: &Path, llvm: &Path) -> Vec<Compiler> {
 }
 
 impl LibraryContents {
-    /// Takes over what another folder holds.
+    /// Takes over what another directory holds.
     pub(super) fn extend(&mut self, other: Self) {
         for (name, version) in other.versions {
             self.versions.entry(name).or_insert(version);

@@ -6,30 +6,30 @@ use rsb_model::rocm::{RocmInstallation, RocmSource};
 
 use super::components::{self, LibraryContents};
 use super::installation::{Release, compilers, date};
-use super::library_folders;
+use super::library_dirs;
 use crate::host::entries;
 
 const CORE: &str = "_rocm_sdk_core";
 /// Libraries come apart from the core, one package for each family of GPUs: `_rocm_sdk_libraries_gfx94X_dcgpu`.
 const LIBRARIES: &str = "_rocm_sdk_libraries";
 
-/// The installations in the folders where Python looks for packages.
+/// The installations in the directories where Python looks for packages.
 pub(crate) fn wheels(search_path: &[PathBuf]) -> Vec<RocmInstallation> {
-    search_path.iter().filter_map(|folder| wheel(folder)).collect()
+    search_path.iter().filter_map(|dir| wheel(dir)).collect()
 }
 
-fn wheel(folder: &Path) -> Option<RocmInstallation> {
-    let root = folder.join(CORE);
+fn wheel(dir: &Path) -> Option<RocmInstallation> {
+    let root = dir.join(CORE);
     if !root.is_dir() {
         return None;
     }
-    let names = entries(folder);
+    let names = entries(dir);
     let packaged = names.iter().find_map(|name| name.strip_prefix("rocm_sdk_core-")?.strip_suffix(".dist-info"));
     let release = Release::read(&root);
     let mut found = LibraryContents::default();
     for part in std::iter::once(CORE).chain(names.iter().map(String::as_str).filter(|name| name.starts_with(LIBRARIES)))
     {
-        found.extend(components::read(&library_folders(&folder.join(part))));
+        found.extend(components::read(&library_dirs(&dir.join(part))));
     }
     Some(RocmInstallation {
         version: packaged.map(str::to_owned).or(release.version),

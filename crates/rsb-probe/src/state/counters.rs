@@ -1,4 +1,4 @@
-//! Counters that only grow: processor time and what the hypervisor took of it, throttling by heat and by the group.
+//! Counters that only grow: CPU time and what the hypervisor took of it, throttling by heat and by the group.
 
 use crate::cgroup;
 use crate::cpu::is_thread;
@@ -49,10 +49,10 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 /// Each thread counts for its core, so that two of a core count twice; a package is counted once. What matters is
 /// whether the sum grows.
 fn throttled(host: &Host) -> Option<u64> {
-    let folder = host.path("/sys/devices/system/cpu")?;
+    let dir = host.path("/sys/devices/system/cpu")?;
     let mut packages = std::collections::BTreeMap::new();
     let mut cores: Option<u64> = None;
-    for thread in entries(&folder).into_iter().filter(|name| is_thread(name)).map(|name| folder.join(name)) {
+    for thread in entries(&dir).into_iter().filter(|name| is_thread(name)).map(|name| dir.join(name)) {
         let counts = thread.join("thermal_throttle");
         if let Some(count) = read_number::<u64>(&counts.join("core_throttle_count")) {
             cores = Some(cores.unwrap_or(0).saturating_add(count));
@@ -95,10 +95,10 @@ mod tests {
     fn a_package_counts_once_however_many_threads_tell_of_it() {
         let tree = Tree::new(&[("sys/devices/system/cpu/cpuidle/x", "")]);
         for (thread, core, package, id) in [(0, "1", "10", "0"), (1, "2", "11", "0"), (2, "4", "20", "1")] {
-            let folder = format!("sys/devices/system/cpu/cpu{thread}");
-            tree.write(&format!("{folder}/thermal_throttle/core_throttle_count"), core);
-            tree.write(&format!("{folder}/thermal_throttle/package_throttle_count"), package);
-            tree.write(&format!("{folder}/topology/physical_package_id"), id);
+            let dir = format!("sys/devices/system/cpu/cpu{thread}");
+            tree.write(&format!("{dir}/thermal_throttle/core_throttle_count"), core);
+            tree.write(&format!("{dir}/thermal_throttle/package_throttle_count"), package);
+            tree.write(&format!("{dir}/topology/physical_package_id"), id);
         }
         assert_eq!(throttled(&tree.host()), Some(1 + 2 + 4 + 11 + 20));
         assert_eq!(throttled(&Tree::new(&[]).host()), None, "no counter is not zero events");

@@ -97,8 +97,8 @@ fn an_interval_tells_what_happened_in_it() {
     let starts = [
         "the load average reached 7.0",
         "the hypervisor gave 10.0 %",
-        "heat throttled the processor 1 time ",
-        "the control group used up its share of the processors 2 times",
+        "heat throttled the CPU 1 time ",
+        "the control group used up its share of the CPUs 2 times",
     ];
     assert_eq!(state.warnings.len(), starts.len(), "{:?}", state.warnings);
     for (warning, start) in state.warnings.iter().zip(starts) {

@@ -5,7 +5,7 @@ use rsb_model::MachineState;
 use super::counters::Counters;
 use crate::host::{Host, count_list, read_line};
 
-/// From here on most processors slow down, or are about to.
+/// From here on most CPUs slow down, or are about to.
 const HOT_C: f64 = 90.0;
 /// More stolen time than this moves a median visibly.
 const STEAL_PERCENT: f64 = 1.0;
@@ -70,14 +70,14 @@ pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningIn
     found.extend(steal(moment, "while this was measured"));
     if let Some(events) = moment.throttle_events.filter(|events| *events > 0) {
         found.push(format!(
-            "heat throttled the processor {} while this was measured; improve the cooling or let it cool down, and \
+            "heat throttled the CPU {} while this was measured; improve the cooling or let it cool down, and \
              measure again",
             count(events, "time", "times")
         ));
     }
     if let Some(events) = passed.held_back.filter(|events| *events > 0) {
         found.push(format!(
-            "the control group used up its share of the processors {} and was held back; raise its limit (cpu.max), or \
+            "the control group used up its share of the CPUs {} and was held back; raise its limit (cpu.max), or \
              measure with fewer threads",
             count(events, "time", "times")
         ));
@@ -89,7 +89,7 @@ pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningIn
 fn steal(moment: &MachineState, when: &str) -> Option<String> {
     let percent = moment.steal_percent.filter(|percent| *percent > STEAL_PERCENT)?;
     Some(format!(
-        "the hypervisor gave {percent:.1} % of the processor time to other guests {when}: results are noisy; use a \
+        "the hypervisor gave {percent:.1} % of the CPU time to other guests {when}: results are noisy; use a \
          machine of your own, or more replicates"
     ))
 }

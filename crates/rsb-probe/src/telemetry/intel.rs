@@ -76,11 +76,11 @@ fn power((before, now): (u64, u64), time: Duration) -> Option<f64> {
     metrics::watts(watts).filter(|watts| *watts <= MOST_WATTS)
 }
 
-/// Adds what the driver's own files tell of the GPU in `folder`.
-pub(super) fn clocks(folder: &Path, sample: &mut GpuSample) {
-    sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(folder).now);
-    sample.throttle_reasons = sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(folder));
-    let size = || read_number(&folder.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes);
+/// Adds what the driver's own files tell of the GPU in `dir`.
+pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
+    sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(dir).now);
+    sample.throttle_reasons = sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(dir));
+    let size = || read_number(&dir.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes);
     sample.vram_total_mb = sample.vram_total_mb.or_else(|| size().map(|bytes| bytes as f64 / 1e6));
 }
 

@@ -12,7 +12,7 @@ pub(super) use crate::plausible::{celsius, megahertz, watts};
 /// Larger than any table known.
 const MOST: u64 = 64 << 10;
 
-/// What a table says; a figure of all ones is one that the card does not have.
+/// What a table says; a figure of all ones is one that the GPU does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Metrics {
     pub(super) temperature_c: Temperatures,
@@ -20,9 +20,9 @@ pub(super) struct Metrics {
     pub(super) utilization_percent: Option<f64>,
     pub(super) sclk_mhz: Option<f64>,
     pub(super) mclk_mhz: Option<f64>,
-    /// The same bits for every card; see the module `throttle`.
+    /// The same bits for every GPU; see the module `throttle`.
     pub(super) throttle_status: Option<u64>,
-    /// Counters that grow while a reason holds the card back.
+    /// Counters that grow while a reason holds the GPU back.
     pub(super) throttle_counters: BTreeMap<String, u64>,
 }
 
@@ -68,7 +68,7 @@ enum Units {
 }
 
 const ACCUMULATED: &[&str] = &[
-    "processor hot signal",
+    "CPU hot signal",
     "power limit",
     "temperature of the package",
     "temperature of the regulator",
@@ -76,7 +76,7 @@ const ACCUMULATED: &[&str] = &[
 ];
 
 const RESIDENCY: &[&str] = &[
-    "processor hot signal",
+    "CPU hot signal",
     "sustained power limit",
     "fast power limit",
     "slow power limit",
@@ -85,8 +85,8 @@ const RESIDENCY: &[&str] = &[
     "temperature of the chip",
 ];
 
-/// A card's first layouts: the same places up to the clocks in 1.1, 1.2 and 1.3.
-const fn card(revision: u8, size: u16, status: Option<usize>) -> Layout {
+/// A GPU's first layouts: the same places up to the clocks in 1.1, 1.2 and 1.3.
+const fn gpu(revision: u8, size: u16, status: Option<usize>) -> Layout {
     Layout {
         version: (1, revision),
         size,
@@ -124,7 +124,7 @@ const fn accelerator(revision: u8, size: u16, clocks: usize, counters: Option<us
     }
 }
 
-/// Parts of processors.
+/// Parts of CPUs.
 const fn part(revision: u8, size: u16, status: Option<usize>) -> Layout {
     Layout {
         version: (2, revision),
@@ -149,11 +149,11 @@ const LAYOUTS: [Layout; 15] = [
         memory: Some(20),
         power: Field::U16(34),
         activity: 28,
-        ..card(0, 80, None)
+        ..gpu(0, 80, None)
     },
-    card(1, 96, None),
-    card(2, 104, None),
-    card(3, 120, Some(112)),
+    gpu(1, 96, None),
+    gpu(2, 104, None),
+    gpu(3, 120, Some(112)),
     accelerator(4, 288, 240, None),
     accelerator(5, 360, 312, None),
     accelerator(6, 1664, 264, Some(36)),
@@ -264,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn a_card_and_an_accelerator_and_a_part_of_a_processor_are_read() {
-        let card = table(
+    fn a_gpu_and_an_accelerator_and_a_part_of_a_cpu_are_read() {
+        let gpu = table(
             (1, 3),
             &[
                 (4, &[55, 0]),
@@ -277,7 +277,7 @@ mod tests {
                 (112, &[1]),
             ],
         );
-        let found = parse(&card).unwrap();
+        let found = parse(&gpu).unwrap();
         assert_eq!(found.temperature_c, Temperatures { edge: Some(55.0), junction: Some(66.0), memory: None });
         assert_eq!((found.power_w, found.utilization_percent), (Some(300.0), Some(97.0)));
         assert_eq!((found.sclk_mhz, found.mclk_mhz, found.throttle_status), (Some(2500.0), Some(1250.0), Some(1)));

@@ -1,4 +1,4 @@
-//! Sensors of NVIDIA's cards, whose driver shows them through its library alone.
+//! Sensors of NVIDIA's GPUs, whose driver shows them through its library alone.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use super::{SAMPLE_LIMIT, metrics};
 use crate::host::read_line;
 use crate::limit::Pending;
 
-/// NVIDIA's number among makers of PCI devices.
+/// NVIDIA's number among vendors of PCI devices.
 const NVIDIA: &str = "0x10de";
 
-/// Whether the library knows a card of NVIDIA's at `address`. A library that hangs knows none.
+/// Whether the library knows a GPU of NVIDIA's at `address`. A library that hangs knows none.
 pub(super) fn is_there(address: &str) -> bool {
-    // Tests name a library of their own, for cards that are not in this machine.
+    // Tests name a library of their own, for GPUs that are not in this machine.
     let is_named = std::env::var_os("RSB_NVML_LIBRARY").is_some_and(|file| !file.is_empty());
     let vendor = read_line(&Path::new("/sys/bus/pci/devices").join(address).join("vendor"));
     if !is_named && vendor.as_deref() != Some(NVIDIA) {
@@ -25,7 +25,7 @@ pub(super) fn is_there(address: &str) -> bool {
     asking.latest(std::time::Instant::now() + SAMPLE_LIMIT) == Some(true)
 }
 
-/// What the sensors of the card at `address` say now.
+/// What the sensors of the GPU at `address` say now.
 pub(super) fn sample(address: &str) -> GpuSample {
     match read(address) {
         Ok(readings) => of(readings),

@@ -1,4 +1,4 @@
-//! Samples a card beside a measurement: a thread of its own reads it once in a period, until it is told to stop.
+//! Samples a GPU beside a measurement: a thread of its own reads it once in a period, until it is told to stop.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 
-use super::CardFolder;
+use super::GpuDirectory;
 
 /// Samples kept; later ones take the place of every second of the earlier.
 const MOST: usize = 100_000;
 
-/// A card being sampled.
+/// A GPU being sampled.
 #[derive(Debug)]
 pub struct Sampler {
     stop: Sender<()>,
@@ -21,9 +21,9 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples `card` now and then once in `period`. It costs a few reads of small files each time.
-    pub fn start(card: CardFolder, period: Duration) -> Self {
-        Self::start_reading(move || super::sample(&card), period, super::SAMPLE_LIMIT)
+    /// Samples `gpu` now and then once in `period`. It costs a few reads of small files each time.
+    pub fn start(gpu: GpuDirectory, period: Duration) -> Self {
+        Self::start_reading(move || super::sample(&gpu), period, super::SAMPLE_LIMIT)
     }
 
     fn start_reading(mut read: impl FnMut() -> GpuSample + Send + 'static, period: Duration, limit: Duration) -> Self {
@@ -48,7 +48,7 @@ impl Sampler {
         Self { stop, ended, samples, limit }
     }
 
-    /// Stops and tells how the card was. Sensors that hang are left behind: what they said before counts.
+    /// Stops and tells how the GPU was. Sensors that hang are left behind: what they said before counts.
     pub fn stop(self) -> GpuTelemetry {
         let _ = self.stop.send(());
         let deadline = Instant::now() + 2 * self.limit;

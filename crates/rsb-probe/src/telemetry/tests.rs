@@ -16,11 +16,11 @@ fn options(tree: &Tree) -> ProbeOptions {
 }
 
 fn sampled(tree: &Tree) -> GpuSample {
-    sample_within(&card_at(&options(tree), "0000:03:00.0").unwrap(), Duration::from_secs(30))
+    sample_within(&gpu_at(&options(tree), "0000:03:00.0").unwrap(), Duration::from_secs(30))
 }
 
 #[test]
-fn a_card_tells_how_it_is() {
+fn a_gpu_tells_how_it_is() {
     let tree = tree(&[
         ("gpu_busy_percent", "97\n"),
         ("mem_info_vram_used", "1000000000\n"),
@@ -53,7 +53,7 @@ fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
         ("hwmon/hwmon8/temp3_input", "54000\n"),
         ("hwmon/hwmon8/temp3_label", "vram\n"),
         ("hwmon/hwmon8/energy1_input", "81000\n"),
-        ("hwmon/hwmon8/energy1_label", "card\n"),
+        ("hwmon/hwmon8/energy1_label", "GPU\n"),
         ("tile0/physical_vram_size_bytes", "12884901888\n"),
         ("tile0/gt0/freq0/act_freq", "2400\n"),
         ("tile0/gt0/freq0/throttle/status", "1\n"),
@@ -73,11 +73,11 @@ fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
 #[test]
 fn power_is_what_the_counter_of_energy_grows() {
     let tree = tree(&[("hwmon/hwmon8/name", "xe\n"), ("hwmon/hwmon8/energy1_input", "0\n")]);
-    let card = card_at(&options(&tree), "0000:03:00.0").unwrap();
-    assert_eq!(sample_within(&card, Duration::from_secs(30)).power_w, None);
+    let gpu = gpu_at(&options(&tree), "0000:03:00.0").unwrap();
+    assert_eq!(sample_within(&gpu, Duration::from_secs(30)).power_w, None);
     std::thread::sleep(Duration::from_millis(100));
     tree.write(&format!("{DEVICE}/hwmon/hwmon8/energy1_input"), "10000000\n");
-    let watts = sample_within(&card, Duration::from_secs(30)).power_w.unwrap();
+    let watts = sample_within(&gpu, Duration::from_secs(30)).power_w.unwrap();
     assert!(watts > 0.0 && watts <= 100.0, "10 J in 100 ms or more: {watts} W");
 }
 
@@ -132,19 +132,19 @@ fn a_table_of_another_version_is_absent_with_the_reason() {
 }
 
 #[test]
-fn a_card_that_sleeps_is_not_woken() {
+fn a_gpu_that_sleeps_is_not_woken() {
     let tree = tree(&[("gpu_busy_percent", "0\n"), ("power/runtime_status", "suspended\n")]);
     let found = sampled(&tree);
     assert!(found.utilization_percent.is_none() && found.absent[0].contains("sleeps"), "{found:?}");
 }
 
 #[test]
-fn only_cards_with_sensors_are_offered() {
+fn only_gpus_with_sensors_are_offered() {
     let without = tree(&[]);
-    assert_eq!(cards(&options(&without)), []);
+    assert_eq!(gpus(&options(&without)), []);
     let with = tree(&[("gpu_busy_percent", "0\n")]);
-    assert_eq!(cards(&options(&with))[0].pci_address.as_deref(), Some("0000:03:00.0"));
-    assert_eq!(card_at(&options(&with), "0000:99:00.0"), None);
+    assert_eq!(gpus(&options(&with))[0].pci_address.as_deref(), Some("0000:03:00.0"));
+    assert_eq!(gpu_at(&options(&with), "0000:99:00.0"), None);
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn a_sensor_that_hangs_costs_itself_and_not_the_rest() {
     let tree = tree(&[("mem_info_vram_used", "1000000\n"), ("hwmon/hwmon8/name", "amdgpu\n")]);
     let pipe = tree.path(&format!("{DEVICE}/gpu_busy_percent"));
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
-    let card = card_at(&options(&tree), "0000:03:00.0").unwrap();
-    let found = sample_within(&card, Duration::from_secs(1));
+    let gpu = gpu_at(&options(&tree), "0000:03:00.0").unwrap();
+    let found = sample_within(&gpu, Duration::from_secs(1));
     assert_eq!(found.vram_used_mb, Some(1.0));
     assert!(found.absent[0].contains("1000 ms"), "{:?}", found.absent);
 }

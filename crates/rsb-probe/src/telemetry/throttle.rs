@@ -1,4 +1,4 @@
-//! The bits of `indep_throttle_status`, which every generation of cards shares.
+//! The bits of `indep_throttle_status`, which every generation of GPUs shares.
 
 /// Bit and reason. Source: the kernel's `amdgpu_smu.h`, `SMU_THROTTLER_*_BIT`.
 const BITS: [(u32, &str); 32] = [
@@ -9,13 +9,13 @@ const BITS: [(u32, &str); 32] = [
     (4, "sustained power limit"),
     (5, "fast power limit"),
     (6, "slow power limit"),
-    (7, "slow power limit of the processor"),
+    (7, "slow power limit of the CPU"),
     (16, "current of the compute units"),
     (17, "current of the chip"),
     (18, "current of the memory"),
     (19, "current of the supply"),
     (20, "current of the camera unit"),
-    (21, "peak current of the processor"),
+    (21, "peak current of the CPU"),
     (22, "peak current of the compute units"),
     (23, "peak current control"),
     (32, "temperature of the GPU"),
@@ -32,16 +32,16 @@ const BITS: [(u32, &str); 32] = [
     (43, "temperature of the liquid 1"),
     (44, "hot regulator 0"),
     (45, "hot regulator 1"),
-    (46, "processor hot signal (processor)"),
-    (47, "processor hot signal (GPU)"),
+    (46, "CPU hot signal (CPU)"),
+    (47, "CPU hot signal (GPU)"),
 ];
 
 /// Bits that hold nothing back by themselves: frequency and voltage guards that are always at work.
 const ALWAYS: u64 = 1 << 56 | 1 << 57;
 
 const HOTSPOT: u32 = 36;
-/// Cards of the RX 7000 series report the hot spot almost always, at any temperature. Their limit is 110 °C, and none of
-/// AMD's cards slows down for it below this.
+/// GPUs of the RX 7000 series report the hot spot almost always, at any temperature. Their limit is 110 °C, and none of
+/// AMD's GPUs slows down for it below this.
 const HOTSPOT_COUNTS_FROM_C: f64 = 85.0;
 
 /// The reasons in `status`. A bit without a name is told by its number.

@@ -4,7 +4,7 @@ use super::{Entry, Hardware, Standing, compared, markdown, text};
 use crate::chart::Place;
 use crate::charts;
 use crate::report::{self, Report};
-use crate::sample_backends::{card_run as card, device, figure_on as figure, run_of};
+use crate::sample_backends::{device, figure_on as figure, gpu_run as gpu, run_of};
 use crate::{Color, Style, run};
 
 const WIDE: Style = Style { color: Color::Never, width: 160 };
@@ -22,8 +22,8 @@ fn speeds(hardware: &Hardware<'_>, benchmark: &str) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn a_card_through_three_run_times_is_one_card_with_three_results() {
-    let run = card();
+fn a_gpu_through_three_runtimes_is_one_gpu_with_three_results() {
+    let run = gpu();
     let all = compared(&run);
     let [hardware] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(hardware.title, "AMD Radeon RX 7900 XTX at 0000:03:00.0");
@@ -35,17 +35,17 @@ fn a_card_through_three_run_times_is_one_card_with_three_results() {
         ("cpu", Standing::Aside),
     ];
     assert_eq!(headings, expected);
-    assert_eq!(speeds(hardware, "gemm"), [Some(1.0), Some(0.25), Some(1.25), None], "the processor is not ranked");
+    assert_eq!(speeds(hardware, "gemm"), [Some(1.0), Some(0.25), Some(1.25), None], "the CPU is not ranked");
     assert_eq!(speeds(hardware, "launch-latency"), [Some(1.0), Some(0.25), None, None], "a longer time is slower");
     assert_eq!(speeds(hardware, "memory-bandwidth"), [None, Some(1.0), Some(0.5), None], "else against the best");
 }
 
 #[test]
 fn what_people_see_of_it() {
-    insta::assert_snapshot!("backends_text", text(&card(), WIDE));
-    insta::assert_snapshot!("backends_narrow", text(&card(), Style { width: 80, ..WIDE }));
-    insta::assert_snapshot!("backends_markdown", markdown(&card(), "![the chart](x.svg)\n\n"));
-    let run = card();
+    insta::assert_snapshot!("backends_text", text(&gpu(), WIDE));
+    insta::assert_snapshot!("backends_narrow", text(&gpu(), Style { width: 80, ..WIDE }));
+    insta::assert_snapshot!("backends_markdown", markdown(&gpu(), "![the chart](x.svg)\n\n"));
+    let run = gpu();
     let report = Report::new(&run);
     let links: Vec<_> = charts::all(&report).iter().map(|chart| chart.link("charts")).collect();
     assert_eq!(links.iter().filter(|link| link.place == Place::Backends).count(), 1, "one table, one chart");
@@ -56,21 +56,21 @@ fn what_people_see_of_it() {
 
 #[test]
 fn narrow_terminals_lose_figures_and_no_comparison() {
-    let narrow = text(&card(), Style { width: 60, ..WIDE });
+    let narrow = text(&gpu(), Style { width: 60, ..WIDE });
     assert!(narrow.matches("0.25×").count() == 2 && !narrow.contains("6.00 TFLOP/s"), "{narrow}");
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
-    let colored = text(&card(), Style { color: Color::Always, width: 160 });
+    let colored = text(&gpu(), Style { color: Color::Always, width: 160 });
     assert!(colored.contains("24.0 TFLOP/s 1.00×"), "colour takes no room: {colored}");
 }
 
 #[test]
-fn drivers_on_the_processor_are_compared_with_it_and_called_so() {
-    let processor = |id: &str, name: &str| device(id, name, (DeviceType::Cpu, None));
+fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
+    let cpu = |id: &str, name: &str| device(id, name, (DeviceType::Cpu, None));
     let devices = vec![
-        processor("vulkan:0", "llvmpipe (LLVM 15)"),
-        processor("opencl:0", "cpu-haswell (PoCL)"),
-        processor("opencl:1", "Intel CPU (Intel(R) OpenCL)"),
-        processor("cpu:0", "AMD EPYC"),
+        cpu("vulkan:0", "llvmpipe (LLVM 15)"),
+        cpu("opencl:0", "cpu-haswell (PoCL)"),
+        cpu("opencl:1", "Intel CPU (Intel(R) OpenCL)"),
+        cpu("cpu:0", "AMD EPYC"),
     ];
     let results = ["cpu:0", "vulkan:0", "opencl:0", "opencl:1"].map(|device| figure(device, LARGE, "gflops", 50.0));
     let run = run_of(devices, results.into());
@@ -80,12 +80,12 @@ fn drivers_on_the_processor_are_compared_with_it_and_called_so() {
     assert_eq!(headings, ["cpu", "vulkan", "opencl:0", "opencl:1"], "what one backend shows twice is told apart");
     assert_eq!(hardware.rows.len(), 1, "threads are no other shape");
     assert_eq!(speeds(hardware, "gemm"), [Some(1.0); 4]);
-    assert!(text(&run, WIDE).contains("every device here is the processor"));
+    assert!(text(&run, WIDE).contains("every device here is the CPU"));
 }
 
 #[test]
 fn what_is_simulated_is_shown_and_never_ranked() {
-    let mut run = card();
+    let mut run = gpu();
     for result in run.benchmarks.iter_mut().filter(|result| result.benchmark_id.as_str().contains("rocm:0")) {
         result.outcome = Outcome::Simulated;
     }
@@ -111,7 +111,7 @@ fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
     let results = |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
     let run = run_of(devices(), results(&["rocm:0", "rocm:1", "vulkan:0"]));
     let all = compared(&run);
-    assert_eq!(all.len(), 1, "of one card there is one way alone: {all:?}");
+    assert_eq!(all.len(), 1, "of one GPU there is one way alone: {all:?}");
     assert_eq!(
         all[0].columns.iter().map(|column| column.device.to_string()).collect::<Vec<_>>(),
         ["rocm:1", "vulkan:0"]

@@ -1,5 +1,5 @@
-//! The backends of one piece of hardware: for each workload a bar a backend, as long as its speed against the native run
-//! time. Workloads have unlike units; the speed is what they share, and each bar says its own figure.
+//! The backends of one piece of hardware: for each workload a bar a backend, as long as its speed against the native
+//! runtime. Workloads have unlike units; the speed is what they share, and each bar says its own figure.
 
 use rsb_model::Run;
 

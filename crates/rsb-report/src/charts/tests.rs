@@ -230,7 +230,7 @@ fn names_fit_files_and_links() {
 
 #[test]
 fn backends_stay_on_the_sheet_however_unlike_they_are() {
-    let mut run = crate::sample_backends::card_run();
+    let mut run = crate::sample_backends::gpu_run();
     check_inside(&super::backends(&run)[0]);
     let svg = &drawn(&super::backends(&run)[0]);
     assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");

@@ -230,7 +230,7 @@ fn range(lines: &[Line], of: impl Fn(&(f64, f64)) -> f64) -> Option<(f64, f64)> 
     })
 }
 
-/// The sizes of the processor's caches that lie on the axis.
+/// The sizes of the CPU's caches that lie on the axis.
 fn caches(run: &Run, [low, high]: [f64; 2]) -> Vec<Point> {
     let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
     let on_axis = caches.filter(|cache| (low..=high).contains(&(cache.size_bytes as f64)));

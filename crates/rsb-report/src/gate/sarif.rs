@@ -57,7 +57,7 @@ const RULES: [Rule; 6] = [
         name: "NotComparable",
         level: "warning",
         short: "The two sides are not the same thing.",
-        full: "Hardware, a software factor or a unit differs between the baseline and the run, or a side is a look-alike.",
+        full: "Hardware, a software factor or a unit differs between the baseline and the run, or a side is a fake GPU.",
         help: "Save a baseline on this machine, or allow the difference with `--across` when its effect is the question.",
     },
     Rule {

@@ -1,8 +1,8 @@
-//! Sample cards.
+//! Sample GPUs.
 
 use rsb_model::gpu::{Ecc, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink};
 
-/// Two accelerators that are joined, and a card about which everything is known.
+/// Two accelerators that are joined, and a GPU about which everything is known.
 pub(crate) fn gpus() -> Vec<Gpu> {
     let accelerator = |index: u32| Gpu {
         index,
@@ -18,7 +18,7 @@ pub(crate) fn gpus() -> Vec<Gpu> {
         ..Gpu::default()
     };
     let cache = |level, size_bytes, count| GpuCache { level, kind: GpuCacheKind::Data, size_bytes, count };
-    let card = Gpu {
+    let gpu = Gpu {
         index: 2,
         name: Some("AMD Radeon RX 7900 XTX".into()),
         pci_id: Some("1002:744c".into()),
@@ -46,5 +46,5 @@ pub(crate) fn gpus() -> Vec<Gpu> {
         backends: vec!["rocm".into(), "vulkan".into()],
         ..Gpu::default()
     };
-    vec![accelerator(0), accelerator(1), card]
+    vec![accelerator(0), accelerator(1), gpu]
 }

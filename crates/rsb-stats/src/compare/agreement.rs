@@ -17,7 +17,7 @@ impl Agreement {
         let leasts = estimates.iter().flatten().filter(|estimate| estimate.law == Law::Least);
         let common = Common::of(&leasts.map(|estimate| estimate.worse).collect::<Vec<_>>())?;
         let error = (common.deviation.powi(2) + shift.variance).sqrt();
-        Some(Self { common, reach: Law::Normal.exceeded_with(level, common.freedom) * error })
+        Some(Self { common, reach: Law::Normal.exceeded_with(level, common.degrees_of_freedom) * error })
     }
 
     /// The interval of `estimate`, which is `own`, when its change lies within the `limits` and among the others'.

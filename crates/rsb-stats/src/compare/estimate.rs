@@ -6,7 +6,7 @@ use super::{Pair, Shift, Side, turned};
 use crate::distribution::{least_above, least_exceeded_with, t_above, t_exceeded_with};
 use crate::estimate::sorted;
 use crate::minimum::{expected_least, mean_excess};
-use crate::spread::{Law, Residual, ProcessSpread};
+use crate::spread::{Law, ProcessSpread, Residual};
 use crate::trimmed::{Cut, Trimmed, trimmed};
 
 /// Where the two sides of a pair lie.
@@ -40,7 +40,7 @@ impl Centre {
             law: Law::Normal,
             // A ratio varies with both of its values: half of its variance is that of one.
             sum: ratio.sum_of_squares / cut.kept() / 2.0,
-            freedom: ratio.kept - 1.0,
+            degrees_of_freedom: ratio.kept - 1.0,
             difference: ratio.mean,
         };
         Some(Self { baseline: trimmed(before, Cut::slow_half(before.len()))?.mean, residual, alone: 0.0 })
@@ -54,7 +54,7 @@ impl Centre {
         let residual = Residual {
             law: Law::Normal,
             sum: (before.sum_of_squares + after.sum_of_squares) / cut.kept(),
-            freedom: before.kept + after.kept - 2.0,
+            degrees_of_freedom: before.kept + after.kept - 2.0,
             difference: after.mean - before.mean,
         };
         Self { baseline: before.mean, residual, alone: 0.0 }
@@ -71,8 +71,8 @@ impl Centre {
         let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
         let residual = Residual {
             law: Law::Least,
-            sum: excess.map_or(0.0, |excess| excess.mean * excess.freedom),
-            freedom: excess.map_or(0.0, |excess| excess.freedom),
+            sum: excess.map_or(0.0, |excess| excess.mean * excess.degrees_of_freedom),
+            degrees_of_freedom: excess.map_or(0.0, |excess| excess.degrees_of_freedom),
             difference: current - baseline,
         };
         Self { baseline, residual, alone: second.map_or(0.0, |second| second - baseline.min(current)) }
@@ -101,7 +101,7 @@ pub(super) struct Estimate {
     pub(super) worse: f64,
     /// The standard error of normal figures, or the scale of a difference of leasts.
     pub(super) error: f64,
-    pub(super) freedom: f64,
+    pub(super) degrees_of_freedom: f64,
     pub(super) law: Law,
     /// What of the change rests on one process alone.
     alone: f64,
@@ -117,7 +117,7 @@ impl Estimate {
         Self {
             worse: centre.residual.difference,
             error: (variance + shift.variance).sqrt(),
-            freedom: spread.freedom,
+            degrees_of_freedom: spread.degrees_of_freedom,
             law: spread.law,
             alone: centre.alone,
         }
@@ -126,7 +126,7 @@ impl Estimate {
     /// Chance of such a change where the true one is `limit`. One process that was fast by luck is no evidence: the
     /// second least of the faster side must show the change as well.
     pub(super) fn chance_above(&self, limit: f64) -> f64 {
-        self.law.above((self.worse - self.alone - limit) / self.error, self.freedom)
+        self.law.above((self.worse - self.alone - limit) / self.error, self.degrees_of_freedom)
     }
 
     /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor of that level. The end
@@ -139,18 +139,18 @@ impl Estimate {
 }
 
 impl Law {
-    fn above(self, x: f64, freedom: f64) -> f64 {
+    fn above(self, x: f64, degrees_of_freedom: f64) -> f64 {
         match self {
-            Self::Normal => t_above(x, freedom),
-            Self::Least => least_above(x, freedom),
+            Self::Normal => t_above(x, degrees_of_freedom),
+            Self::Least => least_above(x, degrees_of_freedom),
         }
     }
 
     /// How many errors the estimate exceeds the truth by with chance `p`.
-    pub(super) fn exceeded_with(self, p: f64, freedom: f64) -> f64 {
+    pub(super) fn exceeded_with(self, p: f64, degrees_of_freedom: f64) -> f64 {
         match self {
-            Self::Normal => t_exceeded_with(p, freedom),
-            Self::Least => least_exceeded_with(p, freedom),
+            Self::Normal => t_exceeded_with(p, degrees_of_freedom),
+            Self::Least => least_exceeded_with(p, degrees_of_freedom),
         }
     }
 }

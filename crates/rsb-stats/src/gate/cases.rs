@@ -28,7 +28,7 @@ pub(super) enum Standing<'a> {
     Failed(Why<'a>),
     /// Skipped in every run that lists it.
     Skipped(Why<'a>),
-    /// Ran on a look-alike.
+    /// Ran on a fake GPU.
     Simulated(Vec<&'a BenchmarkResult>),
     /// In no run.
     Missing,
@@ -110,7 +110,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How a result ended. What ran on a look-alike is simulated, whatever it claims.
+/// How a result ended. What ran on a fake GPU is simulated, whatever it claims.
 fn outcome(result: &BenchmarkResult) -> Outcome {
     if result.outcome == Outcome::Measured && result.device_type == Some(DeviceType::Simulated) {
         Outcome::Simulated

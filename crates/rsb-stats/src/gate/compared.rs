@@ -84,7 +84,7 @@ fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
 
 /// A test as the document has it; `None` where figures at the edge of what a number can hold made it meaningless.
 fn t_test(test: TestResult, Interval { low, high }: Interval) -> Option<TTest> {
-    let (t, p, degrees_of_freedom) = (test.statistic, test.p_value, test.freedom?);
+    let (t, p, degrees_of_freedom) = (test.statistic, test.p_value, test.degrees_of_freedom?);
     let known = [t, p, degrees_of_freedom, low, high].iter().all(|figure| figure.is_finite());
     known.then_some(TTest { t, degrees_of_freedom, p, confidence_interval: [low, high] })
 }

@@ -3,7 +3,7 @@
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
 use super::reason;
-use crate::compare::{ErrorRates, PairConclusion, Pair, Shift, compare, compare_less};
+use crate::compare::{ErrorRates, Pair, PairConclusion, Shift, compare, compare_less};
 use crate::policy::{Policy, WhenMoved};
 
 /// One question that was asked: its case and its two sides.

@@ -3,12 +3,12 @@
 //! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read or ran on another
 //! machine is listed with its reason and decides the exit code.
 
-mod paired;
 mod cases;
 mod compared;
 mod control;
 mod exact;
 mod machine;
+mod paired;
 mod percentiles;
 mod reason;
 pub(crate) mod summary;
@@ -22,8 +22,8 @@ use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
-pub use paired::with_paired;
 pub use compared::with_statistics;
+pub use paired::with_paired;
 
 use crate::compare::Pair;
 use crate::policy::Policy;
@@ -39,7 +39,7 @@ pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String
     judge(&sides, policy, across, now)
 }
 
-/// Compares two runs whose replicates were taken in turn on one machine, the n-th of one beside the n-th of the other.
+/// Compares two runs whose replicates were interleaved on one machine, the n-th of one beside the n-th of the other.
 pub fn gate_paired(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
     let (baseline, current) = (std::slice::from_ref(baseline), std::slice::from_ref(current));
     judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
@@ -138,7 +138,7 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
                 &format!("{how}; save a baseline that has it"),
             );
         }
-        let sentence = "the baseline ran on a look-alike, which is never gated: save one from a real device";
+        let sentence = "the baseline ran on a fake GPU, which is never gated: save one from a real device";
         return refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence);
     };
     match after.standing(id) {
@@ -161,7 +161,7 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
             refusal(Verdict::Inconclusive, ReasonCode::CaseSkipped, &reason::not_measured("was skipped", why))
         }
         Standing::Simulated(_) => {
-            let sentence = "it ran on a look-alike, which is never gated: run it on a real device";
+            let sentence = "it ran on a fake GPU, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
         }
         Standing::Missing => {

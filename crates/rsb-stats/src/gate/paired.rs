@@ -26,7 +26,7 @@ pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: 
 
 /// What the pairs found, and what of the change against the record was the machine's.
 fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
-    let reason = format!("{}; measured in turn with the program that made the baseline", beside.reason);
+    let reason = format!("{}; measured interleaved with the program that made the baseline", beside.reason);
     let slower = record.difference_percent.filter(|_| record.verdict == Verdict::Regressed);
     match slower {
         Some(percent) if beside.verdict.is_decided() && beside.verdict != Verdict::Regressed => {

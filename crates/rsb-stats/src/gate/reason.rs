@@ -8,7 +8,7 @@ use rsb_model::{Better, Field, ReasonCode, Unit};
 
 use super::Why;
 use super::exact::ValuesConclusion;
-use crate::compare::{PairConclusion, Pair};
+use crate::compare::{Pair, PairConclusion};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,12 @@ const fn words(unit: Unit, better: Better) -> (&'static str, &'static str) {
 }
 
 /// The sentence for a metric that is compared by value: before, then after.
-pub(super) fn of_values(field: &Field, values: [Option<f64>; 2], judged: ValuesConclusion, threshold_percent: f64) -> String {
+pub(super) fn of_values(
+    field: &Field,
+    values: [Option<f64>; 2],
+    judged: ValuesConclusion,
+    threshold_percent: f64,
+) -> String {
     let [before, after] = values.map(|value| value.map_or_else(|| "no figure".to_owned(), figure));
     let unit = if field.unit == Unit::One { String::new() } else { format!(" {}", field.unit) };
     let figures = format!("{after}{unit} after {before}");

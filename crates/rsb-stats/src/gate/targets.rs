@@ -44,17 +44,16 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
 }
 
 /// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`. A machine without a
-/// card owes nothing to targets for cards; a pattern that leaves the kind open concerns every run.
+/// GPU owes nothing to targets for GPUs; a pattern that leaves the kind open concerns every run.
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
     let kind = kind(pattern);
     kind.contains(['*', '?']) || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
 }
 
-/// Whether targets are meant for `id`: what a driver ran on the processor is no card that could reach those for cards.
+/// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach those for GPUs.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
-    let on_processor =
-        |results: &[&BenchmarkResult]| results.iter().all(|one| one.device_type == Some(DeviceType::Cpu));
-    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured(id).is_some_and(on_processor)
+    let on_cpu = |results: &[&BenchmarkResult]| results.iter().all(|one| one.device_type == Some(DeviceType::Cpu));
+    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured(id).is_some_and(on_cpu)
 }
 
 fn kind(id: &str) -> &str {
@@ -83,7 +82,7 @@ fn achieved(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     middle(&results, field)
 }
 
-/// The same of a look-alike, which is shown and never counts.
+/// The same of a fake GPU, which is shown and never counts.
 fn simulated(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
     let Standing::Simulated(results) = current.standing(id) else { return None };
     middle(&results, field)

@@ -8,7 +8,7 @@ use rsb_model::samples::{Samples, SamplesError};
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
 
 use super::{Row, exact, percentiles, reason, refused, summary};
-use crate::compare::{PairConclusion, Pair, Side};
+use crate::compare::{Pair, PairConclusion, Side};
 use crate::estimate::location;
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed};

@@ -113,7 +113,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// What ran on a look-alike is simulated, whatever it claims.
+/// What ran on a fake GPU is simulated, whatever it claims.
 fn is_measured(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && result.device_type != Some(DeviceType::Simulated)
 }

@@ -3,7 +3,7 @@
 
 use rsb_model::{Better, ReasonCode};
 
-use super::{HistoryConclusion, Evidence, LEVEL, Question};
+use super::{Evidence, HistoryConclusion, LEVEL, Question};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,12 @@ fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], con
 }
 
 /// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
-fn told(unit: &str, question: &Question, found: &HistoryConclusion, ([low, high], context): ([f64; 2], SentenceContext)) -> String {
+fn told(
+    unit: &str,
+    question: &Question,
+    found: &HistoryConclusion,
+    ([low, high], context): ([f64; 2], SentenceContext),
+) -> String {
     let (worse, improved) = words(unit, question.better);
     let (size, word, from, to) =
         if found.change < 0.0 { (-found.change, improved, -high, -low) } else { (found.change, worse, low, high) };

@@ -82,10 +82,10 @@ fn a_spike_blunts_the_first_look_and_not_the_repeats() {
     before[45] *= 10.0;
     assert_eq!(verdict(before.clone(), &[125.0]), (Verdict::Inconclusive, ReasonCode::TooNoisy));
     let confirmed = one(question(before.clone(), &[125.0, 124.0, 126.0]));
-    assert_eq!((confirmed.verdict, confirmed.judged), (Verdict::Regressed, Judged::Repeats(2)));
+    assert_eq!((confirmed.verdict, confirmed.judged), (Verdict::Regressed, Evidence::Repeats(2)));
     assert!((confirmed.now - 125.0).abs() < 1e-2, "the first look is left out: {confirmed:?}");
     assert_eq!(verdict(before.clone(), &[125.0, 100.0]).0, Verdict::Unchanged, "a spike of its own");
-    assert_eq!(one(question(before.clone(), &[100.0, 101.0, 100.0])).judged, Judged::Runs(3), "nothing was suspect");
+    assert_eq!(one(question(before.clone(), &[100.0, 101.0, 100.0])).judged, Evidence::Runs(3), "nothing was suspect");
     let old = [before.split_off(30), before].concat();
     assert_eq!(verdict(old, &[125.0]).0, Verdict::Regressed, "a spike long ago says little");
 }

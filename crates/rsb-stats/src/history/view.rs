@@ -2,7 +2,7 @@
 
 use super::edge::{Edge, Looks};
 use super::scale::Scale;
-use super::{HistoryConclusion, Evidence, Question, Rule};
+use super::{Evidence, HistoryConclusion, Question, Rule};
 use crate::compare::{Clear, judge};
 use crate::estimate::{median, quantile, sorted};
 
@@ -50,7 +50,7 @@ impl View {
 
     /// Whether this is about the repeats of a run that looked slow.
     pub(super) const fn is_repeated(&self) -> bool {
-        matches!(self.judged, Judged::Repeats(_))
+        matches!(self.judged, Evidence::Repeats(_))
     }
 
     /// Chance of such runs where the code is slower by no more than T/2.

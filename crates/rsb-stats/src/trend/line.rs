@@ -38,9 +38,9 @@ pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
     }
     let slope = xy / xx;
     let r_squared = (xy * xy / xx / yy).min(1.0);
-    let freedom = (x.len() - 2) as f64;
+    let degrees_of_freedom = (x.len() - 2) as f64;
     // A perfect fit makes t infinite and the chance zero.
-    let t = (freedom * r_squared / (1.0 - r_squared)).sqrt();
-    let p_value = (2.0 * t_above(t, freedom)).min(1.0);
+    let t = (degrees_of_freedom * r_squared / (1.0 - r_squared)).sqrt();
+    let p_value = (2.0 * t_above(t, degrees_of_freedom)).min(1.0);
     Some(Line { slope, intercept: y_mean - slope * x_mean, r_squared, p_value })
 }

@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_an_output_is_refused_with_the_file_and_a_cure() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for (name, text, parts) in [
             ("empty.json", "", &["empty", "again"][..]),
             ("blank.txt", " \n\t ", &["empty", "again"]),
@@ -233,7 +233,7 @@ mod tests {
             ("nvbench.json", "{\"meta\": {}}", &["nvbench", "benchmarks"]),
             ("nccl-tests.log", "nothing to see", &["nccl-tests", "no result"]),
         ] {
-            let path = folder.path().join(name);
+            let path = dir.path().join(name);
             fs::write(&path, text).unwrap();
             let error = import(&path, None).unwrap_err().to_string();
             for part in parts.iter().chain(&[name]) {

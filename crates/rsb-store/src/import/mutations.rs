@@ -14,7 +14,7 @@ use super::{Format, ImportError, import_text};
 pub(super) const SAMPLES: &[(Format, &str)] = &[
     (
         Format::Nvbench,
-        r#"{"meta": {"version": {"json": {"major": 1, "minor": 0}}}, "devices": [{"id": 0, "name": "Card"}],
+        r#"{"meta": {"version": {"json": {"major": 1, "minor": 0}}}, "devices": [{"id": 0, "name": "GPU"}],
 "benchmarks": [{"name": "copy", "devices": [0], "states": [
  {"name": "Device=0 Size=2^20", "device": 0, "is_skipped": false, "summaries": [
   {"tag": "nv/cold/sample_size", "data": [{"name": "value", "type": "int64", "value": "78"}]},
@@ -82,8 +82,8 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
     (
         Format::NcclTests,
         "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 2 minBytes 8 maxBytes 1048576\n\
-         # Using devices\n#  Rank  0 Group  0 Pid 7 on host device  0 [0x07] Card\n\
-         #  Rank  1 Group  0 Pid 7 on host device  1 [0x08] Card\n#\n\
+         # Using devices\n#  Rank  0 Group  0 Pid 7 on host device  0 [0x07] GPU\n\
+         #  Rank  1 Group  0 Pid 7 on host device  1 [0x08] GPU\n#\n\
          #       size     count  type  redop  root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n\
          #        (B) (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n\
          host:7:7 [0] NCCL INFO comm ready\n\
@@ -93,7 +93,7 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
     ),
     (
         Format::Nvbandwidth,
-        "nvbandwidth Version: v0.8\nDriver Version: 572.83\n\nDevice 0: Card (00000000:01:00)\n\n\
+        "nvbandwidth Version: v0.8\nDriver Version: 572.83\n\nDevice 0: GPU (00000000:01:00)\n\n\
          Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n\
          \x20 0     55.5     54.5\n\nSUM host_to_device_memcpy_ce 110.0\n\nWaived: \n\
          Running device_latency_sm.\nDevice to Device Latency SM GPU(row) <-> GPU(column) (ns)\n\
@@ -116,7 +116,7 @@ pub(super) fn sample(format: Format) -> &'static str {
 
 /// What `text` is as an output of `format`.
 pub(super) fn read(format: Format, text: &str) -> Result<Run, ImportError> {
-    import_text(Path::new("folder/out.json"), text, Some(format), Timestamp::UNIX_EPOCH)
+    import_text(Path::new("dir/out.json"), text, Some(format), Timestamp::UNIX_EPOCH)
 }
 
 /// Panics where a measured case has a figure that no device can give, an id stands twice, or a reason is missing.
@@ -147,7 +147,7 @@ fn check(run: &Run) {
 fn check_all(format: Format, text: &str) {
     match read(format, text) {
         Ok(run) => check(&run),
-        Err(error) => assert!(error.to_string().contains("folder/out.json"), "{error}"),
+        Err(error) => assert!(error.to_string().contains("dir/out.json"), "{error}"),
     }
 }
 

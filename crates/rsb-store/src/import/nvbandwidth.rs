@@ -87,7 +87,7 @@ impl<'a> Test<'a> {
         }
         for (column, cell) in self.columns.iter().zip(cells) {
             self.cells += 1;
-            // A card does not copy to itself here.
+            // A GPU does not copy to itself here.
             if !cell.eq_ignore_ascii_case("n/a") {
                 self.put(&format!("{row}-{column}"), cell, sink);
             }

@@ -34,7 +34,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Where the document lies, and the cards it names.
+/// Where the document lies, and the GPUs it names.
 struct Source<'a> {
     path: &'a Path,
     devices: &'a [Value],
@@ -122,8 +122,8 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
     if !named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(format!("`{name}` does not lie beside the document"));
     }
-    let folder = document.parent().unwrap_or(Path::new(""));
-    let beside = [Some(folder), folder.parent()].into_iter().flatten().map(|folder| folder.join(named));
+    let dir = document.parent().unwrap_or(Path::new(""));
+    let beside = [Some(dir), dir.parent()].into_iter().flatten().map(|dir| dir.join(named));
     let path = beside.into_iter().find(|path| path.is_file()).ok_or_else(|| format!("`{name}` is not there"))?;
     let bytes = fs::read(&path).map_err(|error| format!("`{name}`: {error}"))?;
     let size = summaries.value(TAG, "size").and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
@@ -155,7 +155,7 @@ mod tests {
             (fields.number("num_runs"), fields.number("cv"), fields.number("std_dev")),
             (Some(78.0), Some(0.01), Some(0.0025))
         );
-        assert_eq!(copy.metadata["device"], "Card");
+        assert_eq!(copy.metadata["device"], "GPU");
         assert_eq!(copy.metadata["samples_left_out"], "`out.json-bin/0.bin` is not there");
         assert_eq!(skipped.outcome, Outcome::Skipped);
         assert_eq!(skipped.reason.as_ref().unwrap().why, "not a conversion");
@@ -163,11 +163,11 @@ mod tests {
 
     #[test]
     fn samples_beside_the_document_are_read_whole_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let document = folder.path().join("out.json");
+        let dir = tempfile::tempdir().unwrap();
+        let document = dir.path().join("out.json");
         let bytes: Vec<u8> = [0.001_f32, 0.002, 0.004].iter().flat_map(|time| time.to_le_bytes()).collect();
-        fs::create_dir(folder.path().join("out.json-bin")).unwrap();
-        let side = folder.path().join("out.json-bin/0.bin");
+        fs::create_dir(dir.path().join("out.json-bin")).unwrap();
+        let side = dir.path().join("out.json-bin/0.bin");
         fs::write(&document, sample(Format::Nvbench)).unwrap();
         fs::write(&side, &bytes).unwrap();
         let case = &import(&document, None).unwrap().benchmarks[0];

@@ -1,7 +1,7 @@
-//! A sum over all cards, each of which has the whole of it in the end: what data-parallel training does with its
-//! gradients. By our own ring over copies between cards, and by the maker's library where it is found.
+//! A sum over all GPUs, each of which has the whole of it in the end: what data-parallel training does with its
+//! gradients. By our own ring over copies between GPUs, and by the vendor's library where it is found.
 
-use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
+use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
@@ -19,11 +19,11 @@ pub(super) struct AllReduce;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
-    AxisInfo::value("size", "bytes on each card", AxisKind::Bytes),
-    AxisInfo::named("num_gpus", "cards that take part", "2", AxisKind::Count),
+    AxisInfo::value("size", "bytes on each GPU", AxisKind::Bytes),
+    AxisInfo::named("num_gpus", "GPUs that take part", "2", AxisKind::Count),
     AxisInfo::named(
         "provider",
-        "ring: our own, by copies between cards; rccl: AMD's library",
+        "ring: our own, by copies between GPUs; rccl: AMD's library",
         "ring",
         AxisKind::Choice(&["ring", "rccl"]),
     ),
@@ -31,7 +31,7 @@ const AXES: &[AxisInfo] = &[
 
 const MIB: u64 = 1 << 20;
 
-/// Buffers of its size that a card holds: its own numbers, what arrives, and the sum.
+/// Buffers of its size that a GPU holds: its own numbers, what arrives, and the sum.
 const BUFFERS: u64 = 3;
 
 impl Benchmark for AllReduce {
@@ -40,11 +40,11 @@ impl Benchmark for AllReduce {
     }
 
     fn about(&self) -> &'static str {
-        "Sum over several cards, with bus and algorithm bandwidth"
+        "Sum over several GPUs, with bus and algorithm bandwidth"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -99,7 +99,7 @@ impl Benchmark for AllReduce {
         let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
         if count < 2 {
             return Err(Failure::Skipped(Reason::new(
-                "all-reduce on one card",
+                "all-reduce on one GPU",
                 "there is nothing to add up",
                 "choose num_gpus=2 or more",
             )));
@@ -128,8 +128,12 @@ impl Prepared for Case<'_> {
         // As nccl-tests defines them: what the sum as a whole achieves, and what each link had to carry for it.
         let algorithm = gigabytes_per_second(self.size as f64, time_ns);
         let bus = algorithm * 2.0 * f64::from(self.count - 1) / f64::from(self.count);
-        // Every byte over a link is read from one card's memory and written to another's.
-        let copy = Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: self.size };
+        // Every byte over a link is read from one GPU's memory and written to another's.
+        let copy = Transfer {
+            direction: TransferDirection::DeviceToDevice,
+            host_memory: HostMemory::Pinned,
+            bytes: self.size,
+        };
         check_bandwidth(bus, &Operation::Transfer(copy), self.device.info(), 1)?;
         let fields = Fields::new().with("operation", "all-reduce").with("dtype", self.dtype);
         let fields = fields.with("provider", self.ring.provider()).with("size_bytes", self.size);
@@ -144,8 +148,8 @@ mod tests {
     use super::*;
     use rsb_device::scripted::{Clock, Fault, Script, ScriptedDevice};
 
-    fn machine(script: Script, cards: u32) -> ScriptedDevice {
-        ScriptedDevice::new(Script { peers: cards - 1, ..script })
+    fn machine(script: Script, gpus: u32) -> ScriptedDevice {
+        ScriptedDevice::new(Script { peers: gpus - 1, ..script })
     }
 
     fn params(dtype: &str, size: &str, count: u32) -> Params {
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_card_ends_with_the_sum_of_all_however_many_there_are() {
+    fn every_gpu_ends_with_the_sum_of_all_however_many_there_are() {
         for count in 2..=8 {
             let device = machine(Script::default(), count);
             for (dtype, size) in [("f32", "4KiB"), ("f16", "1002B"), ("f64", "8B"), ("bf16", "6KiB")] {
@@ -187,8 +191,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_skipped_with_the_cure() {
-        let check = |params: &Params, cards: u32, word: &str| match AllReduce
-            .prepare(params, &machine(Script::default(), cards))
+        let check = |params: &Params, gpus: u32, word: &str| match AllReduce
+            .prepare(params, &machine(Script::default(), gpus))
             .err()
         {
             Some(Failure::Skipped(reason)) => assert!(reason.to_string().contains(word), "{reason}"),

@@ -1,6 +1,6 @@
 //! The cost of allocating and freeing a large tensor, beside that of using it.
 //!
-//! On a processor with glibc, 32 MiB divide two costs that are hundreds of times apart: a smaller block goes to a list of
+//! On a CPU with glibc, 32 MiB divide two costs that are hundreds of times apart: a smaller block goes to a list of
 //! free ones and comes back from it, a larger one is asked of the kernel and given back each time. Every breadth has both.
 
 use rsb_device::operation::{Allocate, Touch};

@@ -1,6 +1,6 @@
 //! Memory bandwidth: how fast plain reads and writes are, from the nearest cache to memory.
 
-use rsb_device::operation::{Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};

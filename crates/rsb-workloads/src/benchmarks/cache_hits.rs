@@ -1,6 +1,6 @@
 //! How often reads hit the first-level data cache, by hardware counters where the system lets them be read.
 
-use rsb_device::operation::{Gemm, PointerChase, Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{Gemm, MemoryStream, PointerChase, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::{Dtype, Fields, Params, Reason};
 

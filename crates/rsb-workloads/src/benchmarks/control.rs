@@ -1,7 +1,7 @@
 //! The control set: plain copies that tell whether the machine is as fast as it was. They are not what anybody wants to
 //! know about; a gate looks at them before it blames the code.
 
-use rsb_device::operation::{Stores, MemoryStream, StreamPattern};
+use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{Dtype, Params, Reason};
 

@@ -37,7 +37,7 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::named(
         "init",
-        "what the matrices hold: cards run at higher clocks where fewer bits change",
+        "what the matrices hold: GPUs run at higher clocks where fewer bits change",
         "random",
         AxisKind::Choice(&["random", "trigonometric", "constant"]),
     ),
@@ -54,8 +54,8 @@ const AXES: &[AxisInfo] = &[
 /// More sets of matrices empty any cache no better.
 const MOST_SETS: u32 = 64;
 
-/// What does products on a maker's cards through its own run time: the library, and kernels of our own.
-fn card_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
+/// What does products on a vendor's GPUs through its own runtime: the library, and kernels of our own.
+fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
     let library = match device.device.backend {
         BackendId::Rocm => "rocblas",
         BackendId::Cuda => "cublas",
@@ -105,7 +105,7 @@ impl Benchmark for GemmBenchmark {
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", &["gemm", "openblas", "mkl"])]));
             grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
         }
-        if let Some(providers) = card_providers(device) {
+        if let Some(providers) = gpu_providers(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
             let narrow: &[&str] = if providers.contains(&"cublas") { &["tf32", "i8"] } else { &["i8"] };
             grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", &providers)]));
@@ -231,7 +231,7 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
     }
-    if let Some(names) = card_providers(device) {
+    if let Some(names) = gpu_providers(device) {
         let providers = || axis("provider", &names);
         grids.push(grid([types(), squares(), providers()]));
         grids.push(grid([types(), transformer(), providers()]));

@@ -1,5 +1,5 @@
 //! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of our own and of the
-//! device's BLAS: what a card does for language models before any framework is installed.
+//! device's BLAS: what a GPU does for language models before any framework is installed.
 
 use rsb_device::{Device, DeviceInfo, Options};
 use rsb_model::{DeviceType, Fields, Params, Reason};
@@ -48,26 +48,26 @@ impl Benchmark for Inference {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let both = || axis("phase", &["prefill", "decode"]);
-        let is_card = device.device_type == DeviceType::Gpu;
-        let usual = if is_card { "f16" } else { "f32" };
-        // Software that stands for a card is slow.
-        let small = || axis("heads", &[if is_card || is_cpu(device) { "12x64" } else { "4x32" }]);
-        // A prompt of the usual length takes a processor a tenth of a second.
-        let glance = axis("sequence_length", &[if is_card { "128" } else { "32" }]);
+        let is_gpu = device.device_type == DeviceType::Gpu;
+        let usual = if is_gpu { "f16" } else { "f32" };
+        // Software that stands for a GPU is slow.
+        let small = || axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
+        // A prompt of the usual length takes a CPU a tenth of a second.
+        let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
         let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance])];
         if breadth >= Breadth::Standard {
-            let other = if is_card { "f32" } else { "f16" };
-            let types: &[&str] = if is_card { &[usual, "bf16", other] } else { &[usual, other] };
+            let other = if is_gpu { "f32" } else { "f16" };
+            let types: &[&str] = if is_gpu { &[usual, "bf16", other] } else { &[usual, other] };
             grids.push(grid([both(), axis("dtype", types), small()]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
         }
         if breadth == Breadth::Full {
-            // What takes a card a tenth of a second takes anything else minutes.
-            let first = |all: &'static [&'static str]| if is_card { all } else { all.get(..2).unwrap_or(all) };
+            // What takes a GPU a tenth of a second takes anything else minutes.
+            let first = |all: &'static [&'static str]| if is_gpu { all } else { all.get(..2).unwrap_or(all) };
             let lengths = axis("sequence_length", first(&["128", "512", "2048"]));
             let batches = axis("batch_size", first(&["1", "8", "32"]));
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
-            let types: &[&str] = if is_card { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
+            let types: &[&str] = if is_gpu { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
             grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
             if is_cpu(device) {

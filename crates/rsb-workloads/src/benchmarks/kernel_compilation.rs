@@ -1,5 +1,5 @@
-//! How long a run-time compiler takes to make kernels, by source, architecture and level of optimisation. It runs on the
-//! host; no card is needed.
+//! How long a runtime compiler takes to make kernels, by source, architecture and level of optimisation. It runs on the
+//! host; no GPU is needed.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Benchmark for KernelCompilation {
     }
 
     fn about(&self) -> &'static str {
-        "Time of the run-time compiler, by source, architecture and optimisation; needs no card"
+        "Time of the runtime compiler, by source, architecture and optimisation; needs no GPU"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -119,7 +119,7 @@ impl Compiling {
             "wrong result",
             match &made.target {
                 Some(target) => format!("{} was asked for, the code object is for {target}", self.job.arch),
-                None => format!("{} was asked for, and what was made names no known processor", self.job.arch),
+                None => format!("{} was asked for, and what was made names no known CPU", self.job.arch),
             },
             "reinstall the compiler; when it stays, report it",
         )))

@@ -15,7 +15,7 @@ pub(super) struct MemoryLatency;
 
 const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes)];
 
-/// Bytes from one node to the next: a cache line of every processor and card here.
+/// Bytes from one node to the next: a cache line of every CPU and GPU here.
 const LINE: u64 = 64;
 
 /// Reads in one iteration: long enough that starting it does not count, a millisecond at most.

@@ -36,7 +36,7 @@ impl Benchmark for LaunchLatency {
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -68,7 +68,7 @@ impl Benchmark for LaunchLatency {
             }
             _ => LaunchMode::Stream,
         };
-        Ok(Operation::Launch(Launch { kernels, way: mode }))
+        Ok(Operation::Launch(Launch { kernels, mode }))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {

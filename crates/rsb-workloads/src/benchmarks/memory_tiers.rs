@@ -1,6 +1,6 @@
-//! Memory of the card, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
+//! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
 
-use rsb_device::operation::{TransferDirection, HostMemory, Stores, MemoryStream, StreamPattern, Transfer};
+use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry};
 use rsb_model::{Dtype, Params, Reason};
 
@@ -36,11 +36,11 @@ impl Benchmark for MemoryTiers {
     }
 
     fn about(&self) -> &'static str {
-        "The card's memory, the host's memory and the link between them, compared"
+        "The GPU's memory, the host's memory and the link between them, compared"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -60,7 +60,8 @@ impl Benchmark for MemoryTiers {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let size = whole(bytes(params, "size")?)?;
         let transfer = |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
-        let copy = |stores| MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: size / 4, stores };
+        let copy =
+            |stores| MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: size / 4, stores };
         Ok(match params.text("tier") {
             Some("host-to-device") => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
             Some("device-to-host") => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
@@ -105,7 +106,7 @@ impl Benchmark for MemoryTiers {
     }
 }
 
-/// The processor, beside the card that the case is about. It lives as long as the process, which is a worker with this
+/// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a worker with this
 /// one case: nobody else would own it.
 fn host(backends: &Registry) -> Result<&'static dyn Device, Reason> {
     Ok(Box::leak(backends.open("cpu:0")?))

@@ -1,6 +1,6 @@
-//! Transfers between host and card, and within the card: how fast a tensor gets there and back.
+//! Transfers between host and GPU, and within the GPU: how fast a tensor gets there and back.
 
-use rsb_device::operation::{TransferDirection, HostMemory, Transfer};
+use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
@@ -11,22 +11,22 @@ use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::plausibility::{check, check_bandwidth};
 use crate::timed::{Pace, PreparedCase, Timed};
 
-/// To the card, from the card, within the card.
+/// To the GPU, from the GPU, within the GPU.
 pub(super) struct MemoryTransfer;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The largest transfer of any breadth, to a card.
+/// The largest transfer of any breadth, to a GPU.
 const LARGEST: u64 = 256 * MIB;
 
-/// The same where software stands for a card.
+/// The same where software stands for a GPU.
 const LARGEST_OF_SOFTWARE: u64 = 32 * MIB;
 
 /// Transfers up to this size are waited for one by one: what counts of them is when they are done.
 const SMALL: u64 = 64 * KIB;
 
-/// More than any link between a host and a card carries one way (NVLink-C2C: 450), in GB/s.
+/// More than any link between a host and a GPU carries one way (NVLink-C2C: 450), in GB/s.
 const ANY_LINK_GB_S: f64 = 1000.0;
 
 const AXES: &[AxisInfo] = &[
@@ -50,11 +50,11 @@ impl Benchmark for MemoryTransfer {
     }
 
     fn about(&self) -> &'static str {
-        "Transfers between host and card, pinned and pageable, and within the card"
+        "Transfers between host and GPU, pinned and pageable, and within the GPU"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -116,12 +116,11 @@ impl Benchmark for MemoryTransfer {
     }
 }
 
-/// Time and bandwidth of a transfer, beside what the link or the card's memory can do.
+/// Time and bandwidth of a transfer, beside what the link or the GPU's memory can do.
 pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let mut fields = timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
-    let within =
-        matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == Direction::DeviceToDevice);
+    let within = matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == TransferDirection::DeviceToDevice);
     if within {
         check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
         if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
@@ -141,7 +140,7 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
     Ok(fields)
 }
 
-/// The largest transfer here: both its ends, with room to spare, fit in the card's memory.
+/// The largest transfer here: both its ends, with room to spare, fit in the GPU's memory.
 pub(super) fn largest(device: &DeviceInfo) -> u64 {
     let fits = (device.usable_memory_bytes / 4).max(4 * KIB);
     by_kind(device, LARGEST, LARGEST_OF_SOFTWARE)

@@ -1,7 +1,7 @@
-//! Several cards in one process: how a task scales that they share (strong) or that grows with them (weak), and what
-//! passes from each card to each other.
+//! Several GPUs in one process: how a task scales that they share (strong) or that grows with them (weak), and what
+//! passes from each GPU to each other.
 
-use rsb_device::operation::{TransferDirection, Gemm, HostMemory, Stores, MemoryStream as StreamOperation, StreamPattern, Transfer};
+use rsb_device::operation::{Gemm, HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
 use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Stream, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
@@ -9,38 +9,33 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::device_group::{Gang, devices, position};
+use crate::device_group::{DeviceGroup, devices, position};
 use crate::plausibility::check_bandwidth;
 use crate::timed::{SEED, check_time};
 
-/// Scaling, and bandwidth between cards.
+/// Scaling, and bandwidth between GPUs.
 pub(super) struct MultiGpu;
 
-/// A machine has no more cards in one node.
+/// A machine has no more GPUs in one node.
 const POSITIONS: &[&str] =
     &["none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "triad or gemm on several cards, or peer-copy from this card to another",
+        "triad or gemm on several GPUs, or peer-copy from this GPU to another",
         AxisKind::Choice(&["triad", "gemm", "peer-copy"]),
     ),
     DTYPE,
     AxisInfo::value("size", "bytes of one array or matrix", AxisKind::Bytes),
     AxisInfo::named(
         "scaling",
-        "strong: the cards share the task; weak: each has one of this size",
+        "strong: the GPUs share the task; weak: each has one of this size",
         "strong",
         AxisKind::Choice(&["strong", "weak"]),
     ),
-    AxisInfo::named("num_gpus", "cards that work on it", "2", AxisKind::Count),
-    AxisInfo::named(
-        "peer",
-        "for peer-copy, position of the card at the other end",
-        "none",
-        AxisKind::Choice(POSITIONS),
-    ),
+    AxisInfo::named("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
+    AxisInfo::named("peer", "for peer-copy, position of the GPU at the other end", "none", AxisKind::Choice(POSITIONS)),
 ];
 
 const MIB: u64 = 1 << 20;
@@ -51,11 +46,11 @@ impl Benchmark for MultiGpu {
     }
 
     fn about(&self) -> &'static str {
-        "Strong and weak scaling over several cards, and bandwidth from each card to each other"
+        "Strong and weak scaling over several GPUs, and bandwidth from each GPU to each other"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -65,13 +60,13 @@ impl Benchmark for MultiGpu {
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let own = device.device.index;
         let f32 = || axis("dtype", &["f32"]);
-        // The first card is at the head of every team; the others would only say the same again.
+        // The first GPU is at the head of every team; the others would only say the same again.
         let teams = |grids: Vec<Grid>| if own == 0 { grids } else { Vec::new() };
         let copies = |peers: Vec<String>, every: &[u64]| {
             grid([axis("operation", &["peer-copy"]), f32(), sizes("size", every), ("peer", peers)])
         };
         let others = || (0..8_u32).filter(|&other| other != own).map(|other| other.to_string()).collect::<Vec<_>>();
-        // Software that stands for cards is slow.
+        // Software that stands for GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
         let scaled = |kinds: &[&str], counts: &[&str]| {
             grid([
@@ -95,7 +90,7 @@ impl Benchmark for MultiGpu {
         grids
     }
 
-    /// What the first card takes; it is also the one that does the whole task alone, for the speed-up.
+    /// What the first GPU takes; it is also the one that does the whole task alone, for the speed-up.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
         let whole = task.operation(1).footprint_bytes();
@@ -109,8 +104,8 @@ impl Benchmark for MultiGpu {
         }
         let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
         let share = if task.weak { task.operation(1) } else { task.operation(u64::from(count)) };
-        let gang = Gang::prepare(&devices(device, count)?, &share)?;
-        Ok(Box::new(Scaled { device, task, count, share, gang }))
+        let group = DeviceGroup::prepare(&devices(device, count)?, &share)?;
+        Ok(Box::new(Scaled { device, task, count, share, group }))
     }
 }
 
@@ -122,7 +117,7 @@ enum Kind {
     Copy,
 }
 
-/// One case, without the cards.
+/// One case, without the GPUs.
 #[derive(Clone, Copy)]
 struct Task {
     kind: Kind,
@@ -145,14 +140,14 @@ impl Task {
         if (kind == Kind::Copy) != peer.is_some() {
             return Err(Reason::new(
                 "parameters of the case",
-                "peer-copy, and it alone, needs the position of the other card",
+                "peer-copy, and it alone, needs the position of the other GPU",
                 "choose --axis operation=peer-copy with --axis peer=1, or leave `peer` out",
             ));
         }
         if task.size < 4096 {
             return Err(Reason::new(
                 format!("{} bytes", task.size),
-                "that is too little to share among cards",
+                "that is too little to share among GPUs",
                 "choose at least 4KiB",
             ));
         }
@@ -164,7 +159,7 @@ impl Task {
         let parts = parts.max(1);
         let elements = self.size / self.dtype.bytes(1);
         match self.kind {
-            Kind::Triad => Operation::Stream(StreamOperation {
+            Kind::Triad => Operation::Stream(MemoryStream {
                 pattern: StreamPattern::Triad,
                 dtype: self.dtype,
                 elements: elements.div_ceil(parts),
@@ -183,17 +178,17 @@ impl Task {
     }
 }
 
-/// A task on several cards.
+/// A task on several GPUs.
 struct Scaled<'d> {
     device: &'d dyn Device,
     task: Task,
     count: u32,
     share: Operation,
-    gang: Gang<'d>,
+    group: DeviceGroup<'d>,
 }
 
 impl Scaled<'_> {
-    /// Time of what one card alone is compared with: the whole task, or its share of a growing one.
+    /// Time of what one GPU alone is compared with: the whole task, or its share of a growing one.
     fn alone_ns(&mut self, time_ns: f64) -> Result<f64, Failure> {
         const SAMPLES: u32 = 7;
         const SAMPLE_NS: f64 = 2e7;
@@ -201,14 +196,14 @@ impl Scaled<'_> {
             return Ok(time_ns);
         }
         let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
-        let mut alone = Gang::prepare(&[self.device], &self.task.operation(1))?;
+        let mut alone = DeviceGroup::prepare(&[self.device], &self.task.operation(1))?;
         alone.best_of(SAMPLES, iters)
     }
 }
 
 impl Prepared for Scaled<'_> {
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        self.gang.sample(iters)
+        self.group.sample(iters)
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
@@ -219,12 +214,12 @@ impl Prepared for Scaled<'_> {
         let alone = self.alone_ns(time_ns)?;
         let speedup = if self.task.weak { parts * alone / time_ns } else { alone / time_ns };
         let mut fields = Fields::new().with("operation", self.share.name()).with("dtype", self.task.dtype.as_str());
-        fields.set("provider", self.gang.provider());
+        fields.set("provider", self.group.provider());
         fields.set("size_bytes", self.task.size);
         fields.set("scaling", if self.task.weak { "weak" } else { "strong" });
         fields.set("num_gpus", self.count);
         fields.set("init", reference::distribution(&self.share).as_str());
-        fields.set("accuracy_error", self.gang.accuracy_error);
+        fields.set("accuracy_error", self.group.accuracy_error);
         fields.set("time_ms", time_ns / 1e6);
         match self.task.kind {
             Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),
@@ -236,7 +231,7 @@ impl Prepared for Scaled<'_> {
     }
 }
 
-/// A copy from one card to another, checked where it arrives.
+/// A copy from one GPU to another, checked where it arrives.
 struct PeerCopy<'d> {
     device: &'d dyn Device,
     operation: Operation,
@@ -253,8 +248,8 @@ impl<'d> PeerCopy<'d> {
         let peer = task.peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
             Failure::Skipped(Reason::new(
                 format!("a copy from {} to itself", device.info().device),
-                "that is no copy between cards",
-                "choose another `peer`; memory-transfer measures copies within a card",
+                "that is no copy between GPUs",
+                "choose another `peer`; memory-transfer measures copies within a GPU",
             ))
         })?;
         let operation = task.operation(1);
@@ -301,8 +296,8 @@ mod tests {
     use super::*;
     use rsb_device::scripted::{Fault, Script, ScriptedDevice};
 
-    fn machine(cards: u32) -> ScriptedDevice {
-        let mut script = Script { peers: cards - 1, ..Script::default() };
+    fn machine(gpus: u32) -> ScriptedDevice {
+        let mut script = Script { peers: gpus - 1, ..Script::default() };
         script.info.device = "rocm:0".parse().unwrap();
         ScriptedDevice::new(script)
     }
@@ -319,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_that_follow_one_script_scale_perfectly() {
+    fn gpus_that_follow_one_script_scale_perfectly() {
         let device = machine(4);
         for (scaling, count) in [("strong", 2), ("strong", 4), ("weak", 2), ("weak", 4)] {
             let found = fields(&device, &scaled("triad", scaling, &count.to_string()));
@@ -343,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_arrive_at_another_card_are_checked_there() {
+    fn bytes_that_arrive_at_another_gpu_are_checked_there() {
         let device = machine(3);
         let params = scaled("peer-copy", "strong", "2").with("peer", "2");
         let found = fields(&device, &params);
@@ -352,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn one_card_is_skipped_with_the_cure() {
+    fn one_gpu_is_skipped_with_the_cure() {
         let check = |device: &ScriptedDevice, params: &Params, word: &str| match MultiGpu.prepare(params, device).err()
         {
             Some(Failure::Skipped(reason)) => {

@@ -1,11 +1,11 @@
-//! How full kernels keep a card, and what that is worth: resident waves beside the time, over the size of a block.
+//! How full kernels keep a GPU, and what that is worth: resident waves beside the time, over the size of a block.
 
 mod calculator;
 
 use std::path::PathBuf;
 
 use rsb_device::operation::{
-    Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, MemoryStream, StreamPattern,
+    Elementwise, ElementwiseOp, Gemm, MemoryStream, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, StreamPattern,
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
@@ -27,7 +27,7 @@ const OPERATIONS: &[&str] =
 
 const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
 
-/// Bytes of an array on a card.
+/// Bytes of an array on a GPU.
 const LARGE: u64 = 64 << 20;
 
 /// Columns of what is normalised along rows.
@@ -40,19 +40,19 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::named("size", "bytes in each array", "64MiB", AxisKind::Bytes),
     AxisInfo::named(
         "arch",
-        "here: measured on the card; another: calculated from what the compiler says, without a card",
+        "here: measured on the GPU; another: calculated from what the compiler says, without a GPU",
         HERE,
         AxisKind::ArchitectureOrHere,
     ),
     AxisInfo::named(
         "profiler",
-        "rocprofv3: what the card's own counters say of the kernel too, by AMD's tool",
+        "rocprofv3: what the GPU's own counters say of the kernel too, by AMD's tool",
         "none",
         AxisKind::Choice(&["none", profiler::NAME]),
     ),
 ];
 
-/// The architecture of the card that is here.
+/// The architecture of the GPU that is here.
 const HERE: &str = "here";
 
 impl Benchmark for OccupancyBenchmark {
@@ -61,11 +61,11 @@ impl Benchmark for OccupancyBenchmark {
     }
 
     fn about(&self) -> &'static str {
-        "Resident waves of a kernel beside its time, over the size of a block; calculated where there is no card"
+        "Resident waves of a kernel beside its time, over the size of a block; calculated where there is no GPU"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::CardsAndHost(rsb_device::compiler::BACKENDS)
+        RunsOn::GpusAndHost(rsb_device::compiler::BACKENDS)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -109,7 +109,7 @@ impl Benchmark for OccupancyBenchmark {
         }
     }
 
-    /// On a card the buffers; a calculation needs none.
+    /// On a GPU the buffers; a calculation needs none.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let needed = self.operation(params)?.footprint_bytes();
         Ok(if params.text("arch").is_none_or(|arch| arch == HERE) { needed } else { 0 })

@@ -48,7 +48,7 @@ impl Benchmark for ComputePeak {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let threads = number(params, "threads").map_err(Failure::Skipped)?;
         let dtype = dtype(params).map_err(Failure::Skipped)?;
-        // A card needs more than a processor to be busy for a while.
+        // A GPU needs more than a CPU to be busy for a while.
         let operations = crate::plausibility::burst(device.info(), dtype, threads);
         let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;

@@ -93,7 +93,7 @@ impl Benchmark for Precision {
     }
 }
 
-/// Types that no kernel or library here makes whole operations in: why not depends on what the card has.
+/// Types that no kernel or library here makes whole operations in: why not depends on what the GPU has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
     // cuBLAS alone makes products of tf32.
     let is_made = dtype != Dtype::Tf32 || (name == "matmul" && info.device.backend == BackendId::Cuda);
@@ -124,7 +124,7 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
         }
         None => (
             "no kernel of this program computes in it, so that nothing could be verified".to_owned(),
-            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the card's units have".to_owned(),
+            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the GPU's units have".to_owned(),
         ),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))

@@ -1,14 +1,14 @@
-//! What a card's sensors say over a period, as rocm-smi would show it, with the card idle or at work; and how long one
+//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work; and how long one
 //! reading of them takes. It needs no vendor's tool: the driver's files are read.
 
 use std::time::{Duration, Instant};
 
-use rsb_device::operation::{Gemm, Stores, MemoryStream as StreamOperation, StreamPattern};
+use rsb_device::operation::{Gemm, MemoryStream, Stores, StreamPattern};
 use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Options, Stream, reference};
 use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use rsb_probe::ProbeOptions;
-use rsb_probe::telemetry::{CardFolder, Sampler, card_at, sample};
+use rsb_probe::telemetry::{GpuDirectory, Sampler, gpu_at, sample};
 
 use super::{axis, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
@@ -21,12 +21,12 @@ pub(super) struct SmiMetrics;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "load",
-        "what the card does meanwhile: idle, memory (triads) or compute (matrix products)",
+        "what the GPU does meanwhile: idle, memory (triads) or compute (matrix products)",
         AxisKind::Choice(&["idle", "memory", "compute"]),
     ),
     AxisInfo::named(
         "gpu",
-        "whose sensors: those of the device itself, or of the card at this address on the bus, before a run time is installed",
+        "whose sensors: those of the device itself, or of the GPU at this address on the bus, before a runtime is installed",
         HERE,
         AxisKind::BusAddressOrHere,
     ),
@@ -39,7 +39,7 @@ const HERE: &str = "here";
 /// Between two readings of the period.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Work handed to the card at a time, so that it never waits for more.
+/// Work handed to the GPU at a time, so that it never waits for more.
 const AHEAD_NS: f64 = 2e7;
 
 impl Benchmark for SmiMetrics {
@@ -48,11 +48,11 @@ impl Benchmark for SmiMetrics {
     }
 
     fn about(&self) -> &'static str {
-        "A card's sensors over a period: temperature, power, clocks, load, memory, throttling"
+        "A GPU's sensors over a period: temperature, power, clocks, load, memory, throttling"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::CardsAndSensors
+        RunsOn::GpusAndSensors
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -60,7 +60,7 @@ impl Benchmark for SmiMetrics {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        // Without a run time there is no work to give to a card.
+        // Without a runtime there is no work to give to a GPU.
         let loads: &[&str] =
             if breadth == Breadth::Quick || is_cpu(device) { &["idle"] } else { &["idle", "memory", "compute"] };
         vec![grid([axis("load", loads)])]
@@ -81,44 +81,45 @@ fn prepare_in<'d>(
     device: &'d dyn Device,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
     let elsewhere = params.text("gpu").filter(|&gpu| gpu != HERE);
-    let card = card(options, device, elsewhere).map_err(Failure::Skipped)?;
+    let gpu = gpu(options, device, elsewhere).map_err(Failure::Skipped)?;
     let period: u64 = number(params, "period_ms").map_err(Failure::Skipped)?;
     let load = match work(params, device.info().device_type) {
         Some(_) if elsewhere.is_some() => {
-            let cure = "choose load=idle, or install the card's run time and leave `gpu` out";
+            let cure = "choose load=idle, or install the GPU's runtime and leave `gpu` out";
             let why = "its sensors alone are reached, through the driver's files";
-            return Err(Failure::Skipped(Reason::new("work for the card", why, cure)));
+            return Err(Failure::Skipped(Reason::new("work for the GPU", why, cure)));
         }
         Some(operation) => Some(Load::prepare(device, operation)?),
         None => None,
     };
-    // What is read is a card's, whatever device the case is listed under; a tree of files is none.
+    // What is read is a GPU's, whatever device the case is listed under; a tree of files is none.
     let device_type = elsewhere.map(|_| match options.sysfs_root {
         None => DeviceType::Gpu,
         Some(_) => DeviceType::Simulated,
     });
     let name = params.text("load").unwrap_or_default().to_owned();
-    Ok(Box::new(Case { card, load, name, period: Duration::from_millis(period), device_type }))
+    Ok(Box::new(Case { gpu, load, name, period: Duration::from_millis(period), device_type }))
 }
 
-/// The folder in sysfs of the card itself, or of that at the address `elsewhere`, when it answers with at least one figure.
-fn card(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) -> Result<CardFolder, Reason> {
+/// The directory in sysfs of the GPU itself, or of that at the address `elsewhere`, when it answers with at least one
+/// figure.
+fn gpu(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) -> Result<GpuDirectory, Reason> {
     let name = elsewhere.map_or_else(|| device.info().device.to_string(), str::to_owned);
     let what = || format!("sensors of {name}");
     let none = |why: String| {
         Reason::new(
             what(),
             why,
-            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of the card; NVIDIA's \
-             cards need their driver's library libnvidia-ml",
+            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of the GPU; NVIDIA's \
+             GPUs need their driver's library libnvidia-ml",
         )
     };
     let address = elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
-        let cure = "measure it through a run time that tells, such as --backend rocm; gpu-capability shows idle cards";
+        let cure = "measure it through a runtime that tells, such as --backend rocm; gpu-capability shows idle GPUs";
         Reason::new(what(), "it does not tell its address on the bus, so that its sensors cannot be found", cure)
     })?;
-    let card = card_at(options, &address).ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
-    let first = sample(&card);
+    let gpu = gpu_at(options, &address).ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
+    let first = sample(&gpu);
     let figures = GpuSample { absent: Vec::new(), ..first.clone() };
     if figures == GpuSample::default() {
         let why = first
@@ -127,15 +128,15 @@ fn card(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) ->
             .map_or_else(|| "none of them answers".to_owned(), |absent| format!("absent: {absent}"));
         return Err(none(why));
     }
-    Ok(card)
+    Ok(gpu)
 }
 
-/// What keeps the card busy: a few milliseconds at a time on any card.
+/// What keeps the GPU busy: a few milliseconds at a time on any GPU.
 fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
     // A device of software would be at it for minutes.
     let is_real = device_type == DeviceType::Gpu;
     match params.text("load") {
-        Some("memory") => Some(Operation::Stream(StreamOperation {
+        Some("memory") => Some(Operation::Stream(MemoryStream {
             pattern: StreamPattern::Triad,
             dtype: Dtype::F32,
             elements: if is_real { 64 << 20 } else { 1 << 12 },
@@ -149,12 +150,12 @@ fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
     }
 }
 
-/// Work for the card while its sensors are read.
+/// Work for the GPU while its sensors are read.
 struct Load<'d> {
     operation: Operation,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
-    /// Launches that keep the card busy for about [`AHEAD_NS`].
+    /// Launches that keep the GPU busy for about [`AHEAD_NS`].
     launches: u64,
     accuracy_error: f64,
     _buffers: Vec<Buffer>,
@@ -180,7 +181,7 @@ impl<'d> Load<'d> {
         Ok(Self { operation, kernel, stream, launches, accuracy_error, _buffers: buffers })
     }
 
-    /// Hands the card its next work, and does not wait for it.
+    /// Hands the GPU its next work, and does not wait for it.
     fn begin(&mut self) -> Result<(), Failure> {
         for _ in 0..self.launches {
             self.kernel.launch()?;
@@ -194,7 +195,7 @@ impl<'d> Load<'d> {
 }
 
 struct Case<'d> {
-    card: CardFolder,
+    gpu: GpuDirectory,
     load: Option<Load<'d>>,
     name: String,
     period: Duration,
@@ -203,9 +204,9 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Watches the sensors for the period, with the card at its work all the time.
+    /// Watches the sensors for the period, with the GPU at its work all the time.
     fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
-        let sampler = Sampler::start(self.card.clone(), BETWEEN);
+        let sampler = Sampler::start(self.gpu.clone(), BETWEEN);
         let until = Instant::now() + self.period;
         match &mut self.load {
             None => std::thread::sleep(self.period),
@@ -230,7 +231,7 @@ impl Prepared for Case<'_> {
                 load.begin()?;
             }
             let began = Instant::now();
-            std::hint::black_box(sample(&self.card));
+            std::hint::black_box(sample(&self.gpu));
             total += began.elapsed().as_nanos() as f64;
         }
         check_time(total)?;
@@ -271,19 +272,19 @@ mod tests {
     use super::*;
     use rsb_device::scripted::{Fault, Script, ScriptedDevice};
 
-    const CARD: &str = "class/drm/card0/device";
+    const GPU: &str = "class/drm/card0/device";
 
-    /// A tree that stands for /sys, with one card.
+    /// A tree that stands for /sys, with one GPU.
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, ProbeOptions) {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let uevent = ("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
         for (name, content) in files.iter().chain(&[uevent]) {
-            let path = folder.path().join(CARD).join(name);
+            let path = dir.path().join(GPU).join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, content).unwrap();
         }
-        let options = ProbeOptions { sysfs_root: Some(folder.path().to_owned()) };
-        (folder, options)
+        let options = ProbeOptions { sysfs_root: Some(dir.path().to_owned()) };
+        (dir, options)
     }
 
     const FILES: &[(&str, &str)] = &[
@@ -309,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_period_shows_what_the_sensors_say() {
-        let (_folder, options) = tree(FILES);
+        let (_dir, options) = tree(FILES);
         for load in ["idle", "memory", "compute"] {
             let device = device(None);
             let mut prepared = prepare_in(&options, &params(load), &device).unwrap();
@@ -329,17 +330,17 @@ mod tests {
             assert!(fields.number("sensor_readings").unwrap() >= 1.0 && fields.number("time_us").unwrap() > 0.0);
             assert_eq!(fields.text("load"), Some(load));
             assert_eq!(fields.get("accuracy_error").is_some(), load != "idle", "only work can be wrong");
-            assert_eq!(fields.get("gpu_throttled"), None, "this card does not tell");
+            assert_eq!(fields.get("gpu_throttled"), None, "this GPU does not tell");
         }
     }
 
     #[test]
-    fn a_card_is_watched_before_any_run_time_is_installed() {
-        let (_folder, options) = tree(FILES);
+    fn a_gpu_is_watched_before_any_runtime_is_installed() {
+        let (_dir, options) = tree(FILES);
         let host = rsb_cpu::CpuDevice::new();
         let at = |load, address: &str| params(load).with("gpu", address);
         let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &host).unwrap();
-        assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no card");
+        assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no GPU");
         let fields = prepared.fields(1e3).unwrap();
         assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")), (Some(290.0), Some(2499.0)));
         for (load, address, word) in
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn sensors_that_are_not_there_are_a_skip_with_the_cure() {
         let check = |files: &[(&str, &str)], device: &ScriptedDevice, word: &str| {
-            let (_folder, options) = tree(files);
+            let (_dir, options) = tree(files);
             match prepare_in(&options, &params("idle"), device).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
                 other => panic!("{other:?}"),
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn work_that_is_wrong_is_no_load() {
-        let (_folder, options) = tree(FILES);
+        let (_dir, options) = tree(FILES);
         let broken = device(Some(Fault::WrongResult { launch: 0 }));
         match prepare_in(&options, &params("memory"), &broken).err() {
             Some(Failure::Failed(reason)) => assert!(reason.to_string().contains("wrong result"), "{reason}"),

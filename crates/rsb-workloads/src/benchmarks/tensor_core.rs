@@ -1,5 +1,5 @@
-//! What the matrix and vector units of a card can do at most, by type: the peak of the data sheet and what kernels of our
-//! own reach, side by side, with a large matrix product beside them.
+//! What the matrix and vector units of a GPU can do at most, by type: the peak of the data sheet and what kernels of
+//! our own reach, side by side, with a large matrix product beside them.
 
 use rsb_device::operation::{Gemm, PeakArithmetic};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -43,11 +43,11 @@ impl Benchmark for TensorCore {
     }
 
     fn about(&self) -> &'static str {
-        "Peak of a card's matrix and vector units by type, by the data sheet and as measured"
+        "Peak of a GPU's matrix and vector units by type, by the data sheet and as measured"
     }
 
     fn runs_on(&self) -> RunsOn {
-        RunsOn::Cards
+        RunsOn::Gpus
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -88,7 +88,7 @@ fn architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
-/// Operations of one launch: what the card does in so many clocks by the table, in whole pieces for every wave.
+/// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for every wave.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
     let known = architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
     let of_unit = u64::from(known.unwrap_or(USUAL_RATE)) * CLOCKS;
@@ -109,7 +109,7 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> 
     Ok(fields)
 }
 
-/// What the table of architectures says of this card, and which share of its peak `tflops` are. An architecture that
+/// What the table of architectures says of this GPU, and which share of its peak `tflops` are. An architecture that
 /// the table does not hold says so.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
     let mut fields = Fields::new().with("compute_units", info.units);
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use rsb_device::scripted::{Script, ScriptedDevice};
 
-    fn card(arch: &str) -> Script {
+    fn gpu(arch: &str) -> Script {
         let mut script = Script::default();
         script.info.arch = Some(arch.to_owned());
         script.info.units = 104;
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn peak_and_measurement_stand_side_by_side() {
-        let fields = found(card("gfx90a:sramecc+:xnack-"), "matrix");
+        let fields = found(gpu("gfx90a:sramecc+:xnack-"), "matrix");
         let peak = fields.number("peak_tflops").unwrap();
         assert!((peak - 181.04).abs() < 0.01, "{peak}");
         assert_eq!(fields.text("matrix_unit"), Some("MFMA 2"));
@@ -201,30 +201,30 @@ mod tests {
         assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
         assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);
         assert!(fields.number("gemm_tflops").is_some());
-        let vector = found(card("gfx90a"), "vector");
+        let vector = found(gpu("gfx90a"), "vector");
         assert_eq!((vector.get("tile_sizes"), vector.get("gemm_tflops")), (None, None));
     }
 
     #[test]
     fn an_unknown_architecture_is_measured_and_says_why_there_is_no_peak() {
-        let fields = found(card("gfx1999"), "matrix");
+        let fields = found(gpu("gfx1999"), "matrix");
         assert!(fields.number("tflops").is_some() && fields.get("peak_tflops").is_none());
         assert!(fields.text("peak_note").unwrap().contains("gfx1999"));
-        let mut script = card("gfx90a");
+        let mut script = gpu("gfx90a");
         script.info.max_clock_mhz = None;
         assert!(found(script, "matrix").text("peak_note").unwrap().contains("clock"));
-        assert!(found(card("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
+        assert!(found(gpu("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
     }
 
     #[test]
-    fn a_launch_lasts_as_many_clocks_on_any_card() {
-        let info = card("gfx90a").info;
+    fn a_launch_lasts_as_many_clocks_on_any_gpu() {
+        let info = gpu("gfx90a").info;
         for (dtype, engine, rate) in [(Dtype::F16, Engine::Matrix, 1024), (Dtype::F64, Engine::Vector, 128)] {
             let operations = work(&info, dtype, engine);
             assert!(operations.is_multiple_of(104 * WAVES * PIECE));
             let clocks = operations / 104 / rate;
             assert!((CLOCKS / 2..=CLOCKS).contains(&clocks), "{clocks}");
         }
-        assert!(work(&card("gfx1100").info, Dtype::F64, Engine::Vector) >= 104 * WAVES * PIECE);
+        assert!(work(&gpu("gfx1100").info, Dtype::F64, Engine::Vector) >= 104 * WAVES * PIECE);
     }
 }

@@ -28,7 +28,7 @@ const AXES: &[AxisInfo] = &[
 /// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not matter.
 const LARGE: &str = "8192x1024";
 
-/// The same where software stands for a card: along rows it takes a hundred times as long there.
+/// The same where software stands for a GPU: along rows it takes a hundred times as long there.
 const LARGE_FOR_SOFTWARE: &str = "1024x1024";
 
 impl Benchmark for TensorOps {

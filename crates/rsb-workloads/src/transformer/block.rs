@@ -1,6 +1,6 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
-use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, Rearrange, OutputWidth};
+use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;

@@ -52,12 +52,12 @@ fn ids_are_as_people_know_them() {
 }
 
 #[test]
-fn a_card_has_cases_of_its_own() {
+fn a_gpu_has_cases_of_its_own() {
     let mut script = Script::default();
     script.info.device = "rocm:1".parse().unwrap();
-    let card = ScriptedDevice::new(script);
+    let gpu = ScriptedDevice::new(script);
     for benchmark in all() {
-        let found = cases(*benchmark, card.info(), Breadth::Full, &[]).unwrap();
+        let found = cases(*benchmark, gpu.info(), Breadth::Full, &[]).unwrap();
         for case in found.into_iter().map(|case| case.unwrap_or_else(|(case, _)| case)) {
             assert!(case.id.as_str().starts_with("gpu_performance/"), "{}", case.id);
             assert!(case.id.as_str().contains("/rocm:1/"));

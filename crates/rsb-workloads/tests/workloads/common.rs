@@ -33,10 +33,10 @@ pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInf
     found.into_iter().filter_map(Result::ok).collect()
 }
 
-/// What `info` says as a benchmark wants it: for those that run on cards alone, of a card.
+/// What `info` says as a benchmark wants it: for those that run on GPUs alone, of a GPU.
 pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     let mut info = info.clone();
-    if matches!(benchmark.runs_on(), RunsOn::Cards | RunsOn::CardsAndHost(_)) {
+    if matches!(benchmark.runs_on(), RunsOn::Gpus | RunsOn::GpusAndHost(_)) {
         info.device = "rocm:0".parse().unwrap();
     }
     info
@@ -45,7 +45,7 @@ pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
 /// Every benchmark that works on a device, which is all but those that use the host's tools.
 pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
     let elsewhere = |benchmark: &&dyn Benchmark| {
-        // The first works with the host's tools, the second needs a card's sensors; both have tests of their own.
+        // The first works with the host's tools, the second needs a GPU's sensors; both have tests of their own.
         matches!(benchmark.runs_on(), RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };
     all().iter().copied().filter(move |benchmark| !elsewhere(benchmark))

@@ -1,4 +1,4 @@
-//! Every benchmark runs on the scripted device and on the processor, at small sizes.
+//! Every benchmark runs on the scripted device and on the CPU, at small sizes.
 
 use rsb_device::Device;
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
@@ -46,7 +46,7 @@ fn every_benchmark_runs_on_the_scripted_device() {
             assert!(time > 0.0);
             let fields = prepared.fields(time / 4.0).unwrap();
             check_fields(case.id.as_str(), &fields);
-            // Memory of the host is measured by the host, beside the card.
+            // Memory of the host is measured by the host, beside the GPU.
             if case.params.text("tier") != Some("host") {
                 assert!(fields.text("provider").is_some_and(|name| name.contains("scripted")), "{}", case.id);
             }
@@ -56,7 +56,7 @@ fn every_benchmark_runs_on_the_scripted_device() {
 }
 
 #[test]
-fn every_benchmark_runs_on_the_processor_or_says_why_not() {
+fn every_benchmark_runs_on_the_cpu_or_says_why_not() {
     let device = rsb_cpu::CpuDevice::new();
     let mut measured = 0;
     for benchmark in on_devices() {
@@ -157,7 +157,7 @@ fn figures_follow_from_the_time() {
     near(&peak, "tflops", 24_576.0 * 512.0 / 1e9);
 }
 
-/// A card whose memory does 1 GB/s at most.
+/// A GPU whose memory does 1 GB/s at most.
 fn slow_memory() -> Script {
     let mut script = Script::with_clock(Clock::Constant(1000.0));
     script.info.peak_bandwidth_gb_s = Some(1.0);

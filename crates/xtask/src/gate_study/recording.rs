@@ -94,7 +94,7 @@ impl Recording {
         let environment = &self.runs[0].environment;
         let known = |text: Option<&String>| text.map_or_else(|| "unknown".to_owned(), Clone::clone);
         let cpu = environment.cpu.as_ref().map_or_else(
-            || "An unknown processor".to_owned(),
+            || "An unknown CPU".to_owned(),
             |cpu| {
                 let guest = cpu.hypervisor.as_ref().map_or_else(String::new, |name| format!(" under {name}"));
                 format!("{} with {} usable threads{guest}", known(cpu.model.as_ref()), cpu.usable_cores)

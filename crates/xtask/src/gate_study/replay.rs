@@ -1,4 +1,4 @@
-//! One suite drawn from a recording and judged by the gate, measured again where it doubts, as the program would.
+//! One suite drawn from a recording and judged by the gate, remeasured where it doubts, as the program would.
 
 use rsb_model::{ComparisonResult, Run, Samples, Timestamp, Verdict};
 use rsb_stats::Policy;

@@ -9,7 +9,7 @@ use rsb_stats::trimmed::{Cut, trimmed};
 
 use super::criterion_rule;
 use super::recording::{RecordedCase, Recording};
-use super::replay::{self, BASELINE_REPLICATES, SuiteVerdicts, Mode};
+use super::replay::{self, BASELINE_REPLICATES, Mode, SuiteVerdicts};
 
 /// Error rates of one way to compare.
 pub(super) fn of_modes(recording: &Recording, mode: Mode, suites: usize, factors: &[f64]) -> String {

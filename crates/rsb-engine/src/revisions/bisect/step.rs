@@ -1,5 +1,5 @@
 //! One commit against the good one: build it, measure both interleaved, conclude. What is the same as before is not
-//! measured again.
+//! remeasured.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

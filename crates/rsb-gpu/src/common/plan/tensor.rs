@@ -49,8 +49,8 @@ impl Planner<'_> {
         if op.op == NormalizeOp::LayerNorm {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
-        // A block for each row, as far as the card can hold them; beyond that they stride.
-        let most = u64::from(self.card.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
+        // A block for each row, as far as the GPU can hold them; beyond that they stride.
+        let most = u64::from(self.gpu.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
         self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
     }
 

@@ -3,11 +3,11 @@
 use super::*;
 use crate::common::catalogue::Parameter;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PointerChase, Rearrange, Reduce, ReduceOp,
-    OutputWidth,
+    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, OutputWidth, PointerChase, Rearrange,
+    Reduce, ReduceOp,
 };
 
-const MI300X: Card<'static> = Card { arch: "gfx942", units: 304 };
+const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
 
 fn every_operation(dtype: Dtype) -> Vec<Operation> {
     let mut all = Vec::new();
@@ -76,13 +76,13 @@ fn every_operation_gives_its_kernel_what_the_table_says() {
 fn the_matrix_units_are_used_where_they_are() {
     let peak = |dtype, operations| Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
     let symbol = |arch, dtype, operations| {
-        plan(&peak(dtype, operations), &Options::default(), Card { arch, units: 60 }).unwrap().symbol
+        plan(&peak(dtype, operations), &Options::default(), Gpu { arch, units: 60 }).unwrap().symbol
     };
     assert_eq!(symbol("gfx90a", Dtype::F16, MATRIX_PIECE), "rsb_peak_matrix_f16");
     assert_eq!(symbol("gfx90a", Dtype::F16, PeakArithmetic::UNIT), "rsb_peak_vector_f16");
     assert_eq!(symbol("gfx1030", Dtype::F16, MATRIX_PIECE), "rsb_peak_vector_f16");
     let options = Options { provider: Some("matrix".into()), ..Options::default() };
-    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Card { arch: "gfx1030", units: 60 }).unwrap_err();
+    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Gpu { arch: "gfx1030", units: 60 }).unwrap_err();
     assert!(none.to_string().contains("gfx1030"), "{none}");
     let odd = plan(&peak(Dtype::F16, PeakArithmetic::UNIT), &options, MI300X).unwrap_err();
     assert!(odd.to_string().contains("196608"), "{odd}");
@@ -107,7 +107,7 @@ fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
 }
 
 #[test]
-fn what_a_card_cannot_do_is_a_reason() {
+fn what_a_gpu_cannot_do_is_a_reason() {
     let gemm = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
     let elsewhere = Options { provider: Some("openblas".into()), ..Options::default() };
     assert!(plan(&gemm, &elsewhere, MI300X).unwrap_err().to_string().contains("native"));

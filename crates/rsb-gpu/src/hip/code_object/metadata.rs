@@ -8,8 +8,8 @@ use rmpv::Value;
 
 use rsb_device::compiler::KernelNeeds;
 
-/// The note with the metadata: its maker and its number.
-const MAKER: &[u8] = b"AMDGPU";
+/// The note with the metadata: its vendor and its number.
+const VENDOR: &[u8] = b"AMDGPU";
 const METADATA: NoteType = NoteType(32);
 
 /// Maps within lists within maps are six deep, and each level counts twice; more is not what it should be.
@@ -39,7 +39,7 @@ fn metadata(code: &[u8]) -> Option<&[u8]> {
     for section in header.section_headers(LittleEndian, code).ok()? {
         let Ok(Some(mut notes)) = section.notes(LittleEndian, code) else { continue };
         while let Ok(Some(note)) = notes.next() {
-            if note.n_type(LittleEndian) == METADATA && note.name() == MAKER {
+            if note.n_type(LittleEndian) == METADATA && note.name() == VENDOR {
                 return Some(note.desc());
             }
         }

@@ -1,4 +1,4 @@
-//! Rules about the cards together, and about what the user may do with them.
+//! Rules about the GPUs together, and about what the user may do with them.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
@@ -8,7 +8,7 @@ use crate::doctor::facts::{Access, DeviceFile, Facts, HostFacts};
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = Vec::new();
-    found.extend(no_card(facts));
+    found.extend(no_gpu(facts));
     found.extend(shadowed(facts));
     found.extend(memory_behind_iommu(facts));
     if facts.host.is_none() && !facts.gpus.is_empty() {
@@ -27,14 +27,14 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-fn no_card(facts: &Facts) -> Option<Finding> {
+fn no_gpu(facts: &Facts) -> Option<Finding> {
     let cure = if facts.host.is_some() {
-        "nothing, if this machine has none: everything else runs on the processor; in a virtual machine or container, \
-         pass the card through (for containers: --device /dev/kfd --device /dev/dri)"
+        "nothing, if this machine has none: everything else runs on the CPU; in a virtual machine or container, \
+         pass the GPU through (for containers: --device /dev/kfd --device /dev/dri)"
     } else {
-        "give the folder that stands for /sys of a machine with a card"
+        "give the directory that stands for /sys of a machine with a GPU"
     };
-    // A card that does not answer is one, and is spoken of elsewhere.
+    // A GPU that does not answer is one, and is spoken of elsewhere.
     (facts.gpus.is_empty() && facts.unread_gpus.is_empty()).then(|| {
         Finding::new(
             FindingSeverity::Note,
@@ -45,7 +45,7 @@ fn no_card(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// HIP numbers its devices as the compute driver does. A part of the processor that comes first is what programs take.
+/// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what programs take.
 fn shadowed(facts: &Facts) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
     devices.sort_by_key(|gpu| gpu.kfd_node);
@@ -56,33 +56,30 @@ fn shadowed(facts: &Facts) -> Option<Finding> {
     let chosen = |name| facts.host.as_ref()?.variable(name);
     if let Some(set) = ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].into_iter().find_map(chosen) {
         return Some(Finding::ok(
-            "graphics of the processor beside a card: the devices to use are chosen",
+            "graphics of the CPU beside a GPU: the devices to use are chosen",
             format!("HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES is set to {set}"),
         ));
     }
     let places = (0_u32..).zip(&devices);
-    let cards: Vec<String> =
+    let gpus: Vec<String> =
         places.filter(|(_, gpu)| gpu.kind == Some(GpuKind::Discrete)).map(|(place, _)| place.to_string()).collect();
     let is_first = devices.first().is_some_and(|gpu| gpu.kind == Some(GpuKind::Integrated));
     Some(Finding::new(
         if is_first { FindingSeverity::Warning } else { FindingSeverity::Note },
-        "the processor's own graphics stand beside a card",
+        "the CPU's own graphics stand beside a GPU",
         if is_first {
-            "HIP numbers them before the card, so that programs take the slow one; some fail on it"
+            "HIP numbers them before the GPU, so that programs take the slow one; some fail on it"
         } else {
             "HIP lists them too; programs that use every device, or ask each for its kernels, slow down or fail on them"
         },
-        format!(
-            "export HIP_VISIBLE_DEVICES={}, or switch the processor's graphics off in the firmware",
-            cards.join(",")
-        ),
+        format!("export HIP_VISIBLE_DEVICES={}, or switch the CPU's graphics off in the firmware", gpus.join(",")),
     ))
 }
 
-/// Cards reach each other and the memory of the machine through the IOMMU, where it translates.
+/// GPUs reach each other and the memory of the machine through the IOMMU, where it translates.
 fn memory_behind_iommu(facts: &Facts) -> Option<Finding> {
-    let cards = facts.gpus.iter().filter(|gpu| gpu.is_amd() && gpu.kind == Some(GpuKind::Discrete));
-    let behind: Vec<u32> = cards
+    let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd() && gpu.kind == Some(GpuKind::Discrete));
+    let behind: Vec<u32> = gpus
         .filter(|gpu| gpu.iommu.as_deref().is_some_and(|kind| kind.starts_with("DMA")))
         .map(|gpu| gpu.index)
         .collect();
@@ -90,8 +87,8 @@ fn memory_behind_iommu(facts: &Facts) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             format!("{} are behind a translating IOMMU", numbers(&behind)),
-            "their IOMMU groups are of the type DMA: transfers between cards may be slow or hang",
-            "start the kernel with `iommu=pt`, as AMD advises for machines with several cards",
+            "their IOMMU groups are of the type DMA: transfers between GPUs may be slow or hang",
+            "start the kernel with `iommu=pt`, as AMD advises for machines with several GPUs",
         )
     })
 }
@@ -124,7 +121,7 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
         return Finding::new(
             FindingSeverity::Error,
             format!("{path} is not there"),
-            "programs reach the card through it; a container shows only the devices it was given",
+            "programs reach the GPU through it; a container shows only the devices it was given",
             "in a container, start it with --device /dev/kfd --device /dev/dri; else load amdgpu and look at `sudo dmesg`",
         );
     }
@@ -146,7 +143,7 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
     )
 }
 
-/// `HSA_OVERRIDE_GFX_VERSION` makes ROCm take a card for another.
+/// `HSA_OVERRIDE_GFX_VERSION` makes ROCm take a GPU for another.
 fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
     let set = host.variable("HSA_OVERRIDE_GFX_VERSION")?;
     let parts: Vec<u32> = set.split('.').map_while(|part| part.parse().ok()).collect();
@@ -167,7 +164,7 @@ fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
         return Some(Finding::new(
             FindingSeverity::Note,
             format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
-            format!("every card here is {claimed} anyway"),
+            format!("every GPU here is {claimed} anyway"),
             "unset HSA_OVERRIDE_GFX_VERSION: it changes nothing",
         ));
     }
@@ -175,10 +172,10 @@ fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
         FindingSeverity::Warning,
         format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
         format!(
-            "ROCm takes every card for {claimed}, and here is {}: kernels for the other may fail, hang or be wrong",
+            "ROCm takes every GPU for {claimed}, and here is {}: kernels for the other may fail, hang or be wrong",
             real.join(", ")
         ),
-        "unset HSA_OVERRIDE_GFX_VERSION where ROCm supports the card; results with it are no results of the card",
+        "unset HSA_OVERRIDE_GFX_VERSION where ROCm supports the GPU; results with it are no results of the GPU",
     ))
 }
 
@@ -191,11 +188,11 @@ fn visibility(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         .filter_map(|name| Some((name, host.variable(name)?)));
     set.map(|(name, value)| {
         let (severity, why) = if value.trim().starts_with('-') {
-            (FindingSeverity::Warning, "it hides every card from HIP")
+            (FindingSeverity::Warning, "it hides every GPU from HIP")
         } else {
-            (FindingSeverity::Note, "HIP shows only these cards, and numbers them anew")
+            (FindingSeverity::Note, "HIP shows only these GPUs, and numbers them anew")
         };
-        Finding::new(severity, format!("{name} is {value}"), why, format!("unset {name} to see every card"))
+        Finding::new(severity, format!("{name} is {value}"), why, format!("unset {name} to see every GPU"))
     })
     .collect()
 }

@@ -1,4 +1,4 @@
-//! Rules about ROCm: is it there, whole, of one piece, and made for the cards?
+//! Rules about ROCm: is it there, whole, of one piece, and made for the GPUs?
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-/// Whether there is a card that ROCm could use.
+/// Whether there is a GPU that ROCm could use.
 fn wants_rocm(facts: &Facts) -> bool {
     facts.gpus.iter().any(Gpu::is_amd)
 }
@@ -34,17 +34,17 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     let Some(hip) = has("libamdhip64") else {
         return without_hip(facts, host);
     };
-    let mut found = vec![Finding::ok("the run time of HIP is there", place(hip))];
+    let mut found = vec![Finding::ok("the runtime of HIP is there", place(hip))];
     if !wants_rocm(facts) {
         found.push(Finding::new(
             FindingSeverity::Note,
-            "ROCm is installed, and there is no card of AMD",
-            "what needs a card cannot run; hiprtc compiles without one",
+            "ROCm is installed, and there is no GPU of AMD",
+            "what needs a GPU cannot run; hiprtc compiles without one",
             "nothing, if that is meant",
         ));
     }
     match has("libhsa-runtime64") {
-        Some(hsa) => found.push(Finding::ok("the HSA run time is there", place(hsa))),
+        Some(hsa) => found.push(Finding::ok("the HSA runtime is there", place(hsa))),
         None => found.push(Finding::new(
             FindingSeverity::Error,
             "libhsa-runtime64 is missing",
@@ -53,7 +53,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         )),
     }
     match has("libhiprtc") {
-        Some(compiler) => found.push(Finding::ok("the run-time compiler is there", place(compiler))),
+        Some(compiler) => found.push(Finding::ok("the runtime compiler is there", place(compiler))),
         // Some builds of release 5 hold it inside of the library of HIP.
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
             FindingSeverity::Error,
@@ -81,7 +81,7 @@ fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     let in_python = host.installations.iter().find(|one| one.source == RocmSource::Wheel);
     if let Some(wheel) = in_python.filter(|_| others.is_empty()) {
         return vec![Finding::new(
-            Severity::Note,
+            FindingSeverity::Note,
             format!("ROCm {} is there for Python alone", wheel.version.as_deref().unwrap_or("of an unknown version")),
             format!("it came as a package, in {}; native programs do not look there", wheel.path),
             format!("export ROCM_PATH={} to use it for native programs too", wheel.path),
@@ -104,9 +104,9 @@ fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding::new(
-        Severity::Note,
+        FindingSeverity::Note,
         "ROCm is not installed",
-        "there is a card of AMD, and no library of ROCm was found; what needs no ROCm runs already",
+        "there is a GPU of AMD, and no library of ROCm was found; what needs no ROCm runs already",
         INSTALL,
     )]
 }
@@ -176,20 +176,20 @@ fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(
 
 /// Libraries that a program would take from several installations.
 fn torn(host: &HostFacts) -> Option<Finding> {
-    let folder = |name: &str| {
+    let dir = |name: &str| {
         let path = host.library(name)?.path.as_deref()?;
         Some((name.to_owned(), Path::new(path).parent()?.display().to_string()))
     };
     let found: Vec<(String, String)> =
-        ["libamdhip64", "libhsa-runtime64", "librocblas"].into_iter().filter_map(folder).collect();
+        ["libamdhip64", "libhsa-runtime64", "librocblas"].into_iter().filter_map(dir).collect();
     let (_, first) = found.first()?;
-    if found.iter().all(|(_, folder)| folder == first) {
+    if found.iter().all(|(_, dir)| dir == first) {
         return None;
     }
-    let each: Vec<String> = found.iter().map(|(name, folder)| format!("{name} from {folder}")).collect();
+    let each: Vec<String> = found.iter().map(|(name, dir)| format!("{name} from {dir}")).collect();
     Some(Finding::new(
         FindingSeverity::Warning,
-        "libraries of ROCm come from several folders",
+        "libraries of ROCm come from several directories",
         each.join(", "),
         "take the stranger out of LD_LIBRARY_PATH, or install all of one release",
     ))
@@ -199,7 +199,7 @@ fn remnants(host: &HostFacts) -> Vec<Finding> {
     let each = host.remnants.iter().map(|left| {
         let is_named = left.why.starts_with("ROCM_PATH");
         let cure = if is_named {
-            "unset ROCM_PATH, or set it to the folder of an installation".to_owned()
+            "unset ROCM_PATH, or set it to the directory of an installation".to_owned()
         } else {
             format!(
                 "remove what is left with the package manager, then `sudo rm -r {}`; or install ROCm anew",
@@ -234,15 +234,16 @@ fn count(libraries: usize) -> String {
     if libraries == 1 { "a library of ROCm".to_owned() } else { format!("{libraries} libraries of ROCm") }
 }
 
-/// rocBLAS ends the whole process when it has no kernels for the card.
+/// rocBLAS ends the whole process when it has no kernels for the GPU.
 fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     let Some(blas) = host.library("librocblas") else { return Vec::new() };
-    let cards = facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
+    let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
     let about = |gpu: &Gpu, target: &str| {
         if blas.targets.iter().any(|known| covers(known, target)) {
             return About::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
         }
-        let severity = if gpu.kind == Some(GpuKind::Integrated) { FindingSeverity::Warning } else { FindingSeverity::Error };
+        let severity =
+            if gpu.kind == Some(GpuKind::Integrated) { FindingSeverity::Warning } else { FindingSeverity::Error };
         let known = if blas.targets.is_empty() {
             "no kernel files were found beside the library".to_owned()
         } else {
@@ -251,11 +252,11 @@ fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         About::new(
             severity,
             format!("rocBLAS has no kernels for {target}"),
-            format!("{known}; a program that calls it on this card is aborted"),
-            "install a build of rocBLAS for this card, or hide the card with HIP_VISIBLE_DEVICES",
+            format!("{known}; a program that calls it on this GPU is aborted"),
+            "install a build of rocBLAS for this GPU, or hide the GPU with HIP_VISIBLE_DEVICES",
         )
     };
-    together(cards.map(|(gpu, target)| (gpu, about(gpu, target))).collect())
+    together(gpus.map(|(gpu, target)| (gpu, about(gpu, target))).collect())
 }
 
 /// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage guide.

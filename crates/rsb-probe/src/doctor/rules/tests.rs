@@ -7,7 +7,7 @@ use super::*;
 use crate::doctor::facts::{Access, DeviceFile, HostFacts, Library, Remnant, Stale};
 
 /// A healthy RX 7900 XTX.
-fn card() -> Gpu {
+fn gpu() -> Gpu {
     let link = Some(PcieLink::new(16.0, 16));
     Gpu {
         name: Some("AMD Radeon RX 7900 XTX".into()),
@@ -81,7 +81,7 @@ fn healthy() -> Facts {
         )],
         ..HostFacts::default()
     };
-    Facts { gpus: vec![card()], has_kfd: true, has_drm: true, host: Some(host), ..Facts::default() }
+    Facts { gpus: vec![gpu()], has_kfd: true, has_drm: true, host: Some(host), ..Facts::default() }
 }
 
 /// Findings that are not fine, after `change` to a healthy machine.
@@ -126,7 +126,7 @@ fn a_healthy_machine_has_nothing_but_good_findings() {
 }
 
 #[test]
-fn cards() {
+fn gpus() {
     use FindingSeverity::{Error, Note, Warning};
     check(
         gpu(|gpu| (gpu.driver, gpu.kfd_node, gpu.ecc) = (None, None, None)),
@@ -141,7 +141,7 @@ fn cards() {
     for (id, cure) in [
         ("10de:2335", "modprobe nvidia`"),
         ("8086:56a0", "modprobe xe`"),
-        ("", "install the driver of the card's maker"),
+        ("", "install the driver of the GPU's vendor"),
     ] {
         check(undriven(id), Warning, ["no driver", "PCI bus", cure]);
     }
@@ -196,7 +196,7 @@ fn unread(place: &str, answer: Answer) -> UnreadGpu {
 }
 
 #[test]
-fn cards_that_were_not_read() {
+fn gpus_that_were_not_read() {
     use Answer::{Denied, Failed, Late};
     let add = |places: &'static [(&'static str, Answer)]| {
         move |facts: &mut Facts| facts.unread_gpus.extend(places.iter().map(|(place, answer)| unread(place, *answer)))
@@ -205,10 +205,14 @@ fn cards_that_were_not_read() {
     check(add(&[("card0", Late)]), error, ["card0 does not answer", "asked for its clocks, there was no", "dmesg"]);
     check(add(&[("node 4", Failed)]), error, ["node 4 cannot be read", "an error", "restart"]);
     let hidden = &[("node 2", Denied), ("node 3", Denied), ("node 4", Denied)];
-    check(add(hidden), FindingSeverity::Note, ["node 2, node 3 and node 4 are not shown here", "container", "--device"]);
+    check(
+        add(hidden),
+        FindingSeverity::Note,
+        ["node 2, node 3 and node 4 are not shown here", "container", "--device"],
+    );
     let alone = findings(&Facts { unread_gpus: vec![unread("card0", Late)], ..Facts::default() });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
-    // The card's own node may be what does not answer: that it is not listed follows not.
+    // The GPU's own node may be what does not answer: that it is not listed follows not.
     let apart = |facts: &mut Facts| {
         facts.gpus[0].kfd_node = None;
         facts.unread_gpus = vec![unread("node 1", Late)];
@@ -221,34 +225,37 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
     let only = |has_kfd, has_drm, gpu: Gpu| {
         let found = findings(&Facts { gpus: vec![gpu], has_kfd, has_drm, ..Facts::default() });
         let (first, rest) = found.split_first().unwrap();
-        assert_eq!((first.severity, first.what.as_str()), (Severity::Note, "only a tree was examined"));
+        assert_eq!((first.severity, first.what.as_str()), (FindingSeverity::Note, "only a tree was examined"));
         rest.to_vec()
     };
-    let kfd = Gpu { driver: None, pcie: Pcie::default(), ecc: None, ..card() };
+    let kfd = Gpu { driver: None, pcie: Pcie::default(), ecc: None, ..gpu() };
     let told = only(true, false, kfd);
     assert!(
         told.len() == 1 && told[0].what.ends_with("the compute driver lists it"),
         "neither driver nor link: {told:?}"
     );
-    let drm = Gpu { kfd_node: None, ..card() };
-    assert!(only(false, true, drm).iter().all(|finding| finding.severity == Severity::Ok));
+    let drm = Gpu { kfd_node: None, ..gpu() };
+    assert!(only(false, true, drm).iter().all(|finding| finding.severity == FindingSeverity::Ok));
     let none = findings(&Facts { has_drm: true, ..Facts::default() });
-    assert!(none.len() == 1 && none[0].severity == Severity::Note && none[0].what.contains("no GPU"), "{none:?}");
+    assert!(
+        none.len() == 1 && none[0].severity == FindingSeverity::Note && none[0].what.contains("no GPU"),
+        "{none:?}"
+    );
 }
 
 #[test]
-fn a_machine_without_a_card_is_no_error() {
+fn a_machine_without_a_gpu_is_no_error() {
     let bare = HostFacts { user: "ada".into(), ..HostFacts::default() };
     let found = findings(&Facts { has_drm: true, host: Some(bare), ..Facts::default() });
-    assert!(found.len() == 1 && found[0].severity == Severity::Note, "{found:?}");
-    assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the processor")));
+    assert!(found.len() == 1 && found[0].severity == FindingSeverity::Note, "{found:?}");
+    assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the CPU")));
     let with_rocm = wrong(|facts| facts.gpus.clear());
     let whats: Vec<&str> = with_rocm.iter().map(|finding| finding.what.as_str()).collect();
-    assert_eq!(whats, ["no GPU was found", "ROCm is installed, and there is no card of AMD"]);
+    assert_eq!(whats, ["no GPU was found", "ROCm is installed, and there is no GPU of AMD"]);
 }
 
 #[test]
-fn the_processors_own_graphics() {
+fn the_cpus_own_graphics() {
     let both = |facts: &mut Facts| {
         facts.gpus.push(integrated());
         let host = facts.host.as_mut().unwrap();
@@ -259,14 +266,14 @@ fn the_processors_own_graphics() {
     let shadow = found.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
     assert_eq!(
         (shadow.severity, shadow.cure.as_deref().map(|cure| &cure[..29])),
-        (Severity::Note, Some("export HIP_VISIBLE_DEVICES=0,"))
+        (FindingSeverity::Note, Some("export HIP_VISIBLE_DEVICES=0,"))
     );
     let first = wrong(|facts| {
         both(facts);
         (facts.gpus[0].kfd_node, facts.gpus[1].kfd_node) = (Some(2), Some(1));
     });
     let shadow = first.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
-    assert_eq!(shadow.severity, Severity::Warning);
+    assert_eq!(shadow.severity, FindingSeverity::Warning);
     assert!(shadow.cure.as_deref().is_some_and(|cure| cure.starts_with("export HIP_VISIBLE_DEVICES=1,")), "{shadow:?}");
     let chosen = wrong(|facts| {
         both(facts);
@@ -278,7 +285,7 @@ fn the_processors_own_graphics() {
         facts.host.as_mut().unwrap().libraries[3].targets.pop();
     });
     let kernels = without_kernels.iter().find(|finding| finding.what.contains("no kernels")).unwrap();
-    assert_eq!(kernels.severity, Severity::Warning, "a card beside it works: no error");
+    assert_eq!(kernels.severity, FindingSeverity::Warning, "a GPU beside it works: no error");
 }
 
 #[test]
@@ -308,7 +315,7 @@ fn variables() {
     check(set("HSA_OVERRIDE_GFX_VERSION", "11.0.0"), Note, ["11.0.0", "gfx1100 anyway", "unset"]);
     check(set("HSA_OVERRIDE_GFX_VERSION", "gfx1030"), Error, ["gfx1030", "three numbers", "10.3.0"]);
     check(set("HIP_VISIBLE_DEVICES", "0"), Note, ["HIP_VISIBLE_DEVICES is 0", "only these", "unset"]);
-    check(set("ROCR_VISIBLE_DEVICES", "-1"), Warning, ["-1", "hides every card", "unset"]);
+    check(set("ROCR_VISIBLE_DEVICES", "-1"), Warning, ["-1", "hides every GPU", "unset"]);
 }
 
 #[test]
@@ -318,11 +325,14 @@ fn libraries() {
     check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compiled", "hip-runtime-amd"]);
     check(remove("librocblas"), Warning, ["librocblas is missing", "slower", "rocblas"]);
     let without = wrong(remove("libamdhip64"));
-    assert!(without[0].severity == Severity::Error && without[0].why.contains("librocblas are there"), "{without:?}");
+    assert!(
+        without[0].severity == FindingSeverity::Error && without[0].why.contains("librocblas are there"),
+        "{without:?}"
+    );
     check(
         host(|host| *host = HostFacts { libraries: vec![], installations: vec![], ..host.clone() }),
         Note,
-        ["ROCm is not installed", "card of AMD", "install"],
+        ["ROCm is not installed", "GPU of AMD", "install"],
     );
     let wheel = RocmInstallation { source: RocmSource::Wheel, ..installation("7.10.0", "/venv/_rocm_sdk_core", &[]) };
     check(
@@ -368,7 +378,7 @@ fn versions() {
     check(
         host(|host| host.libraries[3].path = elsewhere),
         Warning,
-        ["several folders", "librocblas from /home/ada/lib", "LD_LIBRARY_PATH"],
+        ["several directories", "librocblas from /home/ada/lib", "LD_LIBRARY_PATH"],
     );
     let left = |path: &str, why: &str| Remnant { path: path.into(), why: why.into() };
     check(
@@ -405,9 +415,9 @@ fn kernels() {
 }
 
 #[test]
-fn what_holds_for_several_cards_is_said_once() {
+fn what_holds_for_several_gpus_is_said_once() {
     let two = findings(&Facts {
-        gpus: (0..4).map(|index| Gpu { index, ..card() }).chain([integrated()]).collect(),
+        gpus: (0..4).map(|index| Gpu { index, ..gpu() }).chain([integrated()]).collect(),
         ..healthy()
     });
     let drivers: Vec<&str> =
@@ -426,7 +436,7 @@ fn what_holds_for_several_cards_is_said_once() {
 }
 
 #[test]
-fn several_cards_behind_an_iommu() {
+fn several_gpus_behind_an_iommu() {
     let found = wrong(|facts| {
         for index in 0..2 {
             facts.gpus[0].iommu = Some("DMA-FQ".into());
@@ -441,5 +451,5 @@ fn several_cards_behind_an_iommu() {
             && found[0].cure.as_deref().is_some_and(|cure| cure.contains("iommu=pt")),
         "{found:?}"
     );
-    assert_eq!(wrong(gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one card alone does not mind");
+    assert_eq!(wrong(gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one GPU alone does not mind");
 }

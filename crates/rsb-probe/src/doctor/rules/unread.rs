@@ -1,4 +1,4 @@
-//! Cards that did not answer, that the kernel could not describe, or that it does not show here.
+//! GPUs that did not answer, that the kernel could not describe, or that it does not show here.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Answer, UnreadGpu};
@@ -6,7 +6,7 @@ use rsb_model::gpu::{Answer, UnreadGpu};
 use crate::HANG_LIMIT;
 use crate::doctor::facts::Facts;
 
-/// One finding for all cards with the same answer to the same question.
+/// One finding for all GPUs with the same answer to the same question.
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
     for gpu in &facts.unread_gpus {
@@ -40,14 +40,14 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
         Answer::Denied => Finding::new(
             FindingSeverity::Note,
             what,
-            "the kernel does not describe it to this user or container, as where a container was given only some cards",
-            "nothing, if that is meant; else give the container every card (--device /dev/kfd --device /dev/dri)",
+            "the kernel does not describe it to this user or container, as where a container was given only some GPUs",
+            "nothing, if that is meant; else give the container every GPU (--device /dev/kfd --device /dev/dri)",
         ),
     }
 }
 
-const TROUBLED: &str = "look for the card in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
-                        restart the machine, and look again; a card that fails again may have to be seated anew or \
+const TROUBLED: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
+                        restart the machine, and look again; a GPU that fails again may have to be seated anew or \
                         replaced";
 
 /// `card0`, `card0 and card1`, `card0, card1 and card2`.

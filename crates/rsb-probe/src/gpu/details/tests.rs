@@ -3,33 +3,33 @@ use crate::host::fake::Tree;
 
 fn read_last(tree: &Tree) -> Details {
     let last = std::cell::RefCell::new(Details::default());
-    read(&tree.path("card"), &|details, _| drop(last.replace(details)));
+    read(&tree.path("GPU"), &|details, _| drop(last.replace(details)));
     last.into_inner()
 }
 
 #[test]
 fn sensors_that_lie_are_absent() {
     let tree = Tree::new(&[
-        ("card/hwmon/hwmon4/temp1_input", "44000\n"),
-        ("card/hwmon/hwmon4/temp1_label", "edge\n"),
-        ("card/hwmon/hwmon4/temp2_input", "18446744073709551615\n"),
-        ("card/hwmon/hwmon4/temp2_label", "junction\n"),
-        ("card/hwmon/hwmon4/temp3_input", "N/A\n"),
-        ("card/hwmon/hwmon4/temp1_crit", "94000\n"),
-        ("card/hwmon/hwmon4/in0_input", "0\n"),
-        ("card/hwmon/hwmon4/in0_label", "vddgfx\n"),
-        ("card/hwmon/hwmon4/freq1_input", "798080000\n"),
-        ("card/hwmon/hwmon4/freq1_label", "sclk\n"),
-        ("card/hwmon/hwmon4/power1_average", "41045000\n"),
-        ("card/hwmon/hwmon4/power1_input", "41045000\n"),
-        ("card/hwmon/hwmon4/power1_label", "PPT\n"),
-        ("card/hwmon/hwmon4/power1_cap", "155000000\n"),
-        ("card/hwmon/hwmon4/power1_cap_default", "0\n"),
-        ("card/hwmon/hwmon4/temp4_input", "65261850\n"),
-        ("card/hwmon/hwmon4/temp4_label", "mem\n"),
-        ("card/hwmon/hwmon4/freq2_input", "99999999999999999999\n"),
-        ("card/hwmon/hwmon4/freq2_label", "mclk\n"),
-        ("card/hwmon/hwmon4/fan1_input", "0\n"),
+        ("gpu/hwmon/hwmon4/temp1_input", "44000\n"),
+        ("gpu/hwmon/hwmon4/temp1_label", "edge\n"),
+        ("gpu/hwmon/hwmon4/temp2_input", "18446744073709551615\n"),
+        ("gpu/hwmon/hwmon4/temp2_label", "junction\n"),
+        ("gpu/hwmon/hwmon4/temp3_input", "N/A\n"),
+        ("gpu/hwmon/hwmon4/temp1_crit", "94000\n"),
+        ("gpu/hwmon/hwmon4/in0_input", "0\n"),
+        ("gpu/hwmon/hwmon4/in0_label", "vddgfx\n"),
+        ("gpu/hwmon/hwmon4/freq1_input", "798080000\n"),
+        ("gpu/hwmon/hwmon4/freq1_label", "sclk\n"),
+        ("gpu/hwmon/hwmon4/power1_average", "41045000\n"),
+        ("gpu/hwmon/hwmon4/power1_input", "41045000\n"),
+        ("gpu/hwmon/hwmon4/power1_label", "PPT\n"),
+        ("gpu/hwmon/hwmon4/power1_cap", "155000000\n"),
+        ("gpu/hwmon/hwmon4/power1_cap_default", "0\n"),
+        ("gpu/hwmon/hwmon4/temp4_input", "65261850\n"),
+        ("gpu/hwmon/hwmon4/temp4_label", "mem\n"),
+        ("gpu/hwmon/hwmon4/freq2_input", "99999999999999999999\n"),
+        ("gpu/hwmon/hwmon4/freq2_label", "mclk\n"),
+        ("gpu/hwmon/hwmon4/fan1_input", "0\n"),
     ]);
     let found = read_last(&tree);
     assert_eq!(found.sensors, ["clock sclk", "power", "temperature edge", "fan"]);
@@ -39,31 +39,31 @@ fn sensors_that_lie_are_absent() {
 #[test]
 fn errors_are_counted_by_block() {
     let tree = Tree::new(&[
-        ("card/ras/umc_err_count", "ue: 1\nce: 40\nde: 3\n"),
-        ("card/ras/gfx_err_count", "ue: 0\nce: 2\n"),
-        ("card/ras/sdma_err_count", "ue: 0\nce: 0\n"),
-        ("card/ras/mmhub_err_count", "ue: 18446744073709551615\nce: 1\n"),
-        ("card/ras/hdp_err_count", "not supported\n"),
-        ("card/ras/features", "feature mask: 0x1\n"),
+        ("gpu/ras/umc_err_count", "ue: 1\nce: 40\nde: 3\n"),
+        ("gpu/ras/gfx_err_count", "ue: 0\nce: 2\n"),
+        ("gpu/ras/sdma_err_count", "ue: 0\nce: 0\n"),
+        ("gpu/ras/mmhub_err_count", "ue: 18446744073709551615\nce: 1\n"),
+        ("gpu/ras/hdp_err_count", "not supported\n"),
+        ("gpu/ras/features", "feature mask: 0x1\n"),
     ]);
     let ecc = read_last(&tree).ecc.unwrap();
     assert_eq!(ecc.total, EccCount { uncorrectable: 1, correctable: 42, deferred: 3 });
     assert_eq!(ecc.blocks.keys().collect::<Vec<_>>(), ["gfx", "umc"]);
-    assert_eq!(read_last(&Tree::new(&[("card/ras/features", "")])).ecc, None, "a card that does not count");
+    assert_eq!(read_last(&Tree::new(&[("gpu/ras/features", "")])).ecc, None, "a GPU that does not count");
 }
 
 #[test]
 fn the_drivers_own_link_counts_too() {
-    // A card behind its own switch: the inner link is wide and fast whatever the slot is.
+    // A GPU behind its own switch: the inner link is wide and fast whatever the slot is.
     let tree = Tree::new(&[
-        ("card/current_link_speed", "32.0 GT/s PCIe\n"),
-        ("card/current_link_width", "16\n"),
-        ("card/pp_dpm_pcie", "0: 2.5GT/s, x16 250Mhz *\n1: 16.0GT/s, x16 1143Mhz\n"),
-        ("card/pcie_replay_count", "3\n"),
+        ("gpu/current_link_speed", "32.0 GT/s PCIe\n"),
+        ("gpu/current_link_width", "16\n"),
+        ("gpu/pp_dpm_pcie", "0: 2.5GT/s, x16 250Mhz *\n1: 16.0GT/s, x16 1143Mhz\n"),
+        ("gpu/pcie_replay_count", "3\n"),
     ]);
     let pcie = read_last(&tree).pcie;
     assert_eq!((pcie.now, pcie.max), (Some(PcieLink::new(2.5, 16)), Some(PcieLink::new(16.0, 16))));
     assert_eq!((pcie.saves_power, pcie.replays), (Some(true), Some(3)));
-    let gone = Tree::new(&[("card/current_link_speed", "Unknown\n"), ("card/current_link_width", "255\n")]);
+    let gone = Tree::new(&[("gpu/current_link_speed", "Unknown\n"), ("gpu/current_link_width", "255\n")]);
     assert_eq!(read_last(&gone).pcie, Pcie::default());
 }

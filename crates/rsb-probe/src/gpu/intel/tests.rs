@@ -1,18 +1,18 @@
 use super::*;
 use crate::host::fake::Tree;
 
-const CARD: &str = "sys/class/drm/card0";
+const GPU: &str = "sys/class/drm/card0";
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     let tree = Tree::new(&[]);
     for (file, content) in files {
-        tree.write(&format!("{CARD}/{file}"), content);
+        tree.write(&format!("{GPU}/{file}"), content);
     }
     tree
 }
 
 fn device(tree: &Tree) -> PathBuf {
-    tree.path(&format!("{CARD}/device"))
+    tree.path(&format!("{GPU}/device"))
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn throttle_reasons_are_named_and_unknown_ones_kept() {
     let tree = tree(&[("device/tile0/gt0/freq0/act_freq", "1550\n")]);
     assert_eq!(throttle_reasons(&device(&tree)), None, "it does not tell");
     for (file, content) in [("status", "1\n"), ("reason_pl1", "0\n"), ("reason_thermal", "0\n")] {
-        tree.write(&format!("{CARD}/{}", xe(file)), content);
+        tree.write(&format!("{GPU}/{}", xe(file)), content);
     }
     assert_eq!(throttle_reasons(&device(&tree)), Some(vec![]));
     for (file, content) in [("reason_pl1", "1\n"), ("reason_new_one", "1\n"), ("reason_thermal", "broken\n")] {
-        tree.write(&format!("{CARD}/{}", xe(file)), content);
+        tree.write(&format!("{GPU}/{}", xe(file)), content);
     }
     let expected = ["new one", "sustained power limit"].map(str::to_owned).to_vec();
     assert_eq!(throttle_reasons(&device(&tree)), Some(expected));
@@ -87,7 +87,7 @@ fn i915_tells_its_reasons_beside_the_clocks() {
 }
 
 #[test]
-fn limits_are_of_the_card_or_of_its_package_and_one_that_is_off_is_unknown() {
+fn limits_are_of_the_gpu_or_of_its_package_and_one_that_is_off_is_unknown() {
     for (files, expected) in [
         (&[("power1_max", "190000000\n"), ("power1_rated_max", "225000000\n")][..], Some((Some(190.0), Some(225.0)))),
         (&[("power2_max", "150000000\n"), ("power1_crit", "300000000\n")], Some((Some(150.0), None))),

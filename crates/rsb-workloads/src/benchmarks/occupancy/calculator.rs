@@ -1,4 +1,4 @@
-//! Occupancy without a card: a kernel is compiled for an architecture, and what its compiler says that it needs is held
+//! Occupancy without a GPU: a kernel is compiled for an architecture, and what its compiler says that it needs is held
 //! against what a compute unit has.
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use crate::timed::check_time;
 /// How long the question may take whether the compiler knows an architecture.
 const ASKING: Duration = Duration::from_mins(1);
 
-/// Kernels of cards that are not here.
+/// Kernels of GPUs that are not here.
 pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
     let f32 = || axis("dtype", &["f32"]);
     let mut grids =

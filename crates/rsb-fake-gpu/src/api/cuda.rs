@@ -1,0 +1,45 @@
+//! The CUDA driver, NVRTC and cuBLAS.
+
+pub(super) mod context;
+pub(super) mod cublas;
+pub(super) mod device;
+pub(super) mod graph;
+pub(super) mod memory;
+pub(super) mod module;
+pub(super) mod nvrtc;
+pub(super) mod stream;
+
+use cuda_sys::{CUdeviceptr, CUresult};
+
+use super::{handle, put, put_handle, put_text, whole};
+use crate::gpu::Vendor;
+use crate::state::{State, with};
+use crate::status::{self, Status};
+
+/// The version of CUDA that all of it is said to be of.
+const VERSION: [std::ffi::c_int; 2] = [12, 8];
+
+/// Answers a call of the driver that needs no context; before `cuInit` that is refused.
+fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
+    let told =
+        with(Vendor::Nvidia, |state| if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) });
+    match told {
+        Ok(()) => status::SUCCESS,
+        // The driver has no word of its own for a launch that cannot be.
+        Err(status::INVALID_CONFIGURATION) => status::INVALID_VALUE,
+        Err(other) => other,
+    }
+}
+
+/// Answers a call of the driver that works in the context of this thread.
+fn in_context(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
+    answer(|state| {
+        state.enter_context()?;
+        call(state)
+    })
+}
+
+/// Memory of a GPU by the number that CUDA gives it.
+fn address(pointer: CUdeviceptr) -> usize {
+    usize::try_from(pointer).unwrap_or(0)
+}

@@ -1,0 +1,41 @@
+//! Contexts: the primary one of each GPU.
+
+use std::ffi::c_uint;
+
+use cuda_sys::{CUcontext, CUdevice, CUresult};
+
+use super::{answer, handle, in_context, put_handle};
+use crate::status;
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> CUresult {
+    answer(|state| {
+        let gpu = state.index(device)?;
+        // SAFETY: the caller gives room for one, or null.
+        unsafe { put_handle(context, state.retain(gpu)?) }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuDevicePrimaryCtxRelease_v2(device: CUdevice) -> CUresult {
+    answer(|state| {
+        let gpu = state.index(device)?;
+        state.unretain(gpu)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuCtxSetCurrent(context: CUcontext) -> CUresult {
+    answer(|state| state.set_context(handle(context)))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) -> CUresult {
+    in_context(|state| {
+        if flags != 0 {
+            return Err(status::INVALID_VALUE);
+        }
+        let peer = state.gpu_of(handle(peer))?;
+        state.enable_peer(peer)
+    })
+}

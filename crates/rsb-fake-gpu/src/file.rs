@@ -1,0 +1,57 @@
+//! The library as a file: where cargo has put it for the tests of whoever depends on this crate, and copies of it that
+//! lack a function.
+
+use std::path::{Path, PathBuf};
+
+/// The library beside the test that asks.
+///
+/// # Errors
+/// When it is not there: what was looked for.
+pub fn library() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("this program's own file is not known: {error}"))?;
+    // Tests lie in `deps`, where cargo puts the libraries too; programs one directory above.
+    let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("deps")]);
+    let name = format!("{}rsb_fake_gpu{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let mut candidates = dirs.map(|dir| dir.join(&name));
+    candidates.find(|path| path.exists()).ok_or_else(|| format!("{name} does not lie beside {}", own.display()))
+}
+
+/// Copies the library to `to`, without the functions `names`: their names are struck out, so that nobody finds them.
+///
+/// # Errors
+/// When the library cannot be read or written, or exports no such function.
+pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
+    let from = library()?;
+    let mut bytes = std::fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    for name in names {
+        if strike_out(&mut bytes, name) == 0 {
+            return Err(format!("{} has no function {name}", from.display()));
+        }
+    }
+    std::fs::write(to, bytes).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+/// Makes another name of `name` wherever it stands alone between zeros, as in a table of names. How often.
+fn strike_out(bytes: &mut [u8], name: &str) -> usize {
+    let pattern = [&[0], name.as_bytes(), &[0]].concat();
+    let found = |bytes: &[u8]| bytes.windows(pattern.len()).position(|window| window == pattern);
+    let mut count = 0;
+    while let Some(first) = found(bytes).and_then(|at| bytes.get_mut(at + 1)) {
+        *first = b'-';
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_name_is_struck_out() {
+        let mut bytes = b"\0hipFree\0hipFreeHost\0hipFree\0".to_vec();
+        assert_eq!(strike_out(&mut bytes, "hipFree"), 2);
+        assert_eq!(bytes, b"\0-ipFree\0hipFreeHost\0-ipFree\0");
+        assert_eq!(strike_out(&mut bytes, "hipFree"), 0);
+    }
+}

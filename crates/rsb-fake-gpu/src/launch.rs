@@ -1,0 +1,202 @@
+//! One launch of a kernel: its arguments, checked when they are asked for. What lies outside the memory of the GPU is
+//! an error, as it would be there.
+
+use rsb_model::Dtype;
+use rsb_model::architecture::Engine;
+
+use crate::element::Element;
+use crate::heap::{Heap, Home};
+
+/// What a kernel did, for the clock. The bytes are counted by the launch itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Work {
+    /// Arithmetic operations.
+    pub(crate) flops: f64,
+    /// Who did them, and on which type.
+    pub(crate) engine: Engine,
+    /// See `engine`.
+    pub(crate) dtype: Dtype,
+    /// Reads that wait for one another.
+    pub(crate) dependent_reads: u64,
+    /// Bytes that those reads lie in.
+    pub(crate) reach: u64,
+}
+
+impl Work {
+    /// Nothing but the traffic.
+    pub(crate) const NONE: Self =
+        Self { flops: 0.0, engine: Engine::Vector, dtype: Dtype::F32, dependent_reads: 0, reach: 0 };
+
+    /// So many operations of the vector unit.
+    pub(crate) fn vector(dtype: Dtype, flops: f64) -> Self {
+        Self { flops, dtype, ..Self::NONE }
+    }
+}
+
+/// Why a kernel could not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) String);
+
+impl Broken {
+    /// A type that the kernel does not have.
+    pub(crate) fn no_type(dtype: Dtype) -> Self {
+        Self(format!("there is no such kernel for {dtype}"))
+    }
+}
+
+/// A stretch of a block that a launch uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// Where the block begins.
+    pub(crate) block: usize,
+    /// Its id.
+    pub(crate) id: u64,
+    /// Bytes read and written.
+    pub(crate) traffic: u64,
+    /// Where the stretch begins and ends.
+    range: (usize, usize),
+    /// Whether anything is written.
+    pub(crate) written: bool,
+}
+
+impl Touched {
+    /// Its first address, and the first behind it.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        self.range
+    }
+}
+
+/// A launch under way. `'m` is the memory of the GPU, which stays while the kernel runs.
+pub(crate) struct Launch<'m> {
+    heap: &'m Heap,
+    gpu: usize,
+    dtype: Dtype,
+    arguments: &'m [u64],
+    pub(crate) touched: Vec<Touched>,
+    /// Whether something is read that this launch also writes: then a second one gives something else.
+    pub(crate) repeatable: bool,
+}
+
+impl<'m> Launch<'m> {
+    /// With these arguments on `gpu`.
+    pub(crate) fn new(heap: &'m Heap, gpu: usize, dtype: Dtype, arguments: &'m [u64]) -> Self {
+        Self { heap, gpu, dtype, arguments, touched: Vec::new(), repeatable: true }
+    }
+
+    /// The type in the kernel's name; f32 where it has none.
+    pub(crate) fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Parameter `index`, a whole number.
+    pub(crate) fn count(&self, index: usize) -> u64 {
+        self.arguments.get(index).copied().unwrap_or(0)
+    }
+
+    /// Parameter `index`, a size.
+    pub(crate) fn size(&self, index: usize) -> usize {
+        usize::try_from(self.count(index)).unwrap_or(usize::MAX)
+    }
+
+    /// Parameter `index`, a number in f64.
+    pub(crate) fn number(&self, index: usize) -> f64 {
+        f64::from_bits(self.count(index))
+    }
+
+    /// `count` elements at parameter `index`, to be read.
+    pub(crate) fn input<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m [T], Broken> {
+        let address = self.stretch::<T>(index, count, Use::Read)?;
+        // SAFETY: `stretch` has checked that the elements lie in a block of the GPU, are aligned, and overlap nothing
+        // that this launch writes; any bytes are a value of an `Element`; the heap keeps the block for 'm.
+        Ok(unsafe { std::slice::from_raw_parts(address as *const T, count) })
+    }
+
+    /// `count` elements at parameter `index`, to be written without being read.
+    pub(crate) fn output<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], Broken> {
+        self.writable(index, count, Use::Write)
+    }
+
+    /// `count` elements at parameter `index`, to be read and written.
+    pub(crate) fn in_out<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], Broken> {
+        self.repeatable = false;
+        self.writable(index, count, Use::Both)
+    }
+
+    /// All of the block from parameter `index` on, to be read here and there.
+    pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], Broken> {
+        let address = self.size(index);
+        let left = self.heap.around(address).map_or(1, |block| block.address + block.bytes - address);
+        let bytes = self.input(index, left)?;
+        if let Some(last) = self.touched.last_mut() {
+            last.traffic = 0;
+        }
+        Ok(bytes)
+    }
+
+    fn writable<T: Element>(&mut self, index: usize, count: usize, how: Use) -> Result<&'m mut [T], Broken> {
+        let address = self.stretch::<T>(index, count, how)?;
+        // SAFETY: as in `input`; and nobody else uses these elements: they overlap nothing else of this launch, and the
+        // state of the fake GPU is locked while a kernel runs.
+        Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut T, count) })
+    }
+
+    fn stretch<T>(&mut self, index: usize, count: usize, how: Use) -> Result<usize, Broken> {
+        let address = self.size(index);
+        let bytes = count.checked_mul(size_of::<T>()).ok_or_else(|| Broken(format!("{count} elements")))?;
+        if bytes == 0 {
+            return Ok(align_of::<T>());
+        }
+        let block = self.heap.find(address, bytes);
+        let block = block.filter(|block| match block.home {
+            Home::Gpu(gpu) => gpu == self.gpu,
+            Home::Pinned | Home::Managed(_) => true,
+        });
+        let Some(block) = block.filter(|_| address.is_multiple_of(align_of::<T>())) else {
+            return Err(Broken(format!(
+                "parameter {index}: {bytes} bytes at {address:#x} are not memory of GPU {}",
+                self.gpu
+            )));
+        };
+        let range = (address, address + bytes);
+        let meets = |other: &Touched| range.0 < other.range.1 && other.range.0 < range.1;
+        if self.touched.iter().any(|other| meets(other) && (other.written || how != Use::Read)) {
+            return Err(Broken(format!("parameter {index} overlaps another, and one of them is written")));
+        }
+        let traffic = bytes as u64 * if how == Use::Both { 2 } else { 1 };
+        self.touched.push(Touched { block: block.address, id: block.id, traffic, range, written: how != Use::Read });
+        Ok(address)
+    }
+}
+
+/// What is done with a parameter's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Read,
+    Write,
+    Both,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_memory_of_the_gpu_is_refused() {
+        let mut heap = Heap::default();
+        let here = heap.give(64, Home::Gpu(0)).unwrap() as u64;
+        let elsewhere = heap.give(64, Home::Gpu(1)).unwrap() as u64;
+        let arguments = [here, elsewhere, here + 32, here + 1, 0x10];
+        let launch = || Launch::new(&heap, 0, Dtype::F32, &arguments);
+        assert!(launch().input::<f32>(0, 16).is_ok());
+        assert!(launch().input::<f32>(0, 17).is_err(), "beyond the block");
+        assert!(launch().input::<f32>(1, 1).is_err(), "on another GPU");
+        assert!(launch().input::<f32>(3, 1).is_err(), "not aligned");
+        assert!(launch().output::<f32>(4, 1).is_err(), "wild");
+        let mut overlapping = launch();
+        overlapping.input::<f32>(0, 16).unwrap();
+        assert!(overlapping.output::<f32>(2, 8).is_err());
+        let mut apart = launch();
+        apart.input::<f32>(0, 8).unwrap();
+        assert!(apart.output::<f32>(2, 8).is_ok() && apart.repeatable);
+    }
+}

@@ -1,0 +1,167 @@
+//! The runtime compiler: it takes a source, looks whether it could be one, and gives an image that holds it. hiprtc and
+//! NVRTC have the same functions and the same numbers for what went wrong.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::gpu;
+use crate::image::Image;
+use crate::state::{Program, State};
+
+/// Statuses of either compiler.
+pub(crate) mod result {
+    use std::ffi::c_int;
+
+    pub(crate) use hip_runtime_sys::result::{COMPILATION, INVALID_OPTION, SUCCESS};
+
+    /// An argument is not acceptable.
+    pub(crate) const INVALID_INPUT: c_int = 3;
+    /// A handle is none.
+    pub(crate) const INVALID_PROGRAM: c_int = 4;
+}
+
+/// The text at `pointer`.
+///
+/// # Safety
+/// It must be null or point to a text that ends with a zero.
+unsafe fn text(pointer: *const c_char) -> Result<String, c_int> {
+    if pointer.is_null() {
+        return Err(result::INVALID_INPUT);
+    }
+    // SAFETY: by the promise of the caller.
+    Ok(unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+}
+
+/// The architecture among the options; an option that no compiler has is refused.
+fn target(options: &[String]) -> Result<String, String> {
+    let mut arch = String::new();
+    let mut named_next = false;
+    for option in options {
+        let named = option.strip_prefix("--gpu-architecture=").or_else(|| option.strip_prefix("--offload-arch="));
+        let named = named.or_else(|| option.strip_prefix("-arch=")).or(named_next.then_some(option.as_str()));
+        named_next = matches!(option.as_str(), "-arch" | "--gpu-architecture");
+        match named {
+            Some(name) => bare(name).clone_into(&mut arch),
+            None if named_next || KNOWN.iter().any(|known| option.starts_with(known)) => {}
+            None => return Err(format!("unknown argument: '{option}'")),
+        }
+    }
+    // What belongs to one GPU alone, such as sm_90a, is for the GPU without the letter.
+    let plain = arch.strip_suffix('a').filter(|plain| plain.starts_with("sm_")).map(str::to_owned);
+    Ok(plain.unwrap_or(arch))
+}
+
+/// The architecture without its features: `gfx90a` of `gfx90a:xnack-`, `sm_90` of `sm_90a`, which has the instructions of
+/// that one chip beside those of all.
+fn bare(name: &str) -> &str {
+    let name = name.split(':').next().unwrap_or(name);
+    if name.starts_with("sm_") { name.trim_end_matches(['a', 'f']) } else { name }
+}
+
+/// How the options of compilers begin, in short or at length.
+const KNOWN: [&str; 13] = [
+    "-O",
+    "-std=",
+    "-D",
+    "-f",
+    "-W",
+    "-m",
+    "-g",
+    "-I",
+    "--std=",
+    "--define-macro=",
+    "--include-path=",
+    "--ptxas-options",
+    "-default-device",
+];
+
+/// What is wrong with a source, as far as it can be told without a compiler.
+fn mistake(program: &Program, arch: &str) -> Option<String> {
+    if gpu::find(arch).is_none() {
+        return Some(format!("error: invalid target ID '{arch}'"));
+    }
+    let wrong = |line: &&str| line.trim_start().starts_with("#error") || line.trim_start().starts_with("#include");
+    let line = program.source.lines().find(wrong)?;
+    Some(format!("{}: error: {}", program.name, line.trim()))
+}
+
+impl State {
+    /// The program behind a handle.
+    pub(crate) fn program(&mut self, program: usize) -> Result<&mut Program, c_int> {
+        self.programs.get(program).map_err(|_| result::INVALID_PROGRAM)
+    }
+
+    /// A source to be compiled.
+    ///
+    /// # Safety
+    /// Both must be null or point to texts that end with a zero.
+    pub(crate) unsafe fn new_program(&mut self, source: *const c_char, name: *const c_char) -> Result<usize, c_int> {
+        // SAFETY: by the promise of the caller.
+        let (source, name) = unsafe { (text(source)?, text(name).unwrap_or_default()) };
+        Ok(self.programs.add(Program { source, name, ..Program::default() }))
+    }
+
+    /// Compiles a program.
+    ///
+    /// # Safety
+    /// `options` must be null or point to `count` texts, each of which ends with a zero.
+    pub(crate) unsafe fn compile(
+        &mut self,
+        program: usize,
+        count: c_int,
+        options: *const *const c_char,
+    ) -> Result<(), c_int> {
+        let count = if options.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
+        // SAFETY: by the promise of the caller.
+        let options = (0..count).map(|index| unsafe { text(*options.add(index)) }).collect::<Result<Vec<_>, _>>()?;
+        let program = self.program(program)?;
+        let arch = target(&options).map_err(|log| {
+            program.log = log;
+            result::INVALID_OPTION
+        })?;
+        if let Some(mistake) = mistake(program, &arch) {
+            program.log = mistake;
+            return Err(result::COMPILATION);
+        }
+        program.code = Image { arch, source: program.source.clone() }.encode();
+        Ok(())
+    }
+
+    /// Copies the code of a program to `to`.
+    ///
+    /// # Safety
+    /// `to` must be null or have room for as many bytes as the code has.
+    pub(crate) unsafe fn copy_code(&mut self, program: usize, to: *mut c_char) -> Result<(), c_int> {
+        let code = &self.program(program)?.code;
+        if to.is_null() || code.is_empty() {
+            return Err(result::INVALID_INPUT);
+        }
+        // SAFETY: by the promise of the caller.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), to.cast(), code.len()) };
+        Ok(())
+    }
+
+    /// Gives a program back.
+    pub(crate) fn drop_program(&mut self, program: usize) -> Result<(), c_int> {
+        self.programs.remove(program).map(drop).map_err(|_| result::INVALID_PROGRAM)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_architecture_is_found_among_the_options_of_either_compiler() {
+        let arch = |options: &[&str]| target(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>());
+        for options in [
+            &["-O3", "--offload-arch=gfx90a:xnack-"][..],
+            &["--gpu-architecture=gfx90a", "-std=c++17"],
+            &["-arch=gfx90a"],
+            &["-arch", "gfx90a", "-DX=1"],
+        ] {
+            assert_eq!(arch(options).as_deref(), Ok("gfx90a"), "{options:?}");
+        }
+        assert_eq!(arch(&["--gpu-architecture=sm_90a"]).as_deref(), Ok("sm_90"));
+        assert!(arch(&["--nonsense"]).is_err());
+    }
+}

@@ -1,0 +1,267 @@
+//! Matrix products of the vendors' libraries, column by column as both have them.
+
+use std::ffi::c_void;
+
+use half::{bf16, f16};
+use rsb_model::Dtype;
+
+use super::current;
+use crate::element::Element;
+use crate::launch::{Broken, Launch, Work};
+use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
+use crate::state::{Blas, State};
+use crate::task::Task;
+
+/// Why a library of products refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The handle is none, or its stream is not of its GPU.
+    Handle,
+    /// A pointer is null.
+    Pointer,
+    /// A size is negative or too large.
+    Size,
+    /// A code is none of the interface.
+    Value,
+    /// It is not imitated.
+    Unsupported,
+    /// The GPU does not do it.
+    Execution,
+}
+
+/// Types of elements that libraries of products know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scalar {
+    F64,
+    F32,
+    F16,
+    Bf16,
+    I8,
+    I32,
+}
+
+impl Scalar {
+    /// Whose rate a product of such elements has.
+    pub(crate) fn dtype(self) -> Dtype {
+        match self {
+            Self::F64 => Dtype::F64,
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::Bf16,
+            Self::I8 | Self::I32 => Dtype::I8,
+        }
+    }
+
+    /// The number at `pointer`; none of a type in which no sums are made.
+    ///
+    /// # Safety
+    /// `pointer` must point to one of this type.
+    pub(crate) unsafe fn read(self, pointer: *const c_void) -> Option<f64> {
+        // SAFETY: by the promise of the caller.
+        unsafe {
+            Some(match self {
+                Self::F64 => pointer.cast::<f64>().read_unaligned(),
+                Self::F32 => f64::from(pointer.cast::<f32>().read_unaligned()),
+                Self::I32 => f64::from(pointer.cast::<i32>().read_unaligned()),
+                Self::F16 => pointer.cast::<f16>().read_unaligned().get(),
+                Self::Bf16 | Self::I8 => return None,
+            })
+        }
+    }
+}
+
+/// One operand: where it is, the distance between its columns, and between matrices of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Operand {
+    pub(crate) address: usize,
+    pub(crate) leading: usize,
+    pub(crate) stride: usize,
+    pub(crate) transposed: bool,
+}
+
+impl Operand {
+    /// Elements from the first of a batch of `rows` by `columns` (as stored) to the last.
+    fn elements(&self, rows: usize, columns: usize, batch: usize) -> usize {
+        let last = self.leading.saturating_mul(columns.saturating_sub(1)).saturating_add(rows);
+        self.stride.saturating_mul(batch.saturating_sub(1)).saturating_add(last)
+    }
+}
+
+/// A product that was asked for. Factors are kept as bits, so that equal products are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Product {
+    /// What orders call it.
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) a: Operand,
+    pub(crate) b: Operand,
+    pub(crate) c: Operand,
+    pub(crate) batch: usize,
+    /// Of A and B, and of C.
+    pub(crate) types: [Scalar; 2],
+    /// Whose rate it has: tf32 is f32 in memory.
+    pub(crate) dtype: Dtype,
+    /// Alpha and beta.
+    pub(crate) factors: [u64; 2],
+}
+
+impl Product {
+    /// Where its operands are.
+    pub(crate) fn addresses(&self) -> [u64; 3] {
+        [self.a.address, self.b.address, self.c.address].map(|address| address as u64)
+    }
+
+    /// Computes it.
+    pub(crate) fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
+        use Scalar::{Bf16, F16, F32, F64, I8, I32};
+        match self.types {
+            [F64, F64] => self.typed::<f64, f64>(launch, multiply),
+            [F32, F32] => self.typed::<f32, f32>(launch, multiply),
+            [F16, F16] => self.typed::<f16, f16>(launch, multiply),
+            [F16, F32] => self.typed::<f16, f32>(launch, multiply),
+            [Bf16, Bf16] => self.typed::<bf16, bf16>(launch, multiply),
+            [Bf16, F32] => self.typed::<bf16, f32>(launch, multiply),
+            [I8, I32] => self.typed::<i8, i32>(launch, multiply_whole),
+            other => Err(Broken(format!("there is no product of types {other:?}"))),
+        }?;
+        let Shape { m, n, k } = self.shape;
+        let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
+        Ok(Work::vector(self.dtype, flops))
+    }
+
+    /// Whether there is a product of these types.
+    fn is_known(&self) -> bool {
+        use Scalar::{Bf16, F16, F32, F64, I8, I32};
+        matches!(self.types, [F64, F64] | [F32 | F16 | Bf16, F32] | [F16, F16] | [Bf16, Bf16] | [I8, I32])
+    }
+
+    /// Column by column is the transpose of row by row: Cᵀ = Bᵀ·Aᵀ.
+    fn typed<A: Element, C: Element>(
+        &self,
+        launch: &mut Launch<'_>,
+        multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale),
+    ) -> Result<(), Broken> {
+        let Self { shape: Shape { m, n, k }, a, b, c, batch, factors, .. } = *self;
+        let scale = Scale { alpha: f64::from_bits(factors[0]), beta: f64::from_bits(factors[1]) };
+        let (a_rows, a_columns) = if a.transposed { (k, m) } else { (m, k) };
+        let (b_rows, b_columns) = if b.transposed { (n, k) } else { (k, n) };
+        let first: &[A] = launch.input(0, a.elements(a_rows, a_columns, batch))?;
+        let second: &[A] = launch.input(1, b.elements(b_rows, b_columns, batch))?;
+        let all = c.elements(m, n, batch);
+        let result: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
+        let turned = Shape { m: n, n: m, k };
+        for index in 0..batch {
+            let first = first.get(index * a.stride..).unwrap_or_default();
+            let second = second.get(index * b.stride..).unwrap_or_default();
+            let result = result.get_mut(index * c.stride..).and_then(|rest| rest.get_mut(..m * n)).unwrap_or_default();
+            let left = Matrix::with_leading(second, n, k, b.leading, b.transposed);
+            let right = Matrix::with_leading(first, k, m, a.leading, a.transposed);
+            multiply(turned, left, right, result, scale);
+        }
+        Ok(())
+    }
+}
+
+/// A product as a caller gives it, with the codes of his interface turned into types already.
+pub(crate) struct Call {
+    /// What orders call it.
+    pub(crate) name: &'static str,
+    pub(crate) handle: usize,
+    /// m, n and k.
+    pub(crate) sizes: [i32; 3],
+    /// Alpha and beta.
+    pub(crate) factors: [*const c_void; 2],
+    /// A, B and C.
+    pub(crate) matrices: [Given; 3],
+    pub(crate) batch: i32,
+    /// The type that sums are made in.
+    pub(crate) sums: Scalar,
+    /// Whose rate it has.
+    pub(crate) dtype: Dtype,
+}
+
+/// A matrix as a caller gives it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) address: usize,
+    pub(crate) scalar: Scalar,
+    pub(crate) leading: i32,
+    pub(crate) stride: i64,
+    pub(crate) transposed: bool,
+}
+
+impl Given {
+    fn operand(self) -> Result<Operand, Refusal> {
+        let stride = usize::try_from(self.stride).map_err(|_| Refusal::Size)?;
+        let (address, transposed) = (self.address, self.transposed);
+        Ok(Operand { address, leading: size(self.leading)?, stride, transposed })
+    }
+}
+
+fn size(value: i32) -> Result<usize, Refusal> {
+    usize::try_from(value).map_err(|_| Refusal::Size)
+}
+
+impl State {
+    /// A handle of a library of products, on the current GPU.
+    pub(crate) fn new_blas(&mut self) -> Result<usize, Refusal> {
+        self.sound(current()).map_err(|_| Refusal::Execution)?;
+        Ok(self.blas.add(Blas { gpu: current(), stream: 0, scalars_on_gpu: false }))
+    }
+
+    /// What a handle stands for.
+    pub(crate) fn blas(&mut self, handle: usize) -> Result<&mut Blas, Refusal> {
+        self.blas.get(handle).map_err(|_| Refusal::Handle)
+    }
+
+    /// From here on products go to `stream`.
+    pub(crate) fn send_products_to(&mut self, handle: usize, stream: usize) -> Result<(), Refusal> {
+        let gpu = self.stream(stream).map_err(|_| Refusal::Handle)?.gpu;
+        let blas = self.blas(handle)?;
+        if blas.gpu != gpu {
+            return Err(Refusal::Handle);
+        }
+        blas.stream = stream;
+        Ok(())
+    }
+
+    /// Gives a handle back.
+    pub(crate) fn drop_blas(&mut self, handle: usize) -> Result<(), Refusal> {
+        self.blas.remove(handle).map(drop).map_err(|_| Refusal::Handle)
+    }
+
+    /// Hands a product over.
+    ///
+    /// # Safety
+    /// The factors must be null or point to one each, in the type that sums are made in.
+    pub(crate) unsafe fn multiply(&mut self, call: &Call) -> Result<(), Refusal> {
+        let blas = *self.blas(call.handle)?;
+        let ([alpha, beta], [a, b, c]) = (call.factors, call.matrices);
+        if call.matrices.iter().any(|given| given.address == 0) || alpha.is_null() || beta.is_null() {
+            return Err(Refusal::Pointer);
+        }
+        let [m, n, k] = call.sizes;
+        // Only what the program asks for is imitated: no gaps between the columns of C, factors on the host.
+        if c.leading != m || a.scalar != b.scalar || blas.scalars_on_gpu {
+            return Err(Refusal::Unsupported);
+        }
+        // SAFETY: by the promise of the caller; neither is null.
+        let factors = unsafe { [call.sums.read(alpha), call.sums.read(beta)] };
+        let [Some(alpha), Some(beta)] = factors else { return Err(Refusal::Unsupported) };
+        let product = Product {
+            name: call.name,
+            shape: Shape { m: size(m)?, n: size(n)?, k: size(k)? },
+            a: a.operand()?,
+            b: b.operand()?,
+            c: c.operand()?,
+            batch: size(call.batch)?,
+            types: [a.scalar, c.scalar],
+            dtype: call.dtype,
+            factors: [alpha.to_bits(), beta.to_bits()],
+        };
+        if !product.is_known() {
+            return Err(Refusal::Unsupported);
+        }
+        self.hand_over(blas.stream, Task::Product(product)).map_err(|_| Refusal::Execution)
+    }
+}

@@ -1,0 +1,40 @@
+//! Work that is recorded once and launched as a whole.
+
+use crate::gpu::Way;
+use crate::state::State;
+use crate::status::{self, Status};
+
+impl State {
+    /// From here on the work of a stream is recorded. The one without a name cannot be captured.
+    pub(crate) fn begin_capture(&mut self, stream: usize) -> Result<(), Status> {
+        let stream = self.streams.get(stream)?;
+        if stream.captured.is_some() {
+            return Err(status::CAPTURE_UNSUPPORTED);
+        }
+        stream.captured = Some(Vec::new());
+        Ok(())
+    }
+
+    /// What was recorded, as a graph.
+    pub(crate) fn end_capture(&mut self, stream: usize) -> Result<usize, Status> {
+        let captured = self.streams.get(stream)?.captured.take().ok_or(status::CAPTURE_ILLEGAL)?;
+        Ok(self.graphs.add(captured))
+    }
+
+    /// A graph, ready to be launched.
+    pub(crate) fn instantiate(&mut self, graph: usize) -> Result<usize, Status> {
+        let tasks = self.graphs.get(graph)?.clone();
+        Ok(self.executables.add(tasks))
+    }
+
+    /// Launches it in a stream.
+    pub(crate) fn launch_graph(&mut self, executable: usize, stream: usize) -> Result<(), Status> {
+        let gpu = self.stream(stream)?.gpu;
+        self.sound(gpu)?;
+        // Taken out while it runs: its work changes the rest of the state.
+        let tasks = std::mem::take(self.executables.get(executable)?);
+        let ran = tasks.iter().try_for_each(|task| self.run(stream, task, Way::Graph));
+        *self.executables.get(executable)? = tasks;
+        ran
+    }
+}

@@ -1,0 +1,120 @@
+//! Memory of GPUs and of the host.
+
+use super::current;
+use crate::gpu::{MEMORY_BYTES, Route};
+use crate::heap::Home;
+use crate::orders::Fault;
+use crate::state::State;
+use crate::status::{self, Status};
+use crate::task::Task;
+
+/// What a copy is said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From the host to a GPU.
+    ToGpu,
+    /// From a GPU to the host.
+    ToHost,
+    /// From GPUs to GPUs.
+    OnGpus,
+    /// As the addresses tell.
+    AsTold,
+}
+
+/// Whose memory is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// A GPU's, shared with the host or not.
+    Gpu,
+    /// The host's.
+    Host,
+}
+
+impl State {
+    /// A block on the current GPU, or pinned.
+    pub(crate) fn allocate(&mut self, bytes: usize, home: Home) -> Result<usize, Status> {
+        let gpu = current();
+        self.sound(gpu)?;
+        if home != Home::Pinned {
+            self.allocations += 1;
+            if self.is_out_of_memory() || bytes as u64 > self.free_bytes(gpu) {
+                return Err(status::OUT_OF_MEMORY);
+            }
+        }
+        self.heap.give(bytes, home).ok_or(status::OUT_OF_MEMORY)
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        let from = |fault: &Fault| matches!(fault, Fault::OutOfMemory(which) if self.allocations >= *which);
+        self.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(from))
+    }
+
+    /// Takes a block back, which is all of the memory of this side at `address`.
+    pub(crate) fn release(&mut self, address: usize, side: Side) -> Result<(), Status> {
+        let is_pinned = self.heap.find(address, 1).map(|block| block.home == Home::Pinned);
+        let right = is_pinned == Some(side == Side::Host);
+        if right && self.heap.take(address) { Ok(()) } else { Err(status::INVALID_VALUE) }
+    }
+
+    /// Free and total bytes of the current GPU.
+    pub(crate) fn memory_info(&mut self) -> Result<[usize; 2], Status> {
+        self.sound(current())?;
+        Ok([self.free_bytes(current()), MEMORY_BYTES].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
+    /// Copies in a stream. What it is said to be is checked as far as the host's end can be told, and that it stays
+    /// within our blocks.
+    pub(crate) fn copy_in(
+        &mut self,
+        stream: usize,
+        [to, from]: [usize; 2],
+        bytes: usize,
+        direction: Direction,
+    ) -> Result<(), Status> {
+        let on_gpu = |address| {
+            let home = self.heap.find(address, bytes).map(|block| block.home);
+            matches!(home, Some(Home::Gpu(_) | Home::Managed(_)))
+        };
+        let right = match direction {
+            Direction::ToGpu => on_gpu(to),
+            Direction::ToHost => on_gpu(from),
+            Direction::OnGpus => on_gpu(to) && on_gpu(from),
+            Direction::AsTold => on_gpu(to) || on_gpu(from),
+        };
+        if !right {
+            return Err(status::INVALID_VALUE);
+        }
+        let route = self.route(to, from)?;
+        self.hand_over(stream, Task::Copy { to, from, bytes, route })
+    }
+
+    /// Copies in the stream without a name, and waits.
+    pub(crate) fn copy_now(&mut self, ends: [usize; 2], bytes: usize, direction: Direction) -> Result<(), Status> {
+        self.copy_in(0, ends, bytes, direction)?;
+        self.wait(0)
+    }
+
+    /// Fills in a stream with equal bytes.
+    pub(crate) fn fill_in(&mut self, stream: usize, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
+        if self.heap.find(to, bytes).is_none() {
+            return Err(status::INVALID_VALUE);
+        }
+        self.hand_over(stream, Task::Fill { to, value, bytes })
+    }
+
+    /// Copies in a stream from one GPU to another: each end is an address and its GPU.
+    pub(crate) fn copy_to_peer(
+        &mut self,
+        stream: usize,
+        to: (usize, usize),
+        from: (usize, usize),
+        bytes: usize,
+    ) -> Result<(), Status> {
+        let on = |(address, gpu)| self.heap.find(address, bytes).map(|block| block.home) == Some(Home::Gpu(gpu));
+        if !on(to) || !on(from) {
+            return Err(status::INVALID_VALUE);
+        }
+        let route = if to.1 == from.1 { Route::Gpu } else { Route::Peer };
+        self.hand_over(stream, Task::Copy { to: to.0, from: from.0, bytes, route })
+    }
+}

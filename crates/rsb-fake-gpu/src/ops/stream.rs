@@ -1,0 +1,63 @@
+//! Streams and marks in them.
+
+use super::current;
+use crate::orders::Lie;
+use crate::state::{Event, State, Stream};
+use crate::status::{self, Status};
+
+impl State {
+    /// A stream of the current GPU.
+    pub(crate) fn new_stream(&mut self) -> Result<usize, Status> {
+        self.sound(current())?;
+        Ok(self.streams.add(Stream::idle(current())))
+    }
+
+    /// A mark that was not put anywhere yet.
+    pub(crate) fn new_event(&mut self) -> Result<usize, Status> {
+        self.sound(current())?;
+        Ok(self.events.add(Event { gpu: current(), at: None }))
+    }
+
+    /// Puts a mark at the end of a stream, which must be of the mark's GPU.
+    pub(crate) fn record(&mut self, event: usize, stream: usize) -> Result<(), Status> {
+        let own = self.events.get(event)?.gpu;
+        let stream = self.stream(stream)?;
+        let (gpu, busy_until) = (stream.gpu, stream.busy_until);
+        if own != gpu {
+            return Err(status::INVALID_HANDLE);
+        }
+        if stream.captured.is_some() {
+            return Err(status::CAPTURE_UNSUPPORTED);
+        }
+        self.sound(gpu)?;
+        let now = self.clock.mark(busy_until);
+        self.events.get(event)?.at = Some(now);
+        Ok(())
+    }
+
+    /// Waits until a mark is passed.
+    pub(crate) fn wait_for_event(&mut self, event: usize) -> Result<(), Status> {
+        let Event { gpu, at: Some(time) } = *self.events.get(event)? else { return Ok(()) };
+        self.clock.waited(time);
+        self.wait_for_gpu(gpu)
+    }
+
+    /// Milliseconds from one mark to another of the same GPU, as its clock says.
+    pub(crate) fn elapsed_ms(&mut self, from: usize, until: usize) -> Result<f32, Status> {
+        let (from, until) = (*self.events.get(from)?, *self.events.get(until)?);
+        let gpu = from.gpu;
+        let (Some(from), Some(to), true) = (from.at, until.at, gpu == until.gpu) else {
+            return Err(status::INVALID_HANDLE);
+        };
+        self.sound(gpu)?;
+        let milliseconds = (to - from) / 1e6;
+        let told = match self.orders.as_ref().map_err(|_| status::NOT_INITIALIZED)?.lie() {
+            None => milliseconds,
+            Some(Lie::Fast) => milliseconds / 1e6,
+            Some(Lie::Backwards) => -milliseconds,
+            Some(Lie::Nan) => f64::NAN,
+            Some(Lie::Stopped) => 0.0,
+        };
+        Ok(told as f32)
+    }
+}

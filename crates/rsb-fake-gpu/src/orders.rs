@@ -1,0 +1,170 @@
+//! What the fake GPU is told to be, by variables of the environment, and the faults that are ordered of it.
+//!
+//! A mistyped order is no order to be well: initialisation fails and says what was not understood. The variables do not
+//! begin with `RSB_`: those are the program's own, and it knows each.
+
+use std::path::PathBuf;
+
+/// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`
+/// and `cublas_gemm`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no memory.
+    OutOfMemory(u64),
+    /// `launch:KERNEL`: the kernel breaks; the next wait says so, and so does everything after it.
+    Launch(String),
+    /// `lost:KERNEL`: as `launch`, but it is the GPU that is lost.
+    Lost(String),
+    /// `vanish:KERNEL@FILE`: as `lost`, and the file is made. Where it is there, there is no GPU.
+    Vanish(String, PathBuf),
+    /// `hang:KERNEL`: the wait for the kernel never ends.
+    Hang(String),
+    /// `stuck:KERNEL`: the call that launches the kernel never returns.
+    Stuck(String),
+    /// `wrong:KERNEL`: bits of its result are turned.
+    Wrong(String),
+    /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
+    Clock(Lie),
+    /// `abort:init`, `abort:hiprtc` (or `nvrtc`) or `abort:rocblas` (or `cublas`): that call ends the process.
+    Abort(Place),
+}
+
+/// How a clock can lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lie {
+    /// A millionth of the time.
+    Fast,
+    /// Less than nothing.
+    Backwards,
+    /// No number.
+    Nan,
+    /// Nothing at all.
+    Stopped,
+}
+
+/// Where a process can be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `hipInit` and `cuInit`.
+    Init,
+    /// `hiprtcCompileProgram` and `nvrtcCompileProgram`.
+    Compiler,
+    /// `rocblas_create_handle` and `cublasCreate_v2`.
+    Products,
+}
+
+/// Everything that was ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Orders {
+    /// `FAKE_GPU_DEVICES`: how many GPUs, 1 where it is not set.
+    pub(crate) gpus: usize,
+    /// `FAKE_GPU_ARCH`: which by HIP, `gfx90a` where it is not set.
+    pub(crate) arch: String,
+    /// `FAKE_GPU_SM`: which by CUDA, `sm_90` where it is not set.
+    pub(crate) sm: String,
+    /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of it where it is not set.
+    pub(crate) free_bytes: Option<u64>,
+    /// `FAKE_GPU_FAULT`: faults with commas between them.
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Orders {
+    /// From this process's environment.
+    pub(crate) fn here() -> Result<Self, String> {
+        Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let number = |name: &str| {
+            let text = variable(name);
+            text.map(|text| text.parse::<u64>().map_err(|_| format!("{name}={text} is no number"))).transpose()
+        };
+        let gpus = number("FAKE_GPU_DEVICES")?.unwrap_or(1);
+        if gpus > MOST_GPUS {
+            return Err(format!("FAKE_GPU_DEVICES={gpus} is more than {MOST_GPUS}"));
+        }
+        let faults = variable("FAKE_GPU_FAULT").unwrap_or_default();
+        let faults = faults.split(',').map(str::trim).filter(|text| !text.is_empty());
+        Ok(Self {
+            gpus: gpus as usize,
+            arch: variable("FAKE_GPU_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
+            sm: variable("FAKE_GPU_SM").unwrap_or_else(|| "sm_90".to_owned()),
+            free_bytes: number("FAKE_GPU_FREE_MB")?.map(|megabytes| megabytes.saturating_mul(1_000_000)),
+            faults: faults.map(fault).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether the process is to be ended at `place`.
+    pub(crate) fn aborts(&self, place: Place) -> bool {
+        self.faults.contains(&Fault::Abort(place))
+    }
+
+    /// How the clock lies.
+    pub(crate) fn lie(&self) -> Option<Lie> {
+        self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
+    }
+
+    /// Whether the file is there that says that the GPUs have vanished.
+    pub(crate) fn vanished(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
+    }
+}
+
+/// More GPUs than any machine has.
+const MOST_GPUS: u64 = 64;
+
+fn fault(text: &str) -> Result<Fault, String> {
+    let wrong = || format!("FAKE_GPU_FAULT: `{text}` is no fault of this fake GPU");
+    let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+    let kernel = || rest.to_owned();
+    Ok(match (kind, rest) {
+        ("oom", _) => Fault::OutOfMemory(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
+        ("launch", _) => Fault::Launch(kernel()),
+        ("lost", _) => Fault::Lost(kernel()),
+        ("vanish", _) => {
+            let (kernel, file) = rest.split_once('@').ok_or_else(wrong)?;
+            Fault::Vanish(kernel.to_owned(), PathBuf::from(file))
+        }
+        ("hang", _) => Fault::Hang(kernel()),
+        ("stuck", _) => Fault::Stuck(kernel()),
+        ("wrong", _) => Fault::Wrong(kernel()),
+        ("clock", "fast") => Fault::Clock(Lie::Fast),
+        ("clock", "backwards") => Fault::Clock(Lie::Backwards),
+        ("clock", "nan") => Fault::Clock(Lie::Nan),
+        ("clock", "stopped") => Fault::Clock(Lie::Stopped),
+        ("abort", "init") => Fault::Abort(Place::Init),
+        ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
+        ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
+        _ => return Err(wrong()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[(&str, &str)]) -> Result<Orders, String> {
+        Orders::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn nothing_ordered_is_one_sound_gpu() {
+        let orders = read(&[]).unwrap();
+        assert_eq!((orders.gpus, orders.arch.as_str(), orders.sm.as_str()), (1, "gfx90a", "sm_90"));
+        assert_eq!(orders.faults, []);
+    }
+
+    #[test]
+    fn faults_are_understood_or_refused() {
+        let orders = read(&[("FAKE_GPU_FAULT", "oom:3, clock:fast,vanish:rsb_gelu@/tmp/x")]).unwrap();
+        assert_eq!(
+            orders.faults,
+            [Fault::OutOfMemory(3), Fault::Clock(Lie::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
+        );
+        for wrong in ["oom", "oom:0", "clock:slow", "abort:me", "vanish:x", "nonsense:1"] {
+            assert!(read(&[("FAKE_GPU_FAULT", wrong)]).unwrap_err().contains(wrong));
+        }
+        assert!(read(&[("FAKE_GPU_DEVICES", "many")]).is_err());
+        assert!(read(&[("FAKE_GPU_DEVICES", "65")]).is_err());
+    }
+}

@@ -1,0 +1,271 @@
+//! Everything that a process knows of its GPUs, behind one lock: the calls of the interface are short, and a kernel
+//! runs while its launch is called.
+
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use crate::clock::Clock;
+use crate::gpu::{self, Model, Vendor};
+use crate::heap::Heap;
+use crate::image::Image;
+use crate::ops::{Primary, current};
+use crate::orders::Orders;
+use crate::status::{self, Status};
+use crate::task::{Memos, Task};
+
+/// One imitated GPU.
+#[derive(Debug)]
+pub(crate) struct Gpu {
+    /// What every call says from now on.
+    pub(crate) broken: Option<Status>,
+    /// What the next wait will say.
+    pub(crate) breaking: Option<Status>,
+    /// Whether a wait ends.
+    pub(crate) hanging: bool,
+    /// Blocks in the second-level cache and their bytes, the last used first.
+    pub(crate) cached: Vec<(u64, u64)>,
+    /// GPUs whose memory it may use.
+    pub(crate) peers: BTreeSet<usize>,
+    /// Its primary context.
+    pub(crate) primary: Primary,
+    /// The stream without a name.
+    pub(crate) stream: Stream,
+}
+
+/// A queue of work.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// Its GPU.
+    pub(crate) gpu: usize,
+    /// When the last of its work ends.
+    pub(crate) busy_until: f64,
+    /// What was recorded, while it is captured.
+    pub(crate) captured: Option<Vec<Task>>,
+}
+
+impl Stream {
+    /// An idle one.
+    pub(crate) const fn idle(gpu: usize) -> Self {
+        Self { gpu, busy_until: 0.0, captured: None }
+    }
+}
+
+/// A mark.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event {
+    /// The GPU in whose streams it can be put.
+    pub(crate) gpu: usize,
+    /// The time, once it was recorded.
+    pub(crate) at: Option<f64>,
+}
+
+/// A code object on a GPU.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) gpu: usize,
+    pub(crate) image: Image,
+}
+
+/// A kernel on a GPU.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) gpu: usize,
+    pub(crate) symbol: std::sync::Arc<str>,
+}
+
+/// A source under compilation.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) source: String,
+    pub(crate) name: String,
+    pub(crate) log: String,
+    pub(crate) code: Vec<u8>,
+}
+
+/// What a handle of a library of products stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blas {
+    pub(crate) gpu: usize,
+    /// Handle of its stream; 0 for the one without a name.
+    pub(crate) stream: usize,
+    /// Whether alpha and beta are in the memory of the GPU.
+    pub(crate) scalars_on_gpu: bool,
+}
+
+/// Handles of one kind. A number that was never given out, or was taken back, is no handle.
+#[derive(Debug)]
+pub(crate) struct Handles<T> {
+    known: std::collections::BTreeMap<usize, T>,
+    next: usize,
+}
+
+impl<T> Handles<T> {
+    /// None yet. Kinds with other numbers do not take one another's handles.
+    const fn of_kind(kind: usize) -> Self {
+        Self { known: std::collections::BTreeMap::new(), next: (kind << 24) + 16 }
+    }
+
+    /// A handle for `value`.
+    pub(crate) fn add(&mut self, value: T) -> usize {
+        let handle = self.next;
+        self.next += 16;
+        self.known.insert(handle, value);
+        handle
+    }
+
+    /// What `handle` stands for.
+    pub(crate) fn get(&mut self, handle: usize) -> Result<&mut T, Status> {
+        self.known.get_mut(&handle).ok_or(status::INVALID_HANDLE)
+    }
+
+    /// Takes a handle back.
+    pub(crate) fn remove(&mut self, handle: usize) -> Result<T, Status> {
+        self.known.remove(&handle).ok_or(status::INVALID_HANDLE)
+    }
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) orders: Result<Orders, String>,
+    /// What the GPUs are to the interface by which the last call came.
+    pub(crate) model: &'static Model,
+    models: [&'static Model; 2],
+    /// Whether CUDA was initialised. HIP needs no call for that.
+    pub(crate) cuda_is_ready: bool,
+    pub(crate) gpus: Vec<Gpu>,
+    pub(crate) heap: Heap,
+    pub(crate) clock: Clock,
+    /// Allocations of device memory that were asked for.
+    pub(crate) allocations: u64,
+    pub(crate) streams: Handles<Stream>,
+    pub(crate) events: Handles<Event>,
+    pub(crate) modules: Handles<Module>,
+    pub(crate) functions: Handles<Function>,
+    pub(crate) graphs: Handles<Vec<Task>>,
+    pub(crate) executables: Handles<Vec<Task>>,
+    pub(crate) programs: Handles<Program>,
+    pub(crate) blas: Handles<Blas>,
+    /// Contexts, each with its GPU.
+    pub(crate) contexts: Handles<usize>,
+    pub(crate) memos: Memos,
+}
+
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(Orders::here())));
+
+/// Asks the state, or changes it, by the interface of `vendor`.
+pub(crate) fn with<T>(vendor: Vendor, call: impl FnOnce(&mut State) -> T) -> T {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    state.model = match vendor {
+        Vendor::Amd => state.models[0],
+        Vendor::Nvidia => state.models[1],
+    };
+    call(&mut state)
+}
+
+impl State {
+    fn new(orders: Result<Orders, String>) -> Self {
+        let chosen = orders.and_then(|orders| {
+            let amd = gpu::chosen("FAKE_GPU_ARCH", &orders.arch, Vendor::Amd)?;
+            let nvidia = gpu::chosen("FAKE_GPU_SM", &orders.sm, Vendor::Nvidia)?;
+            Ok((orders, [amd, nvidia]))
+        });
+        let (orders, models) = match chosen {
+            Ok((orders, models)) => (Ok(orders), models),
+            Err(mistake) => (Err(mistake), [&gpu::MODELS[0]; 2]),
+        };
+        let count = orders.as_ref().map_or(0, |orders| orders.gpus);
+        let new_gpu = |gpu| Gpu {
+            broken: None,
+            breaking: None,
+            hanging: false,
+            cached: Vec::new(),
+            peers: BTreeSet::new(),
+            primary: Primary::default(),
+            stream: Stream::idle(gpu),
+        };
+        Self {
+            orders,
+            model: models[0],
+            models,
+            cuda_is_ready: false,
+            gpus: (0..count).map(new_gpu).collect(),
+            heap: Heap::default(),
+            clock: Clock::default(),
+            allocations: 0,
+            streams: Handles::of_kind(1),
+            events: Handles::of_kind(2),
+            modules: Handles::of_kind(3),
+            functions: Handles::of_kind(4),
+            graphs: Handles::of_kind(5),
+            executables: Handles::of_kind(6),
+            programs: Handles::of_kind(7),
+            blas: Handles::of_kind(8),
+            contexts: Handles::of_kind(9),
+            memos: Memos::default(),
+        }
+    }
+
+    /// GPU `index`, whatever its state.
+    pub(crate) fn gpu(&mut self, index: usize) -> Result<&mut Gpu, Status> {
+        self.gpus.get_mut(index).ok_or(status::INVALID_DEVICE)
+    }
+
+    /// GPU `index`, or what it says since it broke.
+    pub(crate) fn sound(&mut self, index: usize) -> Result<&mut Gpu, Status> {
+        let gpu = self.gpu(index)?;
+        match gpu.broken {
+            Some(code) => Err(code),
+            None => Ok(gpu),
+        }
+    }
+
+    /// The stream with this handle; 0 is that of the current GPU.
+    pub(crate) fn stream(&mut self, handle: usize) -> Result<&mut Stream, Status> {
+        if handle == 0 { Ok(&mut self.gpu(current())?.stream) } else { self.streams.get(handle) }
+    }
+
+    /// Bytes that are free on `gpu`.
+    pub(crate) fn free_bytes(&self, gpu: usize) -> u64 {
+        let ordered = self.orders.as_ref().ok().and_then(|orders| orders.free_bytes);
+        ordered.unwrap_or(gpu::MEMORY_BYTES).min(gpu::MEMORY_BYTES).saturating_sub(self.heap.used(gpu))
+    }
+
+    /// Waits for a stream. When its GPU hangs, that takes for ever.
+    pub(crate) fn wait(&mut self, handle: usize) -> Result<(), Status> {
+        let stream = self.stream(handle)?;
+        let (gpu, busy_until) = (stream.gpu, stream.busy_until);
+        if stream.captured.is_some() {
+            return Err(status::CAPTURE_UNSUPPORTED);
+        }
+        let gpu = self.sound(gpu)?;
+        if gpu.hanging {
+            hang();
+        }
+        gpu.broken = gpu.breaking.take();
+        if let Some(code) = gpu.broken {
+            return Err(code);
+        }
+        self.clock.waited(busy_until);
+        Ok(())
+    }
+
+    /// Waits for everything on `gpu`.
+    pub(crate) fn wait_for_gpu(&mut self, gpu: usize) -> Result<(), Status> {
+        let of_gpu = |(handle, stream): (&usize, &Stream)| (stream.gpu == gpu).then_some(*handle);
+        let handles: Vec<usize> = self.streams.known.iter().filter_map(of_gpu).collect();
+        let own = self.gpu(gpu)?.stream.busy_until;
+        self.clock.waited(own);
+        handles.into_iter().try_for_each(|handle| self.wait(handle))?;
+        let gpu = self.sound(gpu)?;
+        gpu.broken = gpu.breaking.take();
+        gpu.broken.map_or(Ok(()), Err)
+    }
+}
+
+/// A call that never returns.
+pub(crate) fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,297 @@
+//! Pieces of work, done at once or recorded for a graph, and what they cost.
+//!
+//! A kernel that gave its result already is not computed again while nobody has written to what it reads and writes: a
+//! benchmark launches the same kernel thousands of times, and the host is slow.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::gpu::{Route, Traffic, Way};
+use crate::heap::{Block, Heap, Home};
+use crate::kernels;
+use crate::launch::{Broken, Launch, Touched, Work};
+use crate::ops::gemm::Product;
+use crate::orders::Fault;
+use crate::state::{Gpu, State, hang};
+use crate::status::{self, Status};
+
+/// One piece of work.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Task {
+    /// A kernel and its arguments.
+    Kernel { symbol: Arc<str>, arguments: Vec<u64> },
+    /// A matrix product of a vendor's library.
+    Product(Product),
+    /// Bytes from one place to another.
+    Copy { to: usize, from: usize, bytes: usize, route: Route },
+    /// Equal bytes.
+    Fill { to: usize, value: u8, bytes: usize },
+}
+
+/// What was computed and is still there.
+#[derive(Debug, Clone)]
+struct Memo {
+    work: Work,
+    touched: Vec<Touched>,
+    versions: Vec<u64>,
+}
+
+/// Every [`Memo`], by its work.
+#[derive(Debug, Default)]
+pub(crate) struct Memos {
+    known: HashMap<Task, Memo>,
+}
+
+/// Above so many, all are forgotten.
+const MOST_MEMOS: usize = 1024;
+
+impl Memos {
+    fn find(&self, task: &Task, heap: &Heap) -> Option<(Work, Vec<Touched>)> {
+        let memo = self.known.get(task)?;
+        let versions = memo.touched.iter().zip(&memo.versions);
+        let fresh = |(touched, version): (&Touched, &u64)| heap.version(touched.block, touched.id) == Some(*version);
+        versions.into_iter().all(fresh).then(|| (memo.work, memo.touched.clone()))
+    }
+
+    fn keep(&mut self, task: &Task, heap: &Heap, work: Work, touched: Vec<Touched>) {
+        if self.known.len() >= MOST_MEMOS {
+            self.known.clear();
+        }
+        let versions = touched.iter().map(|one| heap.version(one.block, one.id).unwrap_or(u64::MAX)).collect();
+        self.known.insert(task.clone(), Memo { work, touched, versions });
+    }
+}
+
+impl Task {
+    /// The name that orders use.
+    fn name(&self) -> &str {
+        match self {
+            Self::Kernel { symbol, .. } => symbol,
+            Self::Product(product) => product.name,
+            Self::Copy { .. } => "copy",
+            Self::Fill { .. } => "fill",
+        }
+    }
+
+    fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
+        match self {
+            Self::Kernel { symbol, .. } => {
+                let (twin, _) = kernels::find(symbol).ok_or_else(|| Broken(format!("{symbol} has no twin")))?;
+                (twin.run)(launch)
+            }
+            Self::Product(product) => product.compute(launch),
+            Self::Copy { .. } | Self::Fill { .. } => Ok(Work::NONE),
+        }
+    }
+}
+
+impl State {
+    /// Hands work over to a stream: it is done, or recorded while the stream is captured.
+    pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), Status> {
+        let gpu = self.stream(handle)?.gpu;
+        self.sound(gpu)?;
+        match &mut self.stream(handle)?.captured {
+            Some(captured) => {
+                captured.push(task);
+                Ok(())
+            }
+            None => self.run(handle, &task, Way::Stream),
+        }
+    }
+
+    /// Does a piece of work now, and lets the stream's time pass.
+    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: Way) -> Result<(), Status> {
+        let stream = self.stream(handle)?;
+        let (gpu, busy_until) = (stream.gpu, stream.busy_until);
+        let cost = self.cost_of(gpu, task, way)?;
+        let begin = self.clock.begin(busy_until);
+        let end = begin + self.clock.scattered(cost);
+        self.stream(handle)?.busy_until = end;
+        Ok(())
+    }
+
+    /// Does it; nanoseconds.
+    fn cost_of(&mut self, gpu: usize, task: &Task, way: Way) -> Result<f64, Status> {
+        match task {
+            Task::Copy { to, from, bytes, route } => {
+                self.copy(*to, *from, *bytes)?;
+                Ok(self.model.copy_ns(*bytes as u64, *route))
+            }
+            Task::Fill { to, value, bytes } => {
+                self.fill(*to, *value, *bytes)?;
+                Ok(self.model.copy_ns(*bytes as u64, Route::Gpu) / 2.0)
+            }
+            Task::Kernel { .. } | Task::Product(_) => {
+                if self.is_ordered(|fault| matches!(fault, Fault::Stuck(kernel) if task.name().starts_with(kernel))) {
+                    hang();
+                }
+                if self.breaks(gpu, task)? {
+                    return Ok(0.0);
+                }
+                let Ok((work, touched)) = self.computed(gpu, task) else {
+                    self.gpu(gpu)?.breaking = Some(status::ILLEGAL_ADDRESS);
+                    return Ok(0.0);
+                };
+                let l2_bytes = self.model.l2_bytes;
+                let traffic = through_cache(&mut self.gpu(gpu)?.cached, &touched, l2_bytes);
+                Ok(self.model.kernel_ns(&work, traffic, way))
+            }
+        }
+    }
+
+    /// The result of a kernel, computed or still there.
+    fn computed(&mut self, gpu: usize, task: &Task) -> Result<(Work, Vec<Touched>), Broken> {
+        if let Some(found) = self.memos.find(task, &self.heap) {
+            return Ok(found);
+        }
+        let dtype = kernels::find(task.name()).map_or(rsb_model::Dtype::F32, |(_, dtype)| dtype);
+        let product;
+        let arguments = match task {
+            Task::Kernel { arguments, .. } => arguments.as_slice(),
+            Task::Product(of) => {
+                product = of.addresses();
+                &product
+            }
+            Task::Copy { .. } | Task::Fill { .. } => &[],
+        };
+        let mut launch = Launch::new(&self.heap, gpu, dtype, arguments);
+        let mut work = task.compute(&mut launch).inspect_err(|Broken(why)| {
+            eprintln!("rsb-fake-gpu: {} touched what it must not: {why}", task.name());
+        })?;
+        if matches!(task, Task::Product(_)) {
+            work.engine = self.model.engine_of_products(work.dtype);
+        }
+        let (touched, repeatable) = (launch.touched, launch.repeatable);
+        for one in touched.iter().filter(|one| one.written) {
+            self.heap.written(one.block);
+        }
+        if self.is_ordered(|fault| matches!(fault, Fault::Wrong(kernel) if task.name().starts_with(kernel))) {
+            spoil(&touched);
+        }
+        if repeatable {
+            self.memos.keep(task, &self.heap, work, touched.clone());
+        }
+        Ok((work, touched))
+    }
+
+    fn is_ordered(&self, which: impl Fn(&Fault) -> bool) -> bool {
+        self.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(which))
+    }
+
+    /// Whether an ordered fault keeps the work from being done.
+    fn breaks(&mut self, gpu: usize, task: &Task) -> Result<bool, Status> {
+        let Ok(orders) = &self.orders else { return Err(status::NOT_INITIALIZED) };
+        let mut happened: Option<fn(&mut Gpu)> = None;
+        for fault in &orders.faults {
+            let (Fault::Launch(kernel) | Fault::Lost(kernel) | Fault::Vanish(kernel, _) | Fault::Hang(kernel)) = fault
+            else {
+                continue;
+            };
+            if !task.name().starts_with(kernel) {
+                continue;
+            }
+            if let Fault::Vanish(_, file) = fault {
+                std::fs::write(file, "").map_err(|_| status::UNKNOWN)?;
+            }
+            happened = Some(match fault {
+                Fault::Launch(_) => |gpu| gpu.breaking = Some(status::LAUNCH_FAILURE),
+                Fault::Hang(_) => |gpu| gpu.hanging = true,
+                Fault::Vanish(..) => |gpu| gpu.breaking = Some(status::NO_DEVICE),
+                _ => |gpu| gpu.breaking = Some(status::UNKNOWN),
+            });
+        }
+        let gpu = self.gpu(gpu)?;
+        if let Some(happened) = happened {
+            happened(gpu);
+        }
+        Ok(gpu.breaking.is_some() || gpu.hanging)
+    }
+
+    fn copy(&mut self, to: usize, from: usize, bytes: usize) -> Result<(), Status> {
+        let inside = |address| self.heap.around(address).is_none() || self.heap.find(address, bytes).is_some();
+        if !inside(to) || !inside(from) || to == 0 || from == 0 {
+            return Err(status::INVALID_VALUE);
+        }
+        // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of other memory, which is
+        // the caller's own, the caller promises it. The ranges may overlap.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+        self.heap.written(to);
+        Ok(())
+    }
+
+    fn fill(&mut self, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
+        let Some(block) = self.heap.find(to, bytes) else { return Err(status::INVALID_VALUE) };
+        // Fresh memory is zero already, and touching it would take pages of the host.
+        if value == 0 && block.version == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in a block of ours, as checked, which nobody else uses while the state is locked.
+        unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
+        self.heap.written(to);
+        Ok(())
+    }
+
+    /// The way from `from` to `to`. At least one of them must be memory of a GPU or pinned.
+    pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, Status> {
+        let home = |address| self.heap.around(address).map(|block: &Block| block.home);
+        match (home(to), home(from)) {
+            (Some(Home::Gpu(a) | Home::Managed(a)), Some(Home::Gpu(b) | Home::Managed(b))) => {
+                Ok(if a == b { Route::Gpu } else { Route::Peer })
+            }
+            (Some(_), Some(_)) => Ok(Route::Pinned),
+            (Some(Home::Gpu(_) | Home::Managed(_)), None) | (None, Some(Home::Gpu(_) | Home::Managed(_))) => {
+                Ok(Route::Pageable)
+            }
+            _ => Err(status::INVALID_VALUE),
+        }
+    }
+}
+
+/// What of the traffic the second-level cache serves: blocks that fit into it and were used not long ago.
+fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u64) -> Traffic {
+    let mut traffic = Traffic::default();
+    for one in touched {
+        let known = cached.iter().any(|(id, _)| *id == one.id);
+        *(if known { &mut traffic.cache } else { &mut traffic.memory }) += one.traffic;
+    }
+    for one in touched {
+        cached.retain(|(id, _)| *id != one.id);
+        cached.insert(0, (one.id, one.traffic));
+    }
+    let mut sum = 0;
+    cached.retain(|(_, bytes)| {
+        sum += bytes;
+        sum <= l2_bytes
+    });
+    traffic
+}
+
+/// Turns bits of the first bytes of the last result.
+fn spoil(touched: &[Touched]) {
+    let Some(result) = touched.iter().rfind(|one| one.written) else { return };
+    let (from, end) = result.range();
+    for address in (from..end).take(8) {
+        // SAFETY: the range was checked to be written by the kernel that has just ended, and the state is locked.
+        unsafe { *(address as *mut u8) ^= 0x15 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_into_the_cache_is_served_from_it() {
+        let mut heap = Heap::default();
+        let arguments: Vec<u64> = (0..2).map(|_| heap.give(1000, Home::Gpu(0)).unwrap() as u64).collect();
+        let mut launch = Launch::new(&heap, 0, rsb_model::Dtype::F32, &arguments);
+        launch.input::<u8>(0, 600).unwrap();
+        launch.input::<u8>(1, 600).unwrap();
+        let mut cached = Vec::new();
+        assert_eq!(through_cache(&mut cached, &launch.touched, 4096), Traffic { memory: 1200, cache: 0 });
+        assert_eq!(through_cache(&mut cached, &launch.touched, 4096), Traffic { memory: 0, cache: 1200 });
+        let mut small = Vec::new();
+        through_cache(&mut small, &launch.touched, 1000);
+        assert_eq!(through_cache(&mut small, &launch.touched, 1000), Traffic { memory: 600, cache: 600 });
+    }
+}

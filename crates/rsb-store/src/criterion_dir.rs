@@ -1,0 +1,165 @@
+//! The output directory of Criterion in any Rust project, `target/criterion`, as a run: one replicate of each case.
+//!
+//! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its own name in place of
+//! `new`. Criterion does not promise this layout; a case that cannot be read is one failed case among the others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
+use serde_json::{Value, json};
+
+use crate::error::ReadError;
+use crate::read;
+
+/// The name of Criterion's latest result.
+pub const LATEST: &str = "new";
+
+/// How deep Criterion nests a case: group, function, parameter.
+const DEPTH: usize = 6;
+
+/// The cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The machine is unknown:
+/// Criterion does not record it.
+///
+/// # Errors
+/// When the directory cannot be read or holds no such result.
+pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
+    let mut cases = Vec::new();
+    collect(dir, name, DEPTH, &mut cases).map_err(|source| ReadError::Io { path: dir.to_owned(), source })?;
+    cases.sort();
+    if cases.is_empty() {
+        return Err(ReadError::Shape {
+            path: dir.to_owned(),
+            expected: "an output directory of Criterion",
+            problem: format!("no case in it has a result called `{name}`"),
+        });
+    }
+    let results: Vec<BenchmarkResult> =
+        cases.iter().enumerate().map(|(index, case)| result(dir, case, index)).collect();
+    let latest = results.iter().map(|result| result.timestamp).max().unwrap_or(Timestamp::UNIX_EPOCH);
+    let run_id = RunId(format!("{}@{name}", dir.display()));
+    let mut run = Run::begin(run_id, latest, "criterion", "criterion", Environment::default());
+    run.finished = Some(latest);
+    for result in results {
+        run.keep(result);
+    }
+    Ok(run)
+}
+
+/// Directories called `name` that hold a sample, within `depth` levels.
+fn collect(dir: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            continue;
+        }
+        let is_result = path.join("benchmark.json").exists() || path.join("sample.json").exists();
+        if is_result {
+            if path.file_name().is_some_and(|own| own == name) {
+                found.push(path);
+            }
+        } else if depth > 0 {
+            collect(&path, name, depth - 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
+    let written = fs::metadata(case.join("sample.json")).and_then(|metadata| metadata.modified());
+    let timestamp = written.ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let text_of = |name: &str| fs::read_to_string(case.join(name)).map_err(|error| format!("{name}: {error}"));
+    let json_of = |name: &str| {
+        text_of(name).and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| format!("{name}: {error}")))
+    };
+    let described = json_of("benchmark.json").ok();
+    let id = described.as_ref().and_then(|document| document.get("full_id")).and_then(Value::as_str).map_or_else(
+        || case.parent().and_then(|parent| parent.strip_prefix(root).ok()).unwrap_or(case).display().to_string(),
+        str::to_owned,
+    );
+    let unreadable = |problem: &str| read::unreadable(&json!({ "benchmark_id": id }), index, timestamp, problem);
+    let (samples, id) = match (json_of("sample.json").and_then(|document| samples(&document)), id.parse::<CaseId>()) {
+        (Ok(samples), Ok(id)) => (samples, id),
+        (Err(problem), _) => return unreadable(&problem),
+        (_, Err(error)) => return unreadable(&error.to_string()),
+    };
+    BenchmarkResult {
+        benchmark_id: id,
+        timestamp,
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: None,
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: None,
+        environment: EnvironmentSummary::default(),
+        results: Vec::new(),
+        statistics: None,
+        samples: vec![samples],
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample.
+fn samples(document: &Value) -> Result<Samples, String> {
+    let list = |name: &str| -> Result<Vec<f64>, String> {
+        let values = document.get(name).and_then(Value::as_array).ok_or(format!("sample.json has no list `{name}`"))?;
+        values.iter().map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}"))).collect()
+    };
+    let mut samples = Samples::new(0);
+    let (iters, times) = (list("iters")?, list("times")?);
+    if iters.len() != times.len() {
+        return Err(format!("sample.json has {} iteration counts but {} times", iters.len(), times.len()));
+    }
+    iters.iter().zip(times).for_each(|(&iters, time)| samples.push(iters as u64, time));
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(dir: &Path, path: &str, text: &str) {
+        let path = dir.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    const SAMPLE: &str = r#"{"sampling_mode":"Linear","iters":[1.0,2.0],"times":[10.0,22.0]}"#;
+
+    #[test]
+    fn the_latest_and_saved_results_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["new", "main", "base"] {
+            write(dir.path(), &format!("g/f/1/{name}/sample.json"), SAMPLE);
+            write(dir.path(), &format!("g/f/1/{name}/benchmark.json"), r#"{"full_id":"g/f/1"}"#);
+        }
+        write(dir.path(), "g/h/new/sample.json", SAMPLE);
+        write(dir.path(), "g/h/new/benchmark.json", r#"{"full_id":"g/h"}"#);
+        write(dir.path(), "g/report/index.html", "");
+        let latest = read_criterion_dir(dir.path(), LATEST).unwrap();
+        let ids: Vec<&str> = latest.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        assert_eq!(ids, ["g/f/1", "g/h"]);
+        assert_eq!(latest.benchmarks[0].samples[0].per_iteration(), Ok(vec![10.0, 11.0]));
+        assert_eq!(read_criterion_dir(dir.path(), "main").unwrap().benchmarks.len(), 1);
+    }
+
+    #[test]
+    fn what_is_broken_costs_its_own_case_and_an_empty_directory_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in
+            [("a", "{"), ("b", r#"{"iters":[1],"times":[]}"#), ("c", r#"{"iters":["x"],"times":[1]}"#), ("d", SAMPLE)]
+        {
+            write(dir.path(), &format!("{name}/new/sample.json"), text);
+            write(dir.path(), &format!("{name}/new/benchmark.json"), &format!(r#"{{"full_id":"{name}"}}"#));
+        }
+        write(dir.path(), "e/new/sample.json", SAMPLE);
+        let run = read_criterion_dir(dir.path(), LATEST).unwrap();
+        let outcome = |id: &str| run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome;
+        assert!(["a", "b", "c"].iter().all(|id| outcome(id) == Outcome::Failed));
+        assert_eq!((outcome("d"), outcome("e")), (Outcome::Measured, Outcome::Measured));
+        let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
+        assert!(error.contains("`gone`"), "{error}");
+        assert!(read_criterion_dir(&dir.path().join("nowhere"), LATEST).is_err());
+    }
+}

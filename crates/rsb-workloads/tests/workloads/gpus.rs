@@ -1,0 +1,141 @@
+//! What runs on GPUs alone: figures follow from the time, and links and devices have limits.
+
+use rsb_device::Device;
+use rsb_device::scripted::{Clock, Script, ScriptedDevice};
+use rsb_model::{Fields, Params};
+use rsb_workloads::{Breadth, Failure, RunsOn, all, cases, find};
+
+use super::common::{backends, small_cases, staged};
+
+/// A GPU whose launches take a microsecond, and whose link does 10 GB/s.
+fn gpu() -> ScriptedDevice {
+    let mut script = Script { link_gb_s: Some(10.0), ..Script::with_clock(Clock::Constant(1000.0)) };
+    script.info.device = "rocm:0".parse().unwrap();
+    ScriptedDevice::new(script)
+}
+
+fn params(name: &str, axes: &[(&str, &str)]) -> Params {
+    let benchmark = find(name).unwrap();
+    let mut params = small_cases(benchmark, Breadth::Quick, gpu().info()).swap_remove(0).params;
+    for (axis, value) in axes {
+        params.set(axis, *value);
+    }
+    params
+}
+
+fn fields(device: &ScriptedDevice, name: &str, axes: &[(&str, &str)], time_ns: f64) -> Result<Fields, Failure> {
+    find(name).unwrap().prepare_with(&params(name, axes), device, &backends()).unwrap().fields(time_ns)
+}
+
+fn near(fields: &Fields, name: &str, expected: f64) {
+    let found = fields.number(name).unwrap_or_else(|| panic!("{name} is missing: {fields:?}"));
+    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{name} is {found}, not {expected}");
+}
+
+#[test]
+fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
+    let cpu = ScriptedDevice::new(Script::default());
+    for benchmark in all() {
+        let found = cases(*benchmark, cpu.info(), Breadth::Full, &[]).unwrap();
+        assert_eq!(found.is_empty(), benchmark.runs_on() == RunsOn::Gpus, "{}", benchmark.name());
+        let found = cases(*benchmark, gpu().info(), Breadth::Full, &[]).unwrap();
+        assert_eq!(found.is_empty(), matches!(benchmark.runs_on(), RunsOn::Host(_)), "{}", benchmark.name());
+    }
+}
+
+#[test]
+fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
+    let gpu = gpu();
+    let to_gpu = fields(&gpu, "memory-transfer", &[("size", "1MiB")], 209_715.2).unwrap();
+    near(&to_gpu, "bandwidth_gb_s", 5.0);
+    near(&to_gpu, "link_gb_s", 10.0);
+    near(&to_gpu, "link_percent", 50.0);
+    assert_eq!(to_gpu.text("operation"), Some("host-to-device"));
+    assert_eq!(to_gpu.text("host_memory"), Some("pinned"));
+    assert!(to_gpu.get("latency_us").is_none(), "a large transfer is about bandwidth");
+    match fields(&gpu, "memory-transfer", &[("size", "1MiB")], 50_000.0) {
+        Err(Failure::Failed(reason)) => assert!(reason.why.contains("what the link can carry, 10.0 GB/s"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    let unknown = ScriptedDevice::new(Script::default());
+    let fast = fields(&unknown, "memory-transfer", &[("size", "1MiB")], 50_000.0).unwrap();
+    assert!(fast.get("link_percent").is_none(), "without a known link there is no share of it");
+    assert!(fields(&unknown, "memory-transfer", &[("size", "1MiB")], 500.0).is_err(), "2 TB/s");
+}
+
+#[test]
+fn within_the_gpu_bytes_are_read_and_written() {
+    let axes = [("direction", "device-to-device"), ("size", "1MiB")];
+    let within = fields(&gpu(), "memory-transfer", &axes, 1_048_576.0).unwrap();
+    near(&within, "bandwidth_gb_s", 2.0);
+    assert!(within.get("link_percent").is_none() && within.get("host_memory").is_none());
+}
+
+#[test]
+fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
+    for (name, axes) in
+        [("memory-transfer", vec![("size", "4KiB")]), ("launch-latency", vec![("launch_mode", "single")])]
+    {
+        let gpu = gpu();
+        let mut prepared = find(name).unwrap().prepare_with(&params(name, &axes), &gpu, &backends()).unwrap();
+        let (before, time) = (gpu.counts().launches, prepared.sample(5).unwrap());
+        assert_eq!(gpu.counts().launches - before, 5);
+        near(&prepared.fields(time / 5.0).unwrap(), "latency_us", 1.0);
+    }
+}
+
+#[test]
+fn a_row_of_launches_is_counted_by_the_kernel() {
+    for mode in ["back-to-back", "graph"] {
+        let row = fields(&gpu(), "launch-latency", &[("launch_mode", mode), ("kernels", "100")], 250_000.0).unwrap();
+        near(&row, "latency_us", 2.5);
+        near(&row, "kernels", 100.0);
+        assert_eq!(row.text("operation"), Some(mode));
+        assert!(row.get("init").is_none() && row.get("accuracy_error").is_none() && row.get("cache").is_none());
+    }
+    assert!(
+        fields(&gpu(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0).is_err(),
+        "1 ns a kernel"
+    );
+}
+
+#[test]
+fn every_tier_is_measured_in_the_same_terms() {
+    let gpu = gpu();
+    for (tier, bytes) in [("device", 2.0), ("host-to-device", 1.0), ("device-to-host", 1.0), ("host", 2.0)] {
+        let found = fields(&gpu, "memory-tiers", &[("tier", tier), ("size", "1MiB")], 1_048_576.0).unwrap();
+        near(&found, "bandwidth_gb_s", bytes);
+        near(&found, "size_bytes", 1_048_576.0);
+        assert_eq!(found.text("memory_tier"), Some(tier));
+        assert_eq!(found.get("link_percent").is_some(), tier.contains("-to-"), "{tier}");
+    }
+}
+
+#[test]
+fn occupancy_stands_beside_the_time_of_each_block_size() {
+    for (block, percent) in [("64", 50.0), ("1024", 50.0), ("96", 46.875)] {
+        let axes = [("operation", "triad"), ("block_size", block), ("size", "16KiB")];
+        let found = fields(&gpu(), "occupancy", &axes, 12_288.0).unwrap();
+        near(&found, "occupancy_percent", percent);
+        near(&found, "block_size", block.parse().unwrap());
+        near(&found, "bandwidth_gb_s", 4.0);
+        near(&found, "registers", 32.0);
+        assert_eq!(found.number("shared_bytes"), Some(0.0));
+    }
+    let product = fields(&gpu(), "occupancy", &[("operation", "gemm"), ("size", "16KiB")], 524_288.0).unwrap();
+    near(&product, "gflops", 1.0);
+}
+
+#[test]
+fn a_small_gpu_gets_smaller_transfers() {
+    let mut info = gpu().info().clone();
+    info.usable_memory_bytes = 100 << 20;
+    for name in ["memory-transfer", "memory-tiers"] {
+        let benchmark = find(name).unwrap();
+        for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
+            let found = cases(benchmark, &staged(benchmark, &info), breadth, &[]).unwrap();
+            assert!(found.iter().all(Result::is_ok), "{name}: every case fits");
+            assert!(found.iter().flatten().any(|case| case.id.as_str().ends_with("/16MiB")), "{name}");
+        }
+    }
+}

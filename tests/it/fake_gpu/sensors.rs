@@ -1,0 +1,152 @@
+//! What a GPU's sensors say beside a measurement, and as a benchmark of its own, from a tree that stands for `/sys`.
+
+use serde_json::{Value, json};
+
+use super::support::{assert_reason, case, fake_gpu, outcome, run};
+use crate::common::Bench;
+
+/// Where the first GPU of the fake GPU says that it is.
+const GPU: &str = "sys/class/drm/card0/device";
+
+/// The fake GPU with sensors at its first GPU; `files` go before the usual ones.
+fn with_sensors(files: &[(&str, &str)]) -> Bench {
+    let bench = fake_gpu();
+    let root = bench.path("sys").display().to_string();
+    let usual = [
+        ("uevent", "PCI_ID=1002:740F\nPCI_SLOT_NAME=0000:01:00.0\n"),
+        ("gpu_busy_percent", "97\n"),
+        ("mem_info_vram_used", "1000000000\n"),
+        ("mem_info_vram_total", "64000000000\n"),
+        ("hwmon/hwmon3/temp1_input", "53000\n"),
+        ("hwmon/hwmon3/temp1_label", "edge\n"),
+        ("hwmon/hwmon3/power1_average", "290000000\n"),
+    ];
+    for (name, content) in usual.iter().chain(files) {
+        bench.write(&format!("{GPU}/{name}"), content);
+    }
+    bench.set("RSB_SYSFS_ROOT", &root)
+}
+
+/// `gpu_metrics` 1.3 of which nothing is known but what holds the GPU back.
+fn metrics(status: u64) -> Vec<u8> {
+    let mut table = vec![0xff; 120];
+    table[..4].copy_from_slice(&[120, 0, 1, 3]);
+    table[112..].copy_from_slice(&status.to_le_bytes());
+    table
+}
+
+#[test]
+fn sensors_are_a_benchmark_before_any_runtime_is_installed() {
+    let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
+    let document = run(&bench, &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
+    let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
+    assert_eq!(outcome(watched), "simulated", "a tree of files is no GPU");
+    assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
+    let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
+    assert!(case(&reached, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_power_w"] == 290.0);
+    assert!(reached.to_string().matches("/smi-metrics/").count() >= 1 && !reached.to_string().contains("gpu=0000"));
+}
+
+const GEMM: [&str; 5] = ["gemm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"];
+
+fn gemm(bench: &Bench) -> Value {
+    let document = run(bench, &GEMM).expect(0).json();
+    let found = case(&document, "/gemm/").clone();
+    assert_eq!(outcome(&found), "simulated");
+    found
+}
+
+#[test]
+fn sensors_are_read_beside_every_measurement() {
+    let found = gemm(&with_sensors(&[]));
+    let fields = &found["results"][0];
+    assert_eq!((&fields["gpu_power_w"], &fields["gpu_temperature_c"]), (&json!(290.0), &json!(53.0)), "{found:#}");
+    assert_eq!((&fields["gpu_memory_used_mb"], &fields["gpu_utilization_percent"]), (&json!(1000.0), &json!(97.0)));
+    let telemetry = &found["metadata"]["telemetry"][0];
+    assert_eq!(telemetry["power_w"], json!({ "mean": 290.0, "min": 290.0, "max": 290.0 }));
+    assert!(telemetry["samples"].as_u64().unwrap() >= 1);
+    assert!(
+        telemetry["throttled"].is_null() && found["metadata"]["throttled_replicates"].is_null(),
+        "it does not tell"
+    );
+}
+
+#[test]
+fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
+    for (status, flagged) in [(1_u64, json!([0])), (0, Value::Null)] {
+        let bench = with_sensors(&[]);
+        std::fs::write(bench.path(&format!("{GPU}/gpu_metrics")), metrics(status)).unwrap();
+        let found = gemm(&bench);
+        assert_eq!(found["metadata"]["telemetry"][0]["throttled"], json!(status == 1), "{found:#}");
+        assert_eq!(found["metadata"]["throttled_replicates"], flagged);
+        let notes = found["metadata"]["notes"].to_string();
+        assert_eq!(notes.contains("held back while it was measured: power limit"), status == 1, "{notes}");
+        assert_eq!(found["samples"].as_array().unwrap().len(), 1, "nothing is dropped");
+    }
+}
+
+/// The same from the files of Intel's xe; the counter of energy cannot be read.
+#[test]
+fn sensors_of_intels_driver_are_read_beside_every_measurement() {
+    let bench = fake_gpu();
+    for (name, content) in [
+        ("uevent", "DRIVER=xe\nPCI_ID=8086:E20B\nPCI_SLOT_NAME=0000:01:00.0\n"),
+        ("tile0/physical_vram_size_bytes", "12000000000\n"),
+        ("tile0/gt0/freq0/act_freq", "2400\n"),
+        ("tile0/gt0/freq0/throttle/reason_pl1", "1\n"),
+        ("hwmon/hwmon3/temp2_input", "61000\n"),
+        ("hwmon/hwmon3/temp2_label", "pkg\n"),
+        ("hwmon/hwmon3/energy1_input/x", ""),
+    ] {
+        bench.write(&format!("{GPU}/{name}"), content);
+    }
+    let root = bench.path("sys").display().to_string();
+    let bench = bench.set("RSB_SYSFS_ROOT", &root);
+    let found = gemm(&bench);
+    let fields = &found["results"][0];
+    assert_eq!((&fields["gpu_temperature_c"], &fields["gpu_memory_total_mb"]), (&json!(61.0), &json!(12000.0)));
+    assert!(!fields.as_object().unwrap().contains_key("gpu_power_w"), "absent, not zero: {found:#}");
+    let telemetry = &found["metadata"]["telemetry"][0];
+    assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
+    assert_eq!(telemetry["throttle_reasons"], json!(["sustained power limit"]));
+    assert!(telemetry["notes"].to_string().contains("not known: power: energy1_input: "), "{telemetry:#}");
+    let watched = run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "period_ms=1"]).expect(0).json();
+    assert_eq!(case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"], json!(2400.0));
+}
+
+#[test]
+fn sensors_that_lie_are_absent_not_zero() {
+    let found = gemm(&with_sensors(&[
+        ("gpu_busy_percent", "65535\n"),
+        ("hwmon/hwmon3/power1_average", "18446744073709551615\n"),
+        ("hwmon/hwmon3/temp1_input", "N/A\n"),
+    ]));
+    let fields = found["results"][0].as_object().unwrap();
+    for name in ["gpu_power_w", "gpu_temperature_c", "gpu_utilization_percent"] {
+        assert!(!fields.contains_key(name), "{name}: {found:#}");
+    }
+    assert_eq!(fields["gpu_memory_used_mb"], json!(1000.0));
+}
+
+#[test]
+fn the_sensors_are_a_benchmark_of_their_own() {
+    let bench = with_sensors(&[("pp_dpm_sclk", "0: 500Mhz\n1: 1700Mhz *\n")]);
+    let arguments = ["smi-metrics", "--axis", "load=idle,memory", "--axis", "period_ms=1"];
+    let document = run(&bench, &arguments).expect(0).json();
+    for load in ["idle", "memory"] {
+        let found = case(&document, &format!("/smi-metrics/rocm:0/{load}"));
+        assert_eq!(outcome(found), "simulated", "{found:#}");
+        let fields = &found["results"][0];
+        assert_eq!((&fields["gpu_clock_mhz"], &fields["gpu_memory_total_mb"]), (&json!(1700.0), &json!(64000.0)));
+        assert!(fields["time_us"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn a_gpu_without_sensors_has_no_telemetry_and_skips_the_benchmark_of_them() {
+    let bench = fake_gpu().set("RSB_SYSFS_ROOT", "/nonexistent");
+    let found = gemm(&bench);
+    assert!(found["metadata"]["telemetry"].is_null(), "{found:#}");
+    let document = run(&bench, &["smi-metrics"]).expect(5).json();
+    assert_reason(case(&document, "/smi-metrics/"), "skipped", "nothing in sysfs has sensors at 0000:01:00.0");
+}

@@ -1,0 +1,78 @@
+//! Whole suites on the fake GPU: every case is verified and marked, and no figure of it is ever gated.
+
+use serde_json::Value;
+
+use super::support::{assert_no_process_left, cases, fake_gpu, id, outcome, run};
+use crate::common::{Bench, SMALL};
+
+/// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a reason.
+fn whole(suite: &str, more: &[&str]) -> (Bench, Value) {
+    let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2");
+    let arguments = ["--suite", suite, "--profile", "quick", "--device", "0"];
+    let document = run(&bench, &[&arguments[..], more].concat()).expect(0).json();
+    for case in cases(&document) {
+        match outcome(case) {
+            "simulated" => {
+                assert_eq!(case["device_type"], "simulated", "{case:#}");
+                assert!(!case["results"].as_array().unwrap().is_empty(), "{case:#}");
+            }
+            "skipped" => assert!(["what", "why", "cure"].iter().all(|name| case[*name].is_string()), "{case:#}"),
+            _ => panic!("{case:#}"),
+        }
+    }
+    assert_no_process_left(&bench);
+    (bench, document)
+}
+
+/// Benchmarks that can never run on a fake GPU, or only on a CPU.
+const ELSEWHERE: [&str; 4] = ["cache-hit-rate", "memory-allocation", "memory-fragmentation", "smi-metrics"];
+
+#[test]
+fn every_workload_runs_verifies_and_is_marked() {
+    let (bench, document) = whole("pre-installation", &[]);
+    let ran = |name: &str| {
+        let of = |case: &&Value| id(case).split('/').nth(1) == Some(name);
+        cases(&document).iter().filter(of).any(|case| outcome(case) == "simulated")
+    };
+    let named = cases(&document).iter().filter_map(|case| id(case).split('/').nth(1));
+    let mut names: Vec<&str> = named.filter(|name| !ELSEWHERE.contains(name)).collect();
+    names.dedup();
+    assert!(names.len() > 6, "{names:?}");
+    for name in names {
+        assert!(ran(name), "{name} never ran");
+    }
+    let gemm =
+        cases(&document).iter().find(|case| id(case).contains("/gemm/") && outcome(case) == "simulated").unwrap();
+    assert!(gemm["results"][0]["accuracy_error"].as_f64().unwrap() < 1e-3, "{gemm:#}");
+    assert_eq!(gemm["results"][0]["provider"], "rocblas");
+    never_green(&bench);
+}
+
+/// A run of simulated results has no verdict against itself, nor against a baseline of them.
+fn never_green(bench: &Bench) {
+    let run = bench.run_files()[0].display().to_string();
+    let gate = bench.run(&["gate", "--baseline", &run, "--current", &run, "--json"]).expect(4).json();
+    assert_ne!(gate["verdict"], "unchanged", "{gate:#}");
+    for comparison in gate["comparisons"].as_array().unwrap() {
+        assert_eq!(comparison["verdict"], "not_comparable", "{comparison:#}");
+    }
+}
+
+#[test]
+fn the_suite_of_gpus_completes() {
+    // The sizes that GPUs deserve are those of the other suite; here it is the way that counts.
+    let (_, document) = whole("gpu-performance", &["--axis", "size=1024"]);
+    let simulated = cases(&document).iter().filter(|case| outcome(case) == "simulated").count();
+    assert!(simulated > 20, "{simulated}");
+}
+
+#[test]
+fn a_capability_of_a_look_alike_is_no_hardware_to_the_probe() {
+    let bench = fake_gpu();
+    let document = bench.run(&["probe", "--json"]).expect(0).json();
+    let named = document["gpus"].to_string();
+    assert!(!named.contains("look-alike"), "the probe reads the system, not the runtime: {named}");
+    let text = bench
+        .run(&[&["gemm", "--backend", "rocm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"], &SMALL[..]].concat());
+    assert!(text.expect(0).stdout.contains("simulated"));
+}
