@@ -96,7 +96,10 @@ mod tests {
         let check = |name: &str| check_names(std::iter::once(name.to_owned()));
         assert!(check("RSB_RUNS").is_ok());
         assert!(check("PATH").is_ok());
-        assert!(check("RSB_CUDA_PATH").is_ok() && check("RSB_CUDA_FOLDERS").is_ok(), "the old name is still read");
+        assert!(
+            check("RSB_CUDA_PATH").is_ok() && check(rsb_model::renamed::VARIABLES[0].0).is_ok(),
+            "the old name is still read"
+        );
         let error = check("RSB_RUNZ").unwrap_err().error.to_string();
         assert!(error.contains("RSB_RUNS"), "{error}");
     }

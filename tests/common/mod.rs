@@ -18,7 +18,7 @@ pub struct Bench {
 }
 
 /// What a run of the program gave.
-pub struct Ended {
+pub struct ProgramOutput {
     /// Its exit code.
     pub code: i32,
     /// Standard output.
@@ -27,7 +27,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Ended {
+impl ProgramOutput {
     fn of(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -89,8 +89,8 @@ impl Bench {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ended {
-        Ended::of(&self.command(arguments).output().unwrap())
+    pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(&self.command(arguments).output().unwrap())
     }
 
     /// The run files stored so far.

@@ -1,7 +1,7 @@
 //! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history, what as a repeat,
 //! and how each verdict ends.
 
-use crate::common::{Bench, Ended, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL};
 use serde_json::{Value, json};
 
 const CASES: u32 = 12;
@@ -150,7 +150,7 @@ fn runs_of_other_machines_suites_and_software_are_no_history() {
             store(&bench, &other);
         }
         store(&bench, &made_up(&run, 40, 2.0));
-        let ended: Ended = bench.run(&["gate", "--against-history"]).expect(4);
+        let ended: ProgramOutput = bench.run(&["gate", "--against-history"]).expect(4);
         assert!(ended.stdout.contains("NO VERDICT: no earlier run"), "{}", ended.stdout);
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
         if !said.is_empty() {

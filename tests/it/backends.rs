@@ -25,7 +25,7 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     }
     let text = bench.run(&["report", "--format", "text"]).expect(0).stdout;
     assert!(text.contains("Backends on the CPU"), "{text}");
-    assert!(text.contains("every device here is the CPU"), "marked as a processor: {text}");
+    assert!(text.contains("every device here is the CPU"), "marked as a CPU: {text}");
     let markdown = bench.run(&["report", "--output", "-"]).expect(0).stdout;
     let (_, section) = markdown.split_once("## Backends compared").unwrap();
     for benchmark in ["compute-peak", "memory-bandwidth", "gemm", "tensor-ops", "convolution"] {

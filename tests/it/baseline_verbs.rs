@@ -1,7 +1,7 @@
 //! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up times; what is
 //! refreshed is really measured, and only whether it was is looked at.
 
-use crate::common::{Bench, Ended, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL};
 use serde_json::Value;
 
 const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
@@ -28,11 +28,11 @@ fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
     bench.write("current.json", &current.to_string());
 }
 
-fn accept(bench: &Bench, id: &str, because: &str) -> Ended {
+fn accept(bench: &Bench, id: &str, because: &str) -> ProgramOutput {
     bench.run(&["baseline", "accept", id, "--because", because, "--from", "current.json"])
 }
 
-fn gate(bench: &Bench) -> Ended {
+fn gate(bench: &Bench) -> ProgramOutput {
     bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"])
 }
 

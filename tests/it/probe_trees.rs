@@ -38,7 +38,7 @@ fn accelerator() -> Bench {
     bench
 }
 
-fn on_tree(bench: &Bench, tree: &Path, verb: &str) -> crate::common::Ended {
+fn on_tree(bench: &Bench, tree: &Path, verb: &str) -> crate::common::ProgramOutput {
     bench.run(&[verb, "--sysfs-root", tree.to_str().unwrap()])
 }
 

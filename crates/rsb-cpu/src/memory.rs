@@ -1,4 +1,4 @@
-//! Memory of the processor: page-aligned, in huge pages where the system gives them, zeroed and touched before use.
+//! Memory of the CPU: page-aligned, in huge pages where the system gives them, zeroed and touched before use.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};

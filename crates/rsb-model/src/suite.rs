@@ -46,7 +46,7 @@ impl FromStr for Profile {
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
         let found = Self::ALL.into_iter().find(|profile| profile.as_str().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| ParseIdError::new(text, "a profile (quick, standard or thorough)"))
+        found.ok_or_else(|| ParseIdError::new(text, format!("a profile ({})", Self::ALL.map(Self::as_str).join(", "))))
     }
 }
 
@@ -148,9 +148,8 @@ impl FromStr for Suite {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        const EXPECTED: &str = "a suite (pre-installation, component, gpu-performance, cpu-performance, quick, full, hardware-acceleration or custom)";
         let found = Self::ALL.into_iter().find(|suite| suite.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, EXPECTED))
+        found.ok_or_else(|| ParseIdError::new(text, format!("a suite ({})", Self::ALL.map(Self::as_str).join(", "))))
     }
 }
 

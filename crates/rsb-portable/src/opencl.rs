@@ -20,7 +20,7 @@ mod transfer;
 use rsb_model::{BackendId, Reason};
 
 pub use device::OpenclDevice;
-use platform::Found;
+use platform::DeviceCandidate;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 use runtime::Runtime;
 
@@ -35,7 +35,7 @@ pub enum OpenclBackend {
 }
 
 impl OpenclBackend {
-    fn found(self) -> Result<(std::rc::Rc<Runtime>, Vec<Found>), Reason> {
+    fn found(self) -> Result<(std::rc::Rc<Runtime>, Vec<DeviceCandidate>), Reason> {
         let runtime = Runtime::start().map_err(|missing| self.missing(missing))?;
         let found = platform::devices(&runtime, self).map_err(|missing| self.missing(missing))?;
         Ok((runtime, found))

@@ -25,7 +25,7 @@ use std::rc::Rc;
 use rsb_model::{BackendId, Reason};
 
 pub use device::VulkanDevice;
-use info::Found;
+use info::PhysicalCandidate;
 use instance::Instance;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
@@ -35,7 +35,7 @@ use rsb_device::device::{Backend, Device, DeviceInfo};
 pub struct VulkanBackend;
 
 impl VulkanBackend {
-    fn found() -> Result<(Rc<Instance>, Vec<Found>), Reason> {
+    fn found() -> Result<(Rc<Instance>, Vec<PhysicalCandidate>), Reason> {
         let instance = Instance::start()?;
         let found = info::devices(&instance)?;
         Ok((instance, found))

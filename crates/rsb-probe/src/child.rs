@@ -41,9 +41,9 @@ mod tests {
             run(command, limit)
         };
         let long = Duration::from_mins(1);
-        assert_eq!(shell("echo yes", long), Ended::Well("yes\n".to_owned()));
-        assert_eq!(shell("echo no; exit 3", long), Ended::Badly);
-        assert_eq!(shell("exec sleep 600", Duration::from_millis(50)), Ended::Late);
-        assert_eq!(run(Command::new("/no/such/program"), long), Ended::Missing);
+        assert_eq!(shell("echo yes", long), ChildEnd::Well("yes\n".to_owned()));
+        assert_eq!(shell("echo no; exit 3", long), ChildEnd::Badly);
+        assert_eq!(shell("exec sleep 600", Duration::from_millis(50)), ChildEnd::Late);
+        assert_eq!(run(Command::new("/no/such/program"), long), ChildEnd::Missing);
     }
 }

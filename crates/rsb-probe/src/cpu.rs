@@ -1,4 +1,4 @@
-//! The processor: name, threads, clock, caches and vector extensions, from `/proc/cpuinfo` and `/sys`.
+//! The CPU: name, threads, clock, caches and vector extensions, from `/proc/cpuinfo` and `/sys`.
 
 use rsb_model::environment::{Cache, Cpu};
 

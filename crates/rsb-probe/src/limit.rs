@@ -60,7 +60,7 @@ mod tests {
             report(1);
             report(2);
         });
-        assert_eq!(twice.outcome(far), (Some(2), Ended::InTime));
+        assert_eq!(twice.outcome(far), (Some(2), Completion::InTime));
         assert_eq!(Pending::<u8>::start(|_| ()).latest(far), None);
     }
 
@@ -75,7 +75,7 @@ mod tests {
             report(2);
         });
         ready.recv().unwrap();
-        assert_eq!(hung.outcome(Instant::now()), (Some(1), Ended::Late));
+        assert_eq!(hung.outcome(Instant::now()), (Some(1), Completion::Late));
         drop(release);
     }
 }

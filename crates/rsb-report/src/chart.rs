@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The part of a report that a chart belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ChartPlace {
     /// Beside the results of this benchmark.
     Benchmark(String),
     /// Beside the backends of one piece of hardware.
@@ -27,7 +27,7 @@ pub struct Chart {
     /// What the title does not say: the number of samples, which way is better.
     pub subtitle: String,
     /// Where it belongs.
-    pub place: Place,
+    pub place: ChartPlace,
     /// From left to right.
     pub x_axis: Axis,
     /// From bottom to top, or rows from top to bottom.
@@ -48,7 +48,7 @@ pub struct Axis {
     /// Where it is labelled, in ascending order and within the bounds.
     pub labels: Vec<Label>,
     /// How coordinates become positions.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 /// A label of an axis.
@@ -63,7 +63,7 @@ pub struct Label {
 /// How coordinates become positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum AxisScale {
     /// Equal differences are equally far apart.
     Linear,
     /// Equal ratios are equally far apart; every coordinate is above zero.
@@ -78,7 +78,7 @@ pub struct Dataset {
     /// What the legend says; empty where it says nothing.
     pub name: String,
     /// The shape.
-    pub kind: Kind,
+    pub kind: DatasetKind,
     /// The color.
     pub paint: Paint,
     /// In the order in which they are joined.
@@ -115,7 +115,7 @@ impl Point {
 /// The shape of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum DatasetKind {
     /// A mark at each point, and a line from each to the next.
     Line,
     /// A mark at each point.
@@ -179,12 +179,12 @@ pub struct ChartLink {
     /// Of the SVG file, relative to the document, with slashes.
     pub path: String,
     /// Where it belongs.
-    pub place: Place,
+    pub place: ChartPlace,
 }
 
 impl Dataset {
     /// Points of the shape `kind` that the legend does not name.
-    pub fn new(kind: Kind, paint: Paint, points: Vec<Point>) -> Self {
+    pub fn new(kind: DatasetKind, paint: Paint, points: Vec<Point>) -> Self {
         Self { name: String::new(), kind, paint, points }
     }
 

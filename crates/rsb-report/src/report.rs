@@ -8,7 +8,7 @@ use rsb_model::run::kind_of_note;
 use rsb_model::{BenchmarkResult, Better, ComparisonResult, Outcome, Run};
 use serde::Serialize;
 
-use crate::chart::{ChartLink, Place};
+use crate::chart::{ChartLink, ChartPlace};
 use crate::comparison::{self, Detail};
 use crate::document::{ReportError, json as to_json};
 use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured, roofline_text};
@@ -106,11 +106,11 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
         out.push_str("## Comparison\n\n");
         out.push_str(&comparison::markdown_body(comparison, Detail::Brief));
         out.push('\n');
-        out.push_str(&images(charts, &Place::Comparison));
+        out.push_str(&images(charts, &ChartPlace::Comparison));
     }
-    out.push_str(&backends::markdown(run, &images(charts, &Place::Backends)));
+    out.push_str(&backends::markdown(run, &images(charts, &ChartPlace::Backends)));
     out.push_str(&results(run, charts));
-    out.push_str(&images(charts, &Place::Other));
+    out.push_str(&images(charts, &ChartPlace::Other));
     out.push_str(&unmeasured::markdown(run));
     out.push_str(&method(run));
     out.push_str("## Environment\n\n");
@@ -188,7 +188,7 @@ fn results(run: &Run, charts: &[ChartLink]) -> String {
         }
         let title = if name.is_empty() { "Results" } else { name };
         out.push_str(&format!("## {}\n\n{}\n", escape(title), table.markdown()));
-        out.push_str(&images(charts, &Place::Benchmark(name.to_owned())));
+        out.push_str(&images(charts, &ChartPlace::Benchmark(name.to_owned())));
     }
     out
 }
@@ -210,7 +210,7 @@ fn family(run: &Run, name: &str) -> Table {
     table
 }
 
-fn images(charts: &[ChartLink], place: &Place) -> String {
+fn images(charts: &[ChartLink], place: &ChartPlace) -> String {
     charts
         .iter()
         .filter(|chart| chart.place == *place)

@@ -2,7 +2,7 @@
 
 use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
 
-use crate::chart::{ChartLink, Place};
+use crate::chart::{ChartLink, ChartPlace};
 use crate::charts;
 use crate::comparison::{self, Detail};
 use crate::gate::{self, GateFormat};
@@ -87,10 +87,10 @@ fn a_whole_report() {
         ChartLink {
             title: "by size".into(),
             path: "charts/by size.svg".into(),
-            place: Place::Benchmark("memory-bandwidth".into()),
+            place: ChartPlace::Benchmark("memory-bandwidth".into()),
         },
-        ChartLink { title: "changes".into(), path: "charts/comparison.svg".into(), place: Place::Comparison },
-        ChartLink { title: "more".into(), path: "charts/more.svg".into(), place: Place::Other },
+        ChartLink { title: "changes".into(), path: "charts/comparison.svg".into(), place: ChartPlace::Comparison },
+        ChartLink { title: "more".into(), path: "charts/more.svg".into(), place: ChartPlace::Other },
     ];
     insta::assert_snapshot!("report_markdown", report::markdown(&report, &links));
     let text = report::text(&report, Style::PLAIN);

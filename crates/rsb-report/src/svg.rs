@@ -10,7 +10,7 @@ mod layout;
 use canvas::{AXIS, Anchor, Canvas, GRID, Text, paint_of, sheet, shorten, width_of};
 use layout::Layout;
 
-use crate::chart::{Chart, Dataset, Kind, Legend, Scale};
+use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Legend};
 
 /// The picture; `None` when a coordinate is not finite.
 pub fn svg(chart: &Chart) -> Option<String> {
@@ -39,7 +39,7 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     }
     canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (AXIS, 1));
     let [low, high] = axis.bounds;
-    if axis.scale == Scale::Linear && low < 0.0 && high > 0.0 {
+    if axis.scale == AxisScale::Linear && low < 0.0 && high > 0.0 {
         canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), (AXIS, 2));
     }
     let middle = f64::midpoint(frame.left, frame.right);
@@ -49,7 +49,7 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
 /// The vertical axis with its labels left of the frame; a grid only where it is a scale.
 fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.y_axis);
-    let is_rows = axis.scale == Scale::Rows;
+    let is_rows = axis.scale == AxisScale::Rows;
     let look = if is_rows { Text::label(Anchor::End) } else { Text::faded(Anchor::End) };
     let room = frame.left - canvas::MARGIN - layout::GAP;
     for label in &axis.labels {
@@ -95,20 +95,22 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
 fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
     let color = paint_of(dataset.paint);
     match dataset.kind {
-        Kind::Line => {
+        DatasetKind::Line => {
             canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
             canvas.mark((x, y), dataset.paint);
         }
-        Kind::Path => canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2)),
-        Kind::Marks => canvas.mark((x, y), dataset.paint),
-        Kind::Dots => canvas.dot((x, y), 2, color),
-        Kind::Bars { .. } | Kind::Columns => canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color),
-        Kind::Intervals => {
+        DatasetKind::Path => canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2)),
+        DatasetKind::Marks => canvas.mark((x, y), dataset.paint),
+        DatasetKind::Dots => canvas.dot((x, y), 2, color),
+        DatasetKind::Bars { .. } | DatasetKind::Columns => {
+            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color)
+        }
+        DatasetKind::Intervals => {
             canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
             canvas.dot((x, y), 5, color);
         }
-        Kind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (color, 3)),
-        Kind::Limits | Kind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), color),
+        DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (color, 3)),
+        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), color),
     }
 }
 

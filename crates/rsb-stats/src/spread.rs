@@ -254,7 +254,7 @@ mod tests {
         let residual = Residual { law: Law::Normal, sum: 0.0004, degrees_of_freedom: 4.0, difference: 0.0 };
         assert_eq!(
             spreads(&[residual; 9]),
-            [Some(Spread { law: Law::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
+            [Some(ProcessSpread { law: Law::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
         );
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }

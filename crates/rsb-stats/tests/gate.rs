@@ -158,7 +158,7 @@ fn what_few_processes_call_slower_is_measured_again() {
         let after = run("after", vec![steady("copy", &[200.0, 200.1, 199.9, 200.2, 199.8][..processes])]);
         let result = gate(&[run("before", before.clone())], from_ref(&after), &Policy::default(), &[], now());
         check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
-        assert_eq!(rsb_stats::doubtful(&result, &after, AGAINST_BASELINE).len(), again, "{processes} processes");
+        assert_eq!(rsb_stats::undecided_cases(&result, &after, AGAINST_BASELINE).len(), again, "{processes} processes");
         assert_eq!(result.comparisons[0].reason.contains("one process of the run"), processes == 1);
     }
 }

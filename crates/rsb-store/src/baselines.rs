@@ -361,10 +361,10 @@ mod tests {
         let path = baselines.save(&saved).unwrap();
         assert!(path.ends_with(format!("{}/quick.json", Fingerprint::of(&machine(2)).slug())), "{}", path.display());
         assert_eq!(Baseline::read(&path).unwrap(), saved);
-        assert_eq!(read_recorded(&path).unwrap(), Recorded::Baseline(Box::new(saved.clone())));
+        assert_eq!(read_recorded(&path).unwrap(), RecordedFile::Baseline(Box::new(saved.clone())));
         let run_path = path.with_file_name("run.json");
         crate::journal::write_run(&run_path, &of(2)).unwrap();
-        assert_eq!(read_recorded(&run_path).unwrap(), Recorded::Run(Box::new(of(2))));
+        assert_eq!(read_recorded(&run_path).unwrap(), RecordedFile::Run(Box::new(of(2))));
         let runs = saved.into_runs();
         assert_eq!(runs.len(), 2);
         assert_eq!(runs[0].environment.state.as_ref().and_then(|state| state.load_average), Some(0.5));

@@ -126,7 +126,7 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
 /// Fewer cases than this are parsed sooner than a thread is started for them.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// The results that `cases` of format `version` are, in their order. Many are parsed on every processor: of 10,000 cases that is nearly all
+/// The results that `cases` of format `version` are, in their order. Many are parsed on every CPU: of 10,000 cases that is nearly all
 /// that a comparison of two runs takes.
 fn results_of(cases: &[&RawValue], fallback: Timestamp, version: u32) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);

@@ -147,7 +147,7 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
 
     let store = dir.read();
     let run_file = dir.path().join("runs/x.json");
-    assert_eq!(*store.notices(), [Notice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
+    assert_eq!(*store.notices(), [StoreNotice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
     assert!(!path.exists());
     let recovered = read_run(&run_file).unwrap();
     assert_eq!(recovered.benchmarks, [measured("a", 1.0), skipped("b")]);
@@ -208,7 +208,7 @@ fn a_corrupt_index_is_moved_aside_and_rebuilt() {
         let moved_to = dir.path().join("benchmarks.db.corrupt-1");
         assert_eq!(
             *store.notices(),
-            [Notice::DatabaseRebuilt { moved_to: moved_to.clone(), runs: 3 }],
+            [StoreNotice::DatabaseRebuilt { moved_to: moved_to.clone(), runs: 3 }],
             "damage {index}"
         );
         assert!(moved_to.exists());
@@ -224,7 +224,7 @@ fn corruption_that_shows_late_is_repaired_too() {
     other.execute_batch("DROP TABLE metrics; DROP TABLE results;").unwrap();
     drop(other);
     assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15);
-    assert!(matches!(&store.notices()[..], [Notice::DatabaseRebuilt { runs: 3, .. }]));
+    assert!(matches!(&store.notices()[..], [StoreNotice::DatabaseRebuilt { runs: 3, .. }]));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn without_an_index_the_files_still_answer() {
     fs::create_dir(dir.database()).unwrap();
     let store = dir.read();
     assert_eq!(store.runs().unwrap().len(), 3);
-    assert!(matches!(&store.notices()[..], [Notice::IndexUnavailable { .. }]));
+    assert!(matches!(&store.notices()[..], [StoreNotice::IndexUnavailable { .. }]));
     let mut journal = dir.write().begin(&run("d", 9999)).unwrap();
     journal.finish(&run("d", 9999)).unwrap();
     store.refresh().unwrap();

@@ -99,7 +99,7 @@ fn baselines_are_read_with_what_was_accepted() {
     let path = dir.path().join("again.json");
     accepted.write(&path).unwrap();
     assert_eq!(Baseline::read(&path).unwrap(), accepted, "no figure is turned twice");
-    assert!(matches!(read_recorded(&path), Ok(rsb_store::Recorded::Baseline(_))));
+    assert!(matches!(read_recorded(&path), Ok(rsb_store::RecordedFile::Baseline(_))));
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod shaders;
 mod speed;
 mod steps;
 mod tidy;
-#[cfg(test)]
 mod words;
 
 use std::process::ExitCode;

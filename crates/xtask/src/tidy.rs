@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &[]),
     ("rsb-report", &["rsb-stats"]),
-    ("rsb-fake_gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
+    ("rsb-fake-gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
         "rsb-engine",
@@ -59,7 +59,7 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-cpu/src",
     "crates/rsb-gpu/src",
     "crates/rsb-portable/src",
-    "crates/rsb-fake_gpu",
+    "crates/rsb-fake-gpu",
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-engine/src/memory_profile.rs",
 ];
@@ -124,6 +124,7 @@ pub(crate) fn run() -> Result<()> {
         breaches.extend(file_breaches(&shown, &text));
     }
     breaches.extend(links::broken(&root)?);
+    breaches.extend(crate::words::breaches(&root)?);
     if !breaches.is_empty() {
         bail!("{} breaches of the rules:\n  {}", breaches.len(), breaches.join("\n  "));
     }

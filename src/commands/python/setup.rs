@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 
 use crate::cli::SetupArgs;
 use crate::exit::{CliError, CliResult, Exit};
-use rsb_engine::frameworks::{self, Component, Place};
+use rsb_engine::frameworks::{self, Component, InstallPlace};
 
 /// The versions that this project is tested with on a CPU.
 const LOCKED: &str = include_str!("../../../python/frameworks.txt");
@@ -78,7 +78,7 @@ fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<
         return Ok(vec![Wanted { dir, components }]);
     }
     let (apart, shared): (Vec<_>, Vec<_>) =
-        components.into_iter().partition(|component| component.place == Place::Apart);
+        components.into_iter().partition(|component| component.place == InstallPlace::Apart);
     let mut wanted = Vec::new();
     if !shared.is_empty() || apart.is_empty() {
         let dir = rsb_probe::own_python_environment().ok_or_else(no_home)?;

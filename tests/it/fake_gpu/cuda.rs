@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::support::{
     THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, outcome,
 };
-use crate::common::{Bench, Ended, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL};
 
 /// The program with the fake GPU in the places of ROCm and CUDA.
 fn both() -> Bench {
@@ -40,7 +40,7 @@ fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {
     (dir, bench)
 }
 
-fn run(bench: &Bench, arguments: &[&str]) -> Ended {
+fn run(bench: &Bench, arguments: &[&str]) -> ProgramOutput {
     bench.run(&[&["run", "--backend", "cuda", "--json"], arguments, &SMALL].concat())
 }
 
@@ -280,5 +280,5 @@ fn its_name_says_that_it_is_none() {
     assert_eq!(row["runnable"], true, "{row:#}");
     assert_eq!(row["devices"][0], "fake GPU of sm_90 (no hardware)", "{row:#}");
     let probed = bench.run(&["probe", "--json"]).expect(0).json();
-    assert!(!probed["gpus"].to_string().contains("look-alike"), "the probe reads the system: {probed:#}");
+    assert!(!probed["gpus"].to_string().contains("fake GPU"), "the probe reads the system: {probed:#}");
 }

@@ -71,7 +71,7 @@ fn a_capability_of_a_look_alike_is_no_hardware_to_the_probe() {
     let bench = fake_gpu();
     let document = bench.run(&["probe", "--json"]).expect(0).json();
     let named = document["gpus"].to_string();
-    assert!(!named.contains("look-alike"), "the probe reads the system, not the runtime: {named}");
+    assert!(!named.contains("fake GPU"), "the probe reads the system, not the runtime: {named}");
     let text = bench
         .run(&[&["gemm", "--backend", "rocm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"], &SMALL[..]].concat());
     assert!(text.expect(0).stdout.contains("simulated"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Bench, Ended, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL};
 
 /// The program with the fake GPU, its caches in the scratch directory.
 pub fn fake_gpu() -> Bench {
@@ -26,7 +26,7 @@ pub fn with_library(library: &Path) -> Bench {
 }
 
 /// Runs benchmarks on the fake GPU, small, as one JSON document.
-pub fn run(bench: &Bench, arguments: &[&str]) -> Ended {
+pub fn run(bench: &Bench, arguments: &[&str]) -> ProgramOutput {
     bench.run(&[&["run", "--backend", "rocm", "--json"], arguments, &SMALL].concat())
 }
 

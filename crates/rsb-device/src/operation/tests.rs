@@ -22,9 +22,9 @@ fn a_transfer_counts_what_passes_the_link() {
         let transfer = Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4096 };
         Operation::Transfer(transfer).bytes_moved().to_bits()
     };
-    assert_eq!(bytes(Direction::HostToDevice), 4096.0_f64.to_bits());
-    assert_eq!(bytes(Direction::DeviceToHost), 4096.0_f64.to_bits());
-    assert_eq!(bytes(Direction::DeviceToDevice), 8192.0_f64.to_bits(), "read and written");
+    assert_eq!(bytes(TransferDirection::HostToDevice), 4096.0_f64.to_bits());
+    assert_eq!(bytes(TransferDirection::DeviceToHost), 4096.0_f64.to_bits());
+    assert_eq!(bytes(TransferDirection::DeviceToDevice), 8192.0_f64.to_bits(), "read and written");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn run(device: &ScriptedDevice) -> Result<(f64, f64), DeviceError> {
 fn without_faults_it_is_right_and_keeps_time() {
     let constant = ScriptedDevice::new(Script::with_clock(Clock::Constant(50.0)));
     assert_eq!(run(&constant), Ok((0.0, 150.0)));
-    assert_eq!(constant.counts(), Counts { allocations: 2, live_buffers: 0, launches: 4, flushes: 0 });
+    assert_eq!(constant.counts(), ScriptedCounts { allocations: 2, live_buffers: 0, launches: 4, flushes: 0 });
     let list = ScriptedDevice::new(Script::with_clock(Clock::List(vec![1.0, 10.0, 100.0])));
     assert_eq!(run(&list), Ok((0.0, 111.0)));
     let function = ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(|launch, _| launch as f64))));

@@ -14,14 +14,14 @@ pub struct Component {
     /// What `python setup` installs for it.
     pub install: &'static [&'static str],
     /// Where `python setup` installs it.
-    pub place: Place,
+    pub place: InstallPlace,
     /// What is measured of it.
     pub workloads: &'static [Workload],
 }
 
 /// Where a component is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum InstallPlace {
     /// Together with the others.
     Shared,
     /// Apart: it wants other versions than they do.

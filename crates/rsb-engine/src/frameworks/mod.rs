@@ -13,7 +13,7 @@ mod worker;
 
 pub use cases::{ComponentSelection, WORKLOAD, axes, cases, has_axis, workloads_with};
 pub use catalogue::{all, find};
-pub use component::{Component, Place, Workload};
+pub use component::{Component, InstallPlace, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};

@@ -381,6 +381,6 @@ mod tests {
             device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
-        assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(Trouble::Failed(_))));
+        assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(WorkerError::Failed(_))));
     }
 }

@@ -96,7 +96,7 @@ mod tests {
         let known = TelemetryWatch::begin_in(&options, "0000:03:00.0").unwrap().end();
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
-        assert!(Watch::begin_in(&options, "0000:99:00.0").is_none(), "another GPU has no sensors here");
+        assert!(TelemetryWatch::begin_in(&options, "0000:99:00.0").is_none(), "another GPU has no sensors here");
     }
 
     #[test]

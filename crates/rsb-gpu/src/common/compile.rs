@@ -323,14 +323,14 @@ mod tests {
             assert_eq!(code.bytes, b"\x7fELF code");
             (code.cached, toolchain.compiled.get())
         };
-        assert_eq!((ask(), ask()), ((Cached::No, 1), (Cached::Yes, 1)));
+        assert_eq!((ask(), ask()), ((CacheHit::No, 1), (CacheHit::Yes, 1)));
         let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
         let whole = std::fs::read(&file).unwrap();
         let mut damaged = whole.clone();
         *damaged.last_mut().unwrap() ^= 1;
         for (bytes, count) in [(&whole[..whole.len() - 1], 2), (&damaged, 3), (b"", 4)] {
             std::fs::write(&file, bytes).unwrap();
-            assert_eq!((ask(), ask()), ((Cached::No, count), (Cached::Yes, count)));
+            assert_eq!((ask(), ask()), ((CacheHit::No, count), (CacheHit::Yes, count)));
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn gb_s(address: &str, vendor: &str) -> Option<f64> {
     narrowest(Path::new(DEVICES), address, vendor)
 }
 
-/// The narrowest stretch between the GPU and the processor: a GPU often sits behind a switch of its own, whose inner
+/// The narrowest stretch between the GPU and the CPU: a GPU often sits behind a switch of its own, whose inner
 /// link is always wide. A device of another vendor at this address is not the GPU.
 fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     let device = std::fs::canonicalize(devices.join(address)).ok()?;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::api::{Object, flag};
-use super::platform::{Found, Limits};
+use super::platform::{DeviceCandidate, Limits};
 use super::runtime::{ClError, Runtime, call, create};
 
 /// The property by which a context is told its platform.
@@ -20,7 +20,7 @@ pub(super) struct Core {
 
 impl Core {
     /// Opens what was found.
-    pub(super) fn open(runtime: Rc<Runtime>, found: &Found) -> Result<Rc<Self>, ClError> {
+    pub(super) fn open(runtime: Rc<Runtime>, found: &DeviceCandidate) -> Result<Rc<Self>, ClError> {
         let device = found.device;
         let properties = [CONTEXT_PLATFORM, found.platform as isize, 0];
         let none = std::ptr::null_mut();

@@ -9,7 +9,7 @@ use rsb_model::{Dtype, Reason};
 use super::core::Core;
 use super::launch::Bound;
 use super::memory::Allocation;
-use super::platform::Found;
+use super::platform::DeviceCandidate;
 use super::program::Program;
 use super::runtime::{ClError, Runtime, call};
 use super::stream::ClStream;
@@ -34,7 +34,7 @@ pub struct OpenclDevice {
 }
 
 impl OpenclDevice {
-    pub(super) fn open(runtime: Rc<Runtime>, found: Found) -> Result<Self, Reason> {
+    pub(super) fn open(runtime: Rc<Runtime>, found: DeviceCandidate) -> Result<Self, Reason> {
         let core = Core::open(runtime, &found)?;
         Ok(Self { info: found.info, core, programs: RefCell::default(), flush: HeldValue::default() })
     }

@@ -10,7 +10,7 @@ use super::runtime::{ClError, Runtime, call, no_platform};
 use rsb_device::device::{Backend as _, DeviceInfo};
 
 /// A device as opening it needs it.
-pub(super) struct Found {
+pub(super) struct DeviceCandidate {
     pub(super) info: DeviceInfo,
     pub(super) platform: Object,
     pub(super) device: Object,
@@ -40,7 +40,7 @@ pub(super) enum Presence {
 }
 
 /// Every device of every platform that `backend` takes, in the loader's order.
-pub(super) fn devices(runtime: &Runtime, backend: OpenclBackend) -> Result<Vec<Found>, Reason> {
+pub(super) fn devices(runtime: &Runtime, backend: OpenclBackend) -> Result<Vec<DeviceCandidate>, Reason> {
     let mut found = Vec::new();
     let (mut others, mut refusal) = (Vec::new(), None);
     for platform in platforms(runtime)? {
@@ -120,7 +120,7 @@ fn describe(
     (platform, device): (Object, Object),
     platform_name: &str,
     reference: DeviceRef,
-) -> Option<Found> {
+) -> Option<DeviceCandidate> {
     let number = |name| runtime.device_number(device, name);
     let positive = |name| number(name).filter(|&value| value > 0);
     let kind = number(ask::DEVICE_TYPE)?;
@@ -159,5 +159,5 @@ fn describe(
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
-    Some(Found { info, platform, device, limits })
+    Some(DeviceCandidate { info, platform, device, limits })
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ash::vk;
 
 use super::failure::{Failure, Named as _};
-use super::info::{Found, Presence, Traits};
+use super::info::{PhysicalCandidate, Presence, Traits};
 use super::instance::Instance;
 use super::matrix;
 use super::queue::Queue;
@@ -23,7 +23,7 @@ pub(super) struct Core {
 
 impl Core {
     /// Opens what was found, with the features that kernels use where the device has them.
-    pub(super) fn open(instance: Rc<Instance>, found: &Found) -> Result<Rc<Self>, Failure> {
+    pub(super) fn open(instance: Rc<Instance>, found: &PhysicalCandidate) -> Result<Rc<Self>, Failure> {
         let traits = found.traits;
         let priorities = [1.0];
         let queues =

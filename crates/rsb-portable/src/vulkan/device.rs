@@ -9,7 +9,7 @@ use rsb_model::{DeviceType, Dtype, Reason};
 
 use super::core::Core;
 use super::failure::Failure;
-use super::info::{Found, Presence};
+use super::info::{PhysicalCandidate, Presence};
 use super::instance::Instance;
 use super::launch::Bound;
 use super::memory::{Allocation, Place};
@@ -35,7 +35,7 @@ pub struct VulkanDevice {
 }
 
 impl VulkanDevice {
-    pub(super) fn open(instance: Rc<Instance>, found: Found) -> Result<Self, Reason> {
+    pub(super) fn open(instance: Rc<Instance>, found: PhysicalCandidate) -> Result<Self, Reason> {
         let core = Core::open(instance, &found)?;
         Ok(Self { info: found.info, pipelines: RefCell::default(), flush: HeldValue::default(), core })
     }

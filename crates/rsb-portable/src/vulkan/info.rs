@@ -11,7 +11,7 @@ use super::matrix;
 use rsb_device::device::DeviceInfo;
 
 /// A device as opening it needs it.
-pub(super) struct Found {
+pub(super) struct PhysicalCandidate {
     pub(super) info: DeviceInfo,
     pub(super) physical: vk::PhysicalDevice,
     pub(super) traits: Traits,
@@ -62,10 +62,10 @@ const MANY_UNITS: u32 = 256;
 const THREADS: u32 = crate::portable::GROUP;
 
 /// Every device that can compute, in the loader's order.
-pub(super) fn devices(instance: &Instance) -> Result<Vec<Found>, Reason> {
+pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Reason> {
     // SAFETY: the instance is live.
     let physical = unsafe { instance.raw.enumerate_physical_devices() }.named("vkEnumeratePhysicalDevices")?;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<PhysicalCandidate> = Vec::new();
     for physical in physical {
         let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
         found.extend(describe(instance, physical, DeviceRef { backend: BackendId::Vulkan, index }));
@@ -78,7 +78,7 @@ pub(super) fn devices(instance: &Instance) -> Result<Vec<Found>, Reason> {
 }
 
 /// What a device is; nothing when it is too old or too small.
-fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: DeviceRef) -> Option<Found> {
+fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: DeviceRef) -> Option<PhysicalCandidate> {
     let extensions = extensions(instance, physical);
     let has = |name: &CStr| extensions.iter().any(|known| known.as_c_str() == name);
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
@@ -149,7 +149,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
-    Some(Found { info, physical, traits })
+    Some(PhysicalCandidate { info, physical, traits })
 }
 
 /// The device's name and its driver's: one GPU may be there several times, through several drivers.
@@ -239,13 +239,13 @@ mod tests {
             supported_operations: vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC,
             ..Default::default()
         };
-        assert_eq!(subgroups(&all), Has::Yes);
+        assert_eq!(subgroups(&all), Presence::Yes);
         let graphics = vk::PhysicalDeviceSubgroupProperties { supported_stages: vk::ShaderStageFlags::VERTEX, ..all };
         let basic =
             vk::PhysicalDeviceSubgroupProperties { supported_operations: vk::SubgroupFeatureFlags::BASIC, ..all };
         let single = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 1, ..all };
         for lacking in [graphics, basic, single, vk::PhysicalDeviceSubgroupProperties::default()] {
-            assert_eq!(subgroups(&lacking), Has::No);
+            assert_eq!(subgroups(&lacking), Presence::No);
         }
     }
 

@@ -126,11 +126,15 @@ mod tests {
                 [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
             {
                 let by_groups = words(with(Presence::Yes), module, *dtype, kernel).unwrap();
-                assert_ne!(by_groups, words(with(Has::No), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
+                assert_ne!(
+                    by_groups,
+                    words(with(Presence::No), module, *dtype, kernel).unwrap(),
+                    "{kernel} of {dtype}"
+                );
             }
             let argmax = |subgroups| words(with(subgroups), Module::Reduce, *dtype, "rsb_argmax").unwrap();
-            assert_eq!(argmax(Has::Yes), argmax(Has::No), "places are not brought together by subgroups");
+            assert_eq!(argmax(Presence::Yes), argmax(Presence::No), "places are not brought together by subgroups");
         }
-        assert!(words(with(Has::Yes), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
+        assert!(words(with(Presence::Yes), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
     }
 }

@@ -70,7 +70,7 @@ mod tests {
 
     fn gathered(job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
         let far = Instant::now() + std::time::Duration::from_mins(1);
-        let (known, unread) = gather(vec![Asked { place: "card0".into(), reading: Pending::start(job) }], far);
+        let (known, unread) = gather(vec![GpuQuery { place: "card0".into(), reading: Pending::start(job) }], far);
         assert!(unread.iter().all(|one| one.place == "card0"));
         (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
     }
@@ -82,10 +82,10 @@ mod tests {
             report(GpuReport::so_far(1, "its name"));
         };
         assert_eq!(gathered(whole), (vec![1], vec![]));
-        assert_eq!(gathered(|report| report(Told::nothing())), (vec![], vec![]), "no GPU");
+        assert_eq!(gathered(|report| report(GpuReport::nothing())), (vec![], vec![]), "no GPU");
         let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
-        assert_eq!(gathered(|report| report(Told::refused(ErrorKind::Other))), unread(Answer::Failed));
-        assert_eq!(gathered(|report| report(Told::refused(ErrorKind::PermissionDenied))), unread(Answer::Denied));
+        assert_eq!(gathered(|report| report(GpuReport::refused(ErrorKind::Other))), unread(Answer::Failed));
+        assert_eq!(gathered(|report| report(GpuReport::refused(ErrorKind::PermissionDenied))), unread(Answer::Denied));
         assert_eq!(gathered(|_| ()), unread(Answer::Failed));
     }
 }

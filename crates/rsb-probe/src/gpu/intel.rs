@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::host::{entries, read_line, read_number, refusal};
 use crate::plausible;
 
-/// Clocks in MHz.
+/// IntelClocks in MHz.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Clocks {
+pub(crate) struct IntelClocks {
     /// At this moment; none while the GPU idles and its clock stands still.
     pub(crate) now: Option<f64>,
     /// The highest of the hardware (RP0).
@@ -86,13 +86,13 @@ pub(crate) fn is_here(dir: &Path) -> bool {
 }
 
 /// The clocks of the GPU in `dir`, of several tiles the highest.
-pub(crate) fn clocks(dir: &Path) -> Clocks {
+pub(crate) fn clocks(dir: &Path) -> IntelClocks {
     let gts = gts(dir);
     let highest = |file: fn(&Path, &Names) -> PathBuf| {
         let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
         each.filter_map(plausible::megahertz).reduce(f64::max)
     };
-    Clocks {
+    IntelClocks {
         now: highest(|path, names| path.join(now_file(path, names))),
         max: highest(|path, names| path.join(names.max)),
         limit: highest(|path, names| path.join(names.limit)),

@@ -11,7 +11,7 @@ pub(crate) struct Memory {
 
 /// A kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Kind {
+pub(crate) struct MemoryKind {
     pub(crate) name: &'static str,
     /// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose bandwidth, width and clock
     /// the factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192
@@ -19,19 +19,19 @@ pub(crate) struct Kind {
     transfers: f64,
 }
 
-const GDDR5: Kind = Kind { name: "GDDR5", transfers: 4.0 };
-const GDDR6: Kind = Kind { name: "GDDR6", transfers: 16.0 };
-const HBM: Kind = Kind { name: "HBM", transfers: 2.0 };
-const HBM2: Kind = Kind { name: "HBM2", transfers: 2.0 };
-const HBM2E: Kind = Kind { name: "HBM2e", transfers: 2.0 };
-const HBM3: Kind = Kind { name: "HBM3", transfers: 4.0 };
-const HBM3E: Kind = Kind { name: "HBM3E", transfers: 4.0 };
+const GDDR5: MemoryKind = MemoryKind { name: "GDDR5", transfers: 4.0 };
+const GDDR6: MemoryKind = MemoryKind { name: "GDDR6", transfers: 16.0 };
+const HBM: MemoryKind = MemoryKind { name: "HBM", transfers: 2.0 };
+const HBM2: MemoryKind = MemoryKind { name: "HBM2", transfers: 2.0 };
+const HBM2E: MemoryKind = MemoryKind { name: "HBM2e", transfers: 2.0 };
+const HBM3: MemoryKind = MemoryKind { name: "HBM3", transfers: 4.0 };
+const HBM3E: MemoryKind = MemoryKind { name: "HBM3E", transfers: 4.0 };
 
 /// The MI325X, whose chip is that of the MI300X.
 const MI325X: u32 = 0x74a5;
 
 /// The kind of memory of a chip; unknown for parts that share the CPU's, which may be of any kind.
-pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<Kind> {
+pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> Option<MemoryKind> {
     // Some targets came with either; no GDDR bus is that wide.
     let is_stacked = width_bits.is_some_and(|bits| bits >= 1024);
     Some(match target {
@@ -50,7 +50,7 @@ pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> 
 }
 
 /// GB/s of memory of that kind.
-pub(crate) fn bandwidth_gb_s(kind: Kind, width_bits: u32, clock_mhz: f64) -> f64 {
+pub(crate) fn bandwidth_gb_s(kind: MemoryKind, width_bits: u32, clock_mhz: f64) -> f64 {
     f64::from(width_bits) / 8.0 * clock_mhz * kind.transfers / 1e3
 }
 

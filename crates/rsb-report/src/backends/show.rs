@@ -142,7 +142,7 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
         lines.push(format!("×: how many times as fast as {against}; above 1 is faster"));
     }
     if hardware.device_type == DeviceType::Cpu {
-        lines.push("every device here is the processor: its figures are not those of a GPU".to_owned());
+        lines.push("every device here is the CPU: its figures are not those of a GPU".to_owned());
     }
     if hardware.columns.iter().any(|column| column.standing == Standing::Aside) {
         lines.push("*: the CPU, for orientation; it is not ranked with the GPU".to_owned());

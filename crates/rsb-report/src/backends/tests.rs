@@ -1,7 +1,7 @@
 use rsb_model::{DeviceType, Outcome};
 
 use super::{Entry, Hardware, Standing, compared, markdown, text};
-use crate::chart::Place;
+use crate::chart::ChartPlace;
 use crate::charts;
 use crate::report::{self, Report};
 use crate::sample_backends::{device, figure_on as figure, gpu_run as gpu, run_of};
@@ -48,7 +48,7 @@ fn what_people_see_of_it() {
     let run = gpu();
     let report = Report::new(&run);
     let links: Vec<_> = charts::all(&report).iter().map(|chart| chart.link("charts")).collect();
-    assert_eq!(links.iter().filter(|link| link.place == Place::Backends).count(), 1, "one table, one chart");
+    assert_eq!(links.iter().filter(|link| link.place == ChartPlace::Backends).count(), 1, "one table, one chart");
     let whole = report::markdown(&report, &links);
     assert!(whole.contains("## Backends compared") && whole.contains("charts/backends-amd-radeon"), "{whole}");
     assert!(run::text(&run, WIDE).contains("Backends on AMD Radeon RX 7900 XTX"));

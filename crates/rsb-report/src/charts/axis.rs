@@ -1,6 +1,6 @@
 //! Axes with round numbers on them.
 
-use crate::chart::{Axis, Label, Scale};
+use crate::chart::{Axis, AxisScale, Label};
 
 /// From `low` to `high`, widened to round numbers, with about `count` labels.
 pub(super) fn linear(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
@@ -19,7 +19,7 @@ pub(super) fn exact(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
 }
 
 fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
-    Axis { title: title.to_owned(), bounds, labels, scale: Scale::Linear }
+    Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Linear }
 }
 
 /// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A quarter of a power on
@@ -31,7 +31,7 @@ pub(super) fn powers_of_two(title: &str, (low, high): (f64, f64), count: u32, sa
     let ticks = (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
     let labels =
         ticks.filter(|tick| (bounds[0]..=bounds[1]).contains(tick)).map(|at| Label { at, text: said(at) }).collect();
-    Axis { title: title.to_owned(), bounds, labels, scale: Scale::Log }
+    Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Log }
 }
 
 /// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each power of ten where
@@ -51,14 +51,14 @@ pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
     let above = ticks.iter().copied().find(|tick| *tick >= high * (1.0 - 1e-9) && *tick > below).unwrap_or(high);
     let shown = ticks.into_iter().filter(|tick| (below..=above).contains(tick));
     let labels = shown.map(|at| Label { at, text: power_label(at) }).collect();
-    Axis { title: title.to_owned(), bounds: [below, above.max(below * 1.01)], labels, scale: Scale::Log }
+    Axis { title: title.to_owned(), bounds: [below, above.max(below * 1.01)], labels, scale: AxisScale::Log }
 }
 
 /// A row for each of `labels`.
 pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
     let labels: Vec<Label> = labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
     let bounds = [-0.5, labels.len() as f64 - 0.5];
-    Axis { title: String::new(), bounds, labels, scale: Scale::Rows }
+    Axis { title: String::new(), bounds, labels, scale: AxisScale::Rows }
 }
 
 fn power_label(value: f64) -> String {

@@ -5,7 +5,7 @@ use rsb_model::Run;
 
 use super::{axis, slug};
 use crate::backends::{Entry, Hardware, Row, Standing, compared, times};
-use crate::chart::{Chart, Dataset, Kind, Legend, Paint, Place, Point};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_count, format_quantity};
 
 /// More workloads than this are not drawn; the table holds every one.
@@ -40,19 +40,19 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
     let most = shown.iter().map(|(_, bars)| bars.len()).max()?;
     let fastest = shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| *speed).fold(1.0, f64::max);
     let thickness = FILLED / most as f64;
-    let reference = Dataset::new(Kind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0)]);
+    let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0)]);
     let mut datasets = vec![reference.named("as fast as the reference")];
     let ranked = hardware.columns.iter().enumerate().filter(|(_, column)| column.standing != Standing::Aside);
     for (index, column) in ranked {
         let points = shown.iter().enumerate().filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
-        let kind = Kind::Bars { thickness };
+        let kind = DatasetKind::Bars { thickness };
         datasets.push(Dataset::new(kind, Paint::Series(index), points.collect()).named(&column.heading));
     }
     Some(Chart {
         name: slug(&format!("backends-{}", hardware.title)),
         title: format!("Backends on {}", hardware.title),
         subtitle: subtitle(hardware, all.len() - shown.len()),
-        place: Place::Backends,
+        place: ChartPlace::Backends,
         x_axis: axis::linear("speed against the reference (1 is as fast)", (0.0, fastest.min(LONGEST)), 6),
         y_axis: axis::rows(shown.iter().map(|(row, _)| format!("{} {}", row.benchmark, row.case))),
         datasets,

@@ -3,7 +3,7 @@
 use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
 
 use super::{axis, slug};
-use crate::chart::{Chart, Dataset, Kind, Legend, Paint, Place, Point};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, benchmark_of, headline, measured};
 use crate::number::{format_count, format_quantity};
 
@@ -58,16 +58,16 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
         Point::at(bar.value * factor, row).saying(format_quantity(bar.value, field.unit.symbol()))
     };
     let peak = |(row, bar): (f64, &Bar<'_>)| bar.peak.map(|peak| Point::at(peak * factor, row));
-    let peaks = Dataset::new(Kind::Ticks, Paint::Bad, rows().filter_map(peak).collect());
+    let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect());
     Some(Chart {
         name: slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str))),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
         subtitle: subtitle(field, *device, results.len().saturating_sub(MOST)),
-        place: Place::Benchmark((*benchmark).to_owned()),
+        place: ChartPlace::Benchmark((*benchmark).to_owned()),
         x_axis: axis::linear(unit, (0.0, top * factor), 6),
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
         datasets: vec![
-            Dataset::new(Kind::Bars { thickness: THICKNESS }, Paint::Plain, rows().map(point).collect()),
+            Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, rows().map(point).collect()),
             peaks.named(peak_field(field).map_or("", |peak| peak.about)),
         ],
         legend: Legend::Below,

@@ -4,7 +4,7 @@ use rsb_model::record::Comparison;
 use rsb_model::{Better, ComparisonResult, Verdict};
 
 use super::axis;
-use crate::chart::{Axis, Chart, Dataset, Kind, Legend, Paint, Place, Point};
+use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, worsening};
 use crate::label::Shortener;
 use crate::number::{format_count, format_percent};
@@ -52,12 +52,12 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     }
     let limits = shown.iter().enumerate().map(|(row, (each, _))| Point::at(each.threshold_percent, row as f64));
     let mut datasets: Vec<Dataset> = GROUPS.iter().map(|group| of_group(group, shown)).collect();
-    datasets.push(Dataset::new(Kind::Limits, Paint::Faded, limits.collect()).named("threshold"));
+    datasets.push(Dataset::new(DatasetKind::Limits, Paint::Faded, limits.collect()).named("threshold"));
     Some(Chart {
         name: "comparison".to_owned(),
         title: format!("Change against {}", result.baseline_run_id),
         subtitle,
-        place: Place::Comparison,
+        place: ChartPlace::Comparison,
         x_axis: changes(reach(result, shown)),
         y_axis: axis::rows(shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric))),
         datasets,
@@ -71,7 +71,7 @@ fn of_group((verdicts, name, paint): &(&[Verdict], &str, Paint), shown: &[Shown<
         extent: Some([*low, *high]),
         ..Point::at(*middle, row as f64).saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
     };
-    Dataset::new(Kind::Intervals, *paint, rows.map(point).collect()).named(*name)
+    Dataset::new(DatasetKind::Intervals, *paint, rows.map(point).collect()).named(*name)
 }
 
 /// An axis of changes as far as `reach` to both sides.

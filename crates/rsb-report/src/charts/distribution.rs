@@ -3,7 +3,7 @@
 use rsb_model::BenchmarkResult;
 
 use super::{axis, slug};
-use crate::chart::{Axis, Chart, Dataset, Kind, Legend, Paint, Place, Point};
+use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, benchmark_of};
 use crate::number::{format_count, format_time};
 
@@ -31,7 +31,7 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
         name: slug(&format!("samples-{}", result.benchmark_id)),
         title: format!("{}: time of one iteration", Shortener::default().full(&result.benchmark_id)),
         subtitle: data.subtitle(),
-        place: Place::Benchmark(benchmark_of(result).to_owned()),
+        place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
         x_axis: axis::exact(&title, (data.low / factor, data.high / factor), 7),
         y_axis,
         datasets,
@@ -110,8 +110,8 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let columns = counts.iter().enumerate().filter(|(_, count)| **count > 0).map(column);
     let median = Point::at(data.median() / factor, 0.0).saying("median");
     let datasets = vec![
-        Dataset::new(Kind::Columns, Paint::Plain, columns.collect()),
-        Dataset::new(Kind::Rules, Paint::Bad, vec![median]),
+        Dataset::new(DatasetKind::Columns, Paint::Plain, columns.collect()),
+        Dataset::new(DatasetKind::Rules, Paint::Bad, vec![median]),
     ];
     (axis::linear("samples", (0.0, top.max(4.0)), 4), datasets)
 }
@@ -134,8 +134,8 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
         medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }
     let datasets = vec![
-        Dataset::new(Kind::Dots, Paint::Plain, dots).named("one sample"),
-        Dataset::new(Kind::Ticks, Paint::Bad, medians).named("median of the replicate, also at the right"),
+        Dataset::new(DatasetKind::Dots, Paint::Plain, dots).named("one sample"),
+        Dataset::new(DatasetKind::Ticks, Paint::Bad, medians).named("median of the replicate, also at the right"),
     ];
     (axis::rows(data.replicates.iter().map(|(replicate, _)| format!("replicate {replicate}"))), datasets)
 }

@@ -18,7 +18,7 @@ pub use distribution::distribution;
 pub use throughput::throughput_by_size;
 pub use trend::trend_chart;
 
-use crate::chart::{Chart, Place};
+use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured, spread_percent};
 use crate::report::Report;
 
@@ -30,7 +30,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     let run = report.run();
     let mut charts = throughput_by_size(run);
     // Where a chart by size says it all, forty bars add nothing.
-    let by_size: Vec<Place> = charts.iter().map(|chart| chart.place.clone()).collect();
+    let by_size: Vec<ChartPlace> = charts.iter().map(|chart| chart.place.clone()).collect();
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
     charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));

@@ -3,7 +3,7 @@
 use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
 
 use super::{all, bars, comparison, distribution, slug, throughput_by_size, trend_chart};
-use crate::chart::{Chart, Kind, Scale};
+use crate::chart::{AxisScale, Chart, DatasetKind};
 use crate::report::Report;
 use crate::sample;
 
@@ -33,7 +33,7 @@ fn drawn(chart: &Chart) -> String {
 }
 
 /// How many points of that shape a chart has.
-fn count(chart: &Chart, is_wanted: impl Fn(Kind) -> bool) -> usize {
+fn count(chart: &Chart, is_wanted: impl Fn(DatasetKind) -> bool) -> usize {
     chart.datasets.iter().filter(|dataset| is_wanted(dataset.kind)).map(|dataset| dataset.points.len()).sum()
 }
 
@@ -145,10 +145,10 @@ fn every_sample_is_a_dot_and_every_replicate_has_its_median() {
     for samples in &mut result.samples {
         samples.times_ns.iter_mut().enumerate().for_each(|(index, time)| *time = 100.0 + index as f64);
     }
-    let is_dot = |kind| kind == Kind::Dots;
+    let is_dot = |kind| kind == DatasetKind::Dots;
     let chart = distribution(&result).unwrap();
     assert_eq!((count(&chart, is_dot), chart.y_axis.labels.len()), (90, 3));
-    assert_eq!(count(&chart, |kind| kind == Kind::Ticks), 3, "a median for each replicate");
+    assert_eq!(count(&chart, |kind| kind == DatasetKind::Ticks), 3, "a median for each replicate");
     result.samples[0].times_ns[0] = 1e6;
     let chart = distribution(&result).unwrap();
     assert_eq!(count(&chart, is_dot), 89);
@@ -205,7 +205,7 @@ fn worse_is_right_whichever_way_is_better() {
     result.comparisons.retain(|each| each.verdict.is_decided());
     let centers = |result: &rsb_model::ComparisonResult| -> Vec<f64> {
         let chart = comparison(result).unwrap();
-        let changes = chart.datasets.iter().filter(|dataset| dataset.kind == Kind::Intervals);
+        let changes = chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Intervals);
         changes.flat_map(|dataset| &dataset.points).map(|point| point.x).collect()
     };
     let before = centers(&result);
@@ -276,7 +276,7 @@ fn heights(chart: &Chart) -> Vec<f64> {
 #[test]
 fn what_would_lie_on_the_axis_takes_a_log_axis() {
     let wide = throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [0.3, 0.9, 2.0])])).remove(0);
-    assert_eq!((wide.y_axis.scale, wide.named().count()), (Scale::Log, 2));
+    assert_eq!((wide.y_axis.scale, wide.named().count()), (AxisScale::Log, 2));
     assert!(wide.subtitle.contains("logarithmic"), "{}", wide.subtitle);
     let heights = heights(&wide);
     assert_eq!(heights.len(), 6);
@@ -286,7 +286,7 @@ fn what_would_lie_on_the_axis_takes_a_log_axis() {
     check_inside(&wide);
     let narrow =
         throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [30.0, 90.0, 100.0])])).remove(0);
-    assert_eq!((narrow.y_axis.scale, narrow.y_axis.bounds[0] == 0.0), (Scale::Linear, true));
+    assert_eq!((narrow.y_axis.scale, narrow.y_axis.bounds[0] == 0.0), (AxisScale::Linear, true));
 }
 
 #[test]
@@ -296,16 +296,20 @@ fn a_line_joins_points_that_differ_by_size_alone() {
     twin.results = vec![std::mem::take(&mut twin.results).remove(0).with("bandwidth_gb_s", 50.0)];
     run.benchmarks.push(twin);
     let chart = throughput_by_size(&run).remove(0);
-    let kinds: Vec<(&str, Kind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
-    assert_eq!(kinds, [("copy", Kind::Marks), ("read", Kind::Line)]);
+    let kinds: Vec<(&str, DatasetKind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    assert_eq!(kinds, [("copy", DatasetKind::Marks), ("read", DatasetKind::Line)]);
     let last = run.benchmarks.len() - 1;
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
         let fields = std::mem::take(&mut result.results).remove(0);
         result.results = vec![fields.with("host_memory", if index == last { "pageable" } else { "pinned" })];
     }
     let chart = throughput_by_size(&run).remove(0);
-    let kinds: Vec<(&str, Kind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
-    let named = [("copy, pinned", Kind::Line), ("read, pinned", Kind::Line), ("copy, pageable", Kind::Marks)];
+    let kinds: Vec<(&str, DatasetKind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    let named = [
+        ("copy, pinned", DatasetKind::Line),
+        ("read, pinned", DatasetKind::Line),
+        ("copy, pageable", DatasetKind::Marks),
+    ];
     assert_eq!(kinds, named, "what they differ by has a name, and one point is no line");
 }
 

@@ -7,7 +7,7 @@ use rsb_model::shape::format_bytes;
 use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
-use crate::chart::{Chart, Dataset, Kind, Legend, Paint, Place, Point, Scale};
+use crate::chart::{AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{benchmark_of, benchmarks, device_of, measured};
 use crate::number::format_count;
 
@@ -179,21 +179,21 @@ fn chart(run: &Run, benchmark: &str, fixed: &[String], samples: &[&Sample<'_>]) 
     } else {
         axis::linear("GB/s", (0.0, rates.1 * 1.03), 8)
     };
-    let mut datasets = vec![Dataset::new(Kind::Rules, Paint::Faded, caches(run, x_axis.bounds))];
+    let mut datasets = vec![Dataset::new(DatasetKind::Rules, Paint::Faded, caches(run, x_axis.bounds))];
     let mut hidden = 0;
     for (index, line) in lines.iter().enumerate() {
-        let is_shown = |point: &&(f64, f64)| y_axis.scale == Scale::Linear || point.1 > 0.0;
+        let is_shown = |point: &&(f64, f64)| y_axis.scale == AxisScale::Linear || point.1 > 0.0;
         let points: Vec<Point> =
             line.points.iter().filter(is_shown).map(|&(size, rate)| Point::at(size, rate)).collect();
         hidden += line.points.len() - points.len();
-        let kind = if line.is_one_axis() && points.len() > 1 { Kind::Line } else { Kind::Marks };
+        let kind = if line.is_one_axis() && points.len() > 1 { DatasetKind::Line } else { DatasetKind::Marks };
         datasets.push(Dataset::new(kind, Paint::Series(index), points).named(&line.name));
     }
     Some(Chart {
         name: slug(&format!("throughput-{benchmark}-{}", fixed.join("-"))),
         title: [&[format!("{benchmark}: throughput by size")], fixed].concat().join(", "),
         subtitle: subtitle(y_axis.scale, hidden),
-        place: Place::Benchmark(benchmark.to_owned()),
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis,
         y_axis,
         datasets,
@@ -201,9 +201,9 @@ fn chart(run: &Run, benchmark: &str, fixed: &[String], samples: &[&Sample<'_>]) 
     })
 }
 
-fn subtitle(scale: Scale, hidden: usize) -> String {
+fn subtitle(scale: AxisScale, hidden: usize) -> String {
     let mut text = "each point is one case; higher is better".to_owned();
-    if scale == Scale::Log {
+    if scale == AxisScale::Log {
         text.push_str("; logarithmic scale");
     }
     if hidden > 0 {

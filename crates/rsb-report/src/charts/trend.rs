@@ -4,7 +4,7 @@ use rsb_model::record::{ChangePoint, Direction, SeriesTrend};
 use rsb_model::{Field, Unit};
 
 use super::{axis, slug};
-use crate::chart::{Axis, Chart, Dataset, Kind, Legend, Paint, Place, Point};
+use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_percent, format_quantity};
 
 /// The series; nothing when it has fewer than two values.
@@ -19,12 +19,12 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like drama.
     let room = ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
     let mut datasets = levels(series);
-    datasets.push(Dataset::new(Kind::Line, Paint::Plain, points));
+    datasets.push(Dataset::new(DatasetKind::Line, Paint::Plain, points));
     Some(Chart {
         name: slug(&format!("trend-{}-{}", series.id, series.metric)),
         title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
         subtitle: subtitle(series),
-        place: Place::Other,
+        place: ChartPlace::Other,
         x_axis: runs(series.values.len()),
         y_axis: axis::linear(axis_name(series), (low - room, high + room), 5),
         datasets,
@@ -64,11 +64,11 @@ fn subtitle(series: &SeriesTrend) -> String {
 /// A line at each level, and a rule at each change with how much it was.
 fn levels(series: &SeriesTrend) -> Vec<Dataset> {
     let level = |from: f64, to: f64, value: f64| {
-        Dataset::new(Kind::Path, Paint::Bad, vec![Point::at(from, value), Point::at(to, value)])
+        Dataset::new(DatasetKind::Path, Paint::Bad, vec![Point::at(from, value), Point::at(to, value)])
     };
     let place = |point: &ChangePoint| point.index as f64 + 0.5;
     let changes = series.change_points.iter().map(|point| Point::at(place(point), 0.0).saying(change(point)));
-    let mut datasets = vec![Dataset::new(Kind::Rules, Paint::Faded, changes.collect())];
+    let mut datasets = vec![Dataset::new(DatasetKind::Rules, Paint::Faded, changes.collect())];
     let mut from = 1.0;
     for point in &series.change_points {
         datasets.push(level(from, place(point), point.before));

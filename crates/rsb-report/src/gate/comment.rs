@@ -4,7 +4,7 @@
 use rsb_model::record::Comparison;
 use rsb_model::{Better, ComparisonResult, ReasonCode};
 
-use super::finding::{GateFinding, Group, Kind, findings, grouped, names};
+use super::finding::{FindingKind, GateFinding, Group, findings, grouped, names};
 use crate::comparison::{Detail, verdict_sentence, worsening};
 use crate::label::Shortener;
 use crate::markdown::escape;
@@ -44,8 +44,8 @@ fn head(result: &ComparisonResult) -> String {
 /// The worst first, until there is no room; then how many more there are.
 fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
-    let kinds = [Kind::Regressed, Kind::NoVerdict, Kind::Improved, Kind::Unchanged];
-    let shown = kinds.into_iter().filter(|kind| *kind != Kind::Unchanged || detail == Detail::Full);
+    let kinds = [FindingKind::Regressed, FindingKind::NoVerdict, FindingKind::Improved, FindingKind::Unchanged];
+    let shown = kinds.into_iter().filter(|kind| *kind != FindingKind::Unchanged || detail == Detail::Full);
     let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| grouped(all, kind)).collect();
     if groups.is_empty() {
         return String::new();
@@ -70,7 +70,7 @@ fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
 
 fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
     let finding = group.first;
-    let verdict = if finding.kind() == Kind::Regressed { "**Regressed**" } else { finding.verdict.as_str() };
+    let verdict = if finding.kind() == FindingKind::Regressed { "**Regressed**" } else { finding.verdict.as_str() };
     let reason = match finding.code {
         ReasonCode::WithinNoise => String::new(),
         _ => text(&finding.reason, REASON),
@@ -129,7 +129,7 @@ fn bar(row: &Comparison) -> Option<String> {
 }
 
 fn counts(all: &[GateFinding<'_>], detail: Detail) -> String {
-    let unchanged = all.iter().filter(|finding| finding.kind() == Kind::Unchanged).count();
+    let unchanged = all.iter().filter(|finding| finding.kind() == FindingKind::Unchanged).count();
     match (unchanged, detail) {
         (0, _) | (_, Detail::Full) => String::new(),
         (count, Detail::Brief) => format!("- Unchanged: {}\n", format_count(count, "comparison", "comparisons")),

@@ -14,7 +14,7 @@ use crate::number::{format_interval, format_percent, format_quantity, format_thr
 
 /// How a form treats a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FindingKind {
     /// Fails the gate.
     Regressed,
     /// Leaves it without a verdict.
@@ -56,12 +56,12 @@ impl<'a> GateFinding<'a> {
         Self { verdict: result.verdict, code, reason: verdict_sentence(result).1.into(), id: None, row: None }
     }
 
-    pub(super) const fn kind(&self) -> Kind {
+    pub(super) const fn kind(&self) -> FindingKind {
         match self.verdict {
-            Verdict::Regressed => Kind::Regressed,
-            Verdict::Inconclusive | Verdict::NotComparable => Kind::NoVerdict,
-            Verdict::Improved => Kind::Improved,
-            Verdict::Unchanged => Kind::Unchanged,
+            Verdict::Regressed => FindingKind::Regressed,
+            Verdict::Inconclusive | Verdict::NotComparable => FindingKind::NoVerdict,
+            Verdict::Improved => FindingKind::Improved,
+            Verdict::Unchanged => FindingKind::Unchanged,
         }
     }
 
@@ -92,7 +92,7 @@ pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
     let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
     all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::vanished));
     let whole = GateFinding::whole(result);
-    let fails = matches!(whole.kind(), Kind::Regressed | Kind::NoVerdict);
+    let fails = matches!(whole.kind(), FindingKind::Regressed | FindingKind::NoVerdict);
     if fails && all.iter().all(|finding| finding.kind() != whole.kind()) {
         all.push(whole);
     }
@@ -106,13 +106,13 @@ pub(super) struct Group<'f, 'a> {
 }
 
 /// Those of `kind`. What has no verdict for one common reason is one group; everything else stands alone.
-pub(super) fn grouped<'f, 'a>(all: &'f [GateFinding<'a>], kind: Kind) -> Vec<Group<'f, 'a>> {
+pub(super) fn grouped<'f, 'a>(all: &'f [GateFinding<'a>], kind: FindingKind) -> Vec<Group<'f, 'a>> {
     let mut groups: Vec<Group<'f, 'a>> = Vec::new();
     let mut known: HashMap<(Verdict, &str), usize> = HashMap::new();
     for finding in all.iter().filter(|finding| finding.kind() == kind) {
         let place = *known.entry((finding.verdict, &*finding.reason)).or_insert(groups.len());
         match groups.get_mut(place) {
-            Some(group) if kind == Kind::NoVerdict => group.count += 1,
+            Some(group) if kind == FindingKind::NoVerdict => group.count += 1,
             _ => groups.push(Group { first: finding, count: 1 }),
         }
     }

@@ -3,7 +3,7 @@
 
 use rsb_model::ComparisonResult;
 
-use super::finding::{Group, Kind, findings, grouped, names};
+use super::finding::{FindingKind, Group, findings, grouped, names};
 use crate::comparison::verdict_sentence;
 use crate::label::Shortener;
 use crate::number::format_count;
@@ -18,8 +18,11 @@ pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let names = names(&all);
     // The last line is a notice too.
-    let levels =
-        [(Kind::Regressed, "error", SHOWN), (Kind::NoVerdict, "warning", SHOWN), (Kind::Improved, "notice", SHOWN - 1)];
+    let levels = [
+        (FindingKind::Regressed, "error", SHOWN),
+        (FindingKind::NoVerdict, "warning", SHOWN),
+        (FindingKind::Improved, "notice", SHOWN - 1),
+    ];
     let (mut out, mut hidden) = (String::new(), 0);
     for (kind, level, most) in levels {
         let groups = grouped(&all, kind);

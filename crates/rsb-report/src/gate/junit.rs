@@ -5,7 +5,7 @@
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult};
 
-use super::finding::{GateFinding, Kind, findings};
+use super::finding::{FindingKind, GateFinding, findings};
 use crate::comparison::verdict_sentence;
 use crate::label::split_id;
 use crate::markdown::escape_xml;
@@ -39,8 +39,8 @@ fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
         // What Ant's schema asks for where the host is not known; a comparison may be of two hosts.
         ("hostname", "localhost"),
         ("tests", &all.len().to_string()),
-        ("failures", &count(Kind::Regressed)),
-        ("errors", &count(Kind::NoVerdict)),
+        ("failures", &count(FindingKind::Regressed)),
+        ("errors", &count(FindingKind::NoVerdict)),
         ("skipped", "0"),
         ("time", &format!("{seconds:.3}")),
     ]);
@@ -67,9 +67,9 @@ fn case(finding: &GateFinding<'_>) -> String {
     let time = format!("{:.9}", finding.row.and_then(seconds).unwrap_or(0.0));
     let open = attributes(&[("classname", class), ("name", &name), ("time", &time)]);
     let element = match finding.kind() {
-        Kind::Regressed => "failure",
-        Kind::NoVerdict => "error",
-        Kind::Improved | Kind::Unchanged => return format!("    <testcase{open}/>\n"),
+        FindingKind::Regressed => "failure",
+        FindingKind::NoVerdict => "error",
+        FindingKind::Improved | FindingKind::Unchanged => return format!("    <testcase{open}/>\n"),
     };
     let why = attributes(&[("type", finding.code.as_str()), ("message", &finding.reason)]);
     let (id, figures) = (finding.id.map_or("", |id| id.as_str()), finding.figures());

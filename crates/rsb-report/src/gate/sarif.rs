@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
 use serde_json::{Value, json};
 
-use super::finding::{GateFinding, Kind, findings};
+use super::finding::{FindingKind, GateFinding, findings};
 use crate::label::Shortener;
 use crate::style::clean;
 
@@ -140,7 +140,7 @@ fn rule_of(finding: &GateFinding<'_>) -> &'static str {
 fn results(result: &ComparisonResult) -> Vec<Value> {
     let all = findings(result);
     let mut seen: HashMap<(&str, String), usize> = HashMap::new();
-    let told = all.iter().filter(|finding| finding.kind() != Kind::Unchanged);
+    let told = all.iter().filter(|finding| finding.kind() != FindingKind::Unchanged);
     told.filter_map(|finding| {
         let index = RULES.iter().position(|rule| rule.id == rule_of(finding))?;
         let rule = RULES.get(index)?;

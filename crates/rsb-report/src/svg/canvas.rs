@@ -22,11 +22,11 @@ pub(super) struct Text {
     pub(super) size: f64,
     pub(super) color: RGBColor,
     pub(super) anchor: Anchor,
-    pub(super) weight: Weight,
+    pub(super) weight: StrokeWeight,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum StrokeWeight {
     Normal,
     Bold,
 }
@@ -48,18 +48,18 @@ const PALETTE: [RGBColor; 7] =
 
 impl Text {
     pub(super) const fn label(anchor: Anchor) -> Self {
-        Self { size: 12.0, color: INK, anchor, weight: Weight::Normal }
+        Self { size: 12.0, color: INK, anchor, weight: StrokeWeight::Normal }
     }
 
     pub(super) const fn faded(anchor: Anchor) -> Self {
         Self { color: FADED, ..Self::label(anchor) }
     }
 
-    const TITLE: Self = Self { size: 16.0, weight: Weight::Bold, ..Self::label(Anchor::Start) };
+    const TITLE: Self = Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
 }
 
 /// A place on the sheet, in pixels from the upper left corner.
-pub(super) type Point = (f64, f64);
+pub(super) type Pixel = (f64, f64);
 
 /// Margin at the outer edges.
 pub(super) const MARGIN: f64 = 20.0;
@@ -107,13 +107,13 @@ impl Canvas<'_> {
         self.whole.then_some(())
     }
 
-    pub(super) fn line(&mut self, from: Point, to: Point, (color, width): (RGBColor, u32)) {
+    pub(super) fn line(&mut self, from: Pixel, to: Pixel, (color, width): (RGBColor, u32)) {
         let result = self.backend.draw_line(pixel(from), pixel(to), &stroke(color, width));
         self.keep(&result);
     }
 
     /// A broken line, for what is a limit or a mark and not data.
-    pub(super) fn dashed(&mut self, from: Point, to: Point, color: RGBColor) {
+    pub(super) fn dashed(&mut self, from: Pixel, to: Pixel, color: RGBColor) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy);
         let dashes = (length / 7.0).ceil().clamp(1.0, 1000.0) as u32;
@@ -126,28 +126,28 @@ impl Canvas<'_> {
         }
     }
 
-    pub(super) fn path(&mut self, points: &[Point], (color, width): (RGBColor, u32)) {
+    pub(super) fn path(&mut self, points: &[Pixel], (color, width): (RGBColor, u32)) {
         let result = self.backend.draw_path(points.iter().copied().map(pixel), &stroke(color, width));
         self.keep(&result);
     }
 
-    pub(super) fn rectangle(&mut self, from: Point, to: Point, color: RGBColor) {
+    pub(super) fn rectangle(&mut self, from: Pixel, to: Pixel, color: RGBColor) {
         let result = self.backend.draw_rect(pixel(from), pixel(to), &fill(color), true);
         self.keep(&result);
     }
 
-    pub(super) fn polygon(&mut self, points: &[Point], color: RGBColor) {
+    pub(super) fn polygon(&mut self, points: &[Pixel], color: RGBColor) {
         let result = self.backend.fill_polygon(points.iter().copied().map(pixel), &fill(color));
         self.keep(&result);
     }
 
-    pub(super) fn dot(&mut self, center: Point, radius: u32, color: RGBColor) {
+    pub(super) fn dot(&mut self, center: Pixel, radius: u32, color: RGBColor) {
         let result = self.backend.draw_circle(pixel(center), radius, &fill(color), true);
         self.keep(&result);
     }
 
     /// The mark of a series: its shape tells those apart that share a color.
-    pub(super) fn mark(&mut self, center: Point, paint: Paint) {
+    pub(super) fn mark(&mut self, center: Pixel, paint: Paint) {
         let color = paint_of(paint);
         let (x, y) = center;
         let round = if let Paint::Series(index) = paint { index / PALETTE.len() } else { 0 };
@@ -159,24 +159,24 @@ impl Canvas<'_> {
     }
 
     /// `text` with the middle of its height at `at`.
-    pub(super) fn text(&mut self, text: &str, at: Point, look: Text) {
+    pub(super) fn text(&mut self, text: &str, at: Pixel, look: Text) {
         self.write(text, at, look, plotters::style::FontTransform::None);
     }
 
     /// `text` from the bottom up, for the name of a vertical axis.
-    pub(super) fn text_upwards(&mut self, text: &str, at: Point, look: Text) {
+    pub(super) fn text_upwards(&mut self, text: &str, at: Pixel, look: Text) {
         self.write(text, at, look, plotters::style::FontTransform::Rotate270);
     }
 
-    fn write(&mut self, text: &str, at: Point, look: Text, turn: plotters::style::FontTransform) {
+    fn write(&mut self, text: &str, at: Pixel, look: Text, turn: plotters::style::FontTransform) {
         let horizontal = match look.anchor {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
         let weight = match look.weight {
-            Weight::Normal => FontStyle::Normal,
-            Weight::Bold => FontStyle::Bold,
+            StrokeWeight::Normal => FontStyle::Normal,
+            StrokeWeight::Bold => FontStyle::Bold,
         };
         // The backend divides sizes by 1.24.
         let font = (FAMILY, look.size * 1.24, weight).into_font().transform(turn).color(&look.color);
@@ -216,7 +216,7 @@ pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(count - (most - 1 - head))).collect()
 }
 
-fn pixel((x, y): Point) -> (i32, i32) {
+fn pixel((x, y): Pixel) -> (i32, i32) {
     (x.round() as i32, y.round() as i32)
 }
 

@@ -1,8 +1,8 @@
 //! The shapes of the datasets.
 
-use super::canvas::{Anchor, Canvas, Point as Pixel, Text, WHITE, paint_of, width_of};
+use super::canvas::{Anchor, Canvas, Pixel, Text, WHITE, paint_of, width_of};
 use super::layout::Layout;
-use crate::chart::{Dataset, Kind, Paint, Point};
+use crate::chart::{Dataset, DatasetKind, Paint, Point};
 
 /// Half the height of a tick across a row, for rows of ordinary height.
 const TICK: f64 = 11.0;
@@ -11,20 +11,20 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
     let paint = dataset.paint;
     let pixels: Vec<Pixel> = dataset.points.iter().map(|point| (layout.x(point.x), layout.y(point.y))).collect();
     match dataset.kind {
-        Kind::Line => line(canvas, &pixels, paint),
-        Kind::Marks => pixels.iter().for_each(|&pixel| canvas.mark(pixel, paint)),
-        Kind::Path => canvas.path(&pixels, (paint_of(paint), 2)),
-        Kind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint_of(paint))),
-        Kind::Bars { thickness } => {
+        DatasetKind::Line => line(canvas, &pixels, paint),
+        DatasetKind::Marks => pixels.iter().for_each(|&pixel| canvas.mark(pixel, paint)),
+        DatasetKind::Path => canvas.path(&pixels, (paint_of(paint), 2)),
+        DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint_of(paint))),
+        DatasetKind::Bars { thickness } => {
             dataset.points.iter().for_each(|point| bar(canvas, point, (thickness, paint), layout));
         }
-        Kind::Columns => dataset.points.iter().for_each(|point| column(canvas, point, paint, layout)),
-        Kind::Intervals => dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout)),
-        Kind::Ticks => ticks(canvas, dataset, layout),
-        Kind::Limits => pixels.iter().for_each(|&(x, y)| {
+        DatasetKind::Columns => dataset.points.iter().for_each(|point| column(canvas, point, paint, layout)),
+        DatasetKind::Intervals => dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout)),
+        DatasetKind::Ticks => ticks(canvas, dataset, layout),
+        DatasetKind::Limits => pixels.iter().for_each(|&(x, y)| {
             canvas.dashed((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint_of(paint));
         }),
-        Kind::Rules => rules(canvas, dataset, layout),
+        DatasetKind::Rules => rules(canvas, dataset, layout),
     }
 }
 

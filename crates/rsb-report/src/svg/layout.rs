@@ -2,7 +2,7 @@
 
 use super::canvas::{HEAD, MARGIN, width_of};
 use super::legend_width;
-use crate::chart::{Axis, Chart, Kind, Legend, Scale};
+use crate::chart::{Axis, AxisScale, Chart, DatasetKind, Legend};
 
 /// Between a row's label and the frame.
 pub(super) const GAP: f64 = 10.0;
@@ -38,11 +38,12 @@ impl<'a> Layout<'a> {
         let y_axis = &chart.y_axis;
         let row = row_height(chart);
         let height = match y_axis.scale {
-            Scale::Rows => row * (y_axis.bounds[1] - y_axis.bounds[0]),
-            Scale::Linear | Scale::Log => FRAME_HEIGHT,
+            AxisScale::Rows => row * (y_axis.bounds[1] - y_axis.bounds[0]),
+            AxisScale::Linear | AxisScale::Log => FRAME_HEIGHT,
         };
         // Two lines of words fit over the frame, since what they name may be close together.
-        let has_words = chart.datasets.iter().any(|set| set.kind == Kind::Rules && set.points.iter().any(is_told));
+        let has_words =
+            chart.datasets.iter().any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
         let top = HEAD + if has_words { 30.0 } else { 4.0 };
         let frame = Frame { left: left(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
         let legend = match chart.legend {
@@ -66,8 +67,8 @@ impl<'a> Layout<'a> {
         let share = share(&self.chart.y_axis, value);
         let height = self.frame.bottom - self.frame.top;
         match self.chart.y_axis.scale {
-            Scale::Rows => self.frame.top + share * height,
-            Scale::Linear | Scale::Log => self.frame.bottom - share * height,
+            AxisScale::Rows => self.frame.top + share * height,
+            AxisScale::Linear | AxisScale::Log => self.frame.bottom - share * height,
         }
     }
 
@@ -79,7 +80,7 @@ impl<'a> Layout<'a> {
 
     /// The pixels along x of the ticks across row `y`.
     pub(super) fn ticks_in(&self, y: f64) -> impl Iterator<Item = f64> {
-        let ticks = self.chart.datasets.iter().filter(|dataset| dataset.kind == Kind::Ticks);
+        let ticks = self.chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Ticks);
         let points = ticks.flat_map(|dataset| &dataset.points);
         points.filter(move |point| (point.y - y).abs() < 0.5).map(|point| self.x(point.x))
     }
@@ -92,7 +93,7 @@ impl<'a> Layout<'a> {
 
 /// The part of the axis below `value`, from 0 to 1.
 fn share(axis: &Axis, value: f64) -> f64 {
-    let scaled = |value: f64| if axis.scale == Scale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+    let scaled = |value: f64| if axis.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
     let [low, high] = axis.bounds.map(scaled);
     let share = (scaled(value) - low) / (high - low);
     if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -104,9 +105,9 @@ fn is_told(point: &crate::chart::Point) -> bool {
 
 /// Rows are as high as what they hold.
 fn row_height(chart: &Chart) -> f64 {
-    let needed = |kind: Kind| match kind {
-        Kind::Bars { thickness } => 16.0 / thickness.max(0.05),
-        Kind::Dots => 46.0,
+    let needed = |kind: DatasetKind| match kind {
+        DatasetKind::Bars { thickness } => 16.0 / thickness.max(0.05),
+        DatasetKind::Dots => 46.0,
         _ => 24.0,
     };
     chart.datasets.iter().map(|dataset| needed(dataset.kind)).fold(24.0, f64::max)
@@ -116,8 +117,8 @@ fn row_height(chart: &Chart) -> f64 {
 fn left(axis: &Axis) -> f64 {
     let widest = axis.labels.iter().map(|label| width_of(&label.text, 12.0)).fold(0.0, f64::max);
     match axis.scale {
-        Scale::Rows => MARGIN + widest.clamp(60.0, WIDEST_LABEL) + GAP,
-        Scale::Linear | Scale::Log => 34.0 + widest.clamp(40.0, 100.0) + GAP,
+        AxisScale::Rows => MARGIN + widest.clamp(60.0, WIDEST_LABEL) + GAP,
+        AxisScale::Linear | AxisScale::Log => 34.0 + widest.clamp(40.0, 100.0) + GAP,
     }
 }
 
@@ -126,8 +127,8 @@ fn right(chart: &Chart) -> f64 {
     if chart.legend == Legend::Right {
         return LEGEND_RIGHT;
     }
-    let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == Scale::Rows);
-    let texts = rows.filter(|dataset| dataset.kind != Kind::Rules).flat_map(|dataset| &dataset.points);
+    let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == AxisScale::Rows);
+    let texts = rows.filter(|dataset| dataset.kind != DatasetKind::Rules).flat_map(|dataset| &dataset.points);
     texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0) + MARGIN + 2.0 * GAP
 }
 

@@ -4,6 +4,8 @@ use super::TEXT;
 
 /// Text in which a word is not ours: a part that holds it, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
+    ("RSB_CUDA_FOLDERS", "what RSB_CUDA_PATH was called; it is still read"),
+    ("-Core Processor", "what a CPU calls itself"),
     ("multiprocessor", "CUDA's and HIP's word for a compute unit"),
     ("multiProcessor", "a field of HIP"),
     ("MultiProcessor", "a function of CUDA"),

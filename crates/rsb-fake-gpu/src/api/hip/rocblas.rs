@@ -16,7 +16,7 @@ use crate::ops::gemm::Refusal;
 use crate::orders::Place;
 use crate::state::{State, with};
 
-const VERSION: &str = "4.4.0.rsb-fake_gpu";
+const VERSION: &str = "4.4.0.rsb-fake-gpu";
 
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> rocblas_status {
     match with(Vendor::Amd, call) {

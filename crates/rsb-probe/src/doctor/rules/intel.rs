@@ -53,7 +53,7 @@ mod tests {
         ] {
             let about = about(&found);
             assert!(about.severity == severity && about.what.contains(word), "{about:?}");
-            assert_eq!(about.cure.is_none(), severity == Severity::Ok, "{about:?}");
+            assert_eq!(about.cure.is_none(), severity == FindingSeverity::Ok, "{about:?}");
             assert_eq!(about.why.contains(denied), !found.refused.is_empty(), "{about:?}");
         }
     }

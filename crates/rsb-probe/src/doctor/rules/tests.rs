@@ -102,7 +102,7 @@ fn check(change: impl FnOnce(&mut Facts), severity: FindingSeverity, words: [&st
     }
 }
 
-fn gpu(change: impl FnOnce(&mut Gpu)) -> impl FnOnce(&mut Facts) {
+fn with_gpu(change: impl FnOnce(&mut Gpu)) -> impl FnOnce(&mut Facts) {
     move |facts| change(&mut facts.gpus[0])
 }
 
@@ -129,7 +129,7 @@ fn a_healthy_machine_has_nothing_but_good_findings() {
 fn gpus() {
     use FindingSeverity::{Error, Note, Warning};
     check(
-        gpu(|gpu| (gpu.driver, gpu.kfd_node, gpu.ecc) = (None, None, None)),
+        with_gpu(|gpu| (gpu.driver, gpu.kfd_node, gpu.ecc) = (None, None, None)),
         Error,
         ["GPU 0 (AMD Radeon RX 7900 XTX): no driver", "PCI bus", "modprobe amdgpu"],
     );
@@ -146,11 +146,11 @@ fn gpus() {
         check(undriven(id), Warning, ["no driver", "PCI bus", cure]);
     }
     check(
-        gpu(|gpu| (gpu.driver, gpu.kfd_node) = (Some("vfio-pci".into()), None)),
+        with_gpu(|gpu| (gpu.driver, gpu.kfd_node) = (Some("vfio-pci".into()), None)),
         Warning,
         ["vfio-pci", "virtual machine", ""],
     );
-    check(gpu(|gpu| gpu.kfd_node = None), Warning, ["does not list it", "PCIe atomics", "dmesg"]);
+    check(with_gpu(|gpu| gpu.kfd_node = None), Warning, ["does not list it", "PCIe atomics", "dmesg"]);
     check(
         |facts| {
             facts.gpus[0].kfd_node = None;
@@ -160,27 +160,29 @@ fn gpus() {
         ["compute driver is not there", "/sys/class/kfd", "CONFIG_HSA_AMD"],
     );
     check(
-        gpu(|gpu| gpu.pcie.now = Some(PcieLink::new(16.0, 4))),
+        with_gpu(|gpu| gpu.pcie.now = Some(PcieLink::new(16.0, 4))),
         Warning,
         ["x4 (7.9 GB/s) of 16 GT/s x16", "transfers", "seat"],
     );
     check(
-        gpu(|gpu| gpu.pcie = Pcie { now: Some(PcieLink::new(2.5, 16)), saves_power: Some(true), ..gpu.pcie.clone() }),
+        with_gpu(|gpu| {
+            gpu.pcie = Pcie { now: Some(PcieLink::new(2.5, 16)), saves_power: Some(true), ..gpu.pcie.clone() }
+        }),
         Note,
         ["2.5 GT/s", "save power", "under load"],
     );
-    check(gpu(|gpu| gpu.pcie.replays = Some(5000)), Warning, ["5000 packets", "disturbed", "cables"]);
+    check(with_gpu(|gpu| gpu.pcie.replays = Some(5000)), Warning, ["5000 packets", "disturbed", "cables"]);
     let counted = |uncorrectable, correctable| {
         let count = EccCount { uncorrectable, correctable, deferred: 0 };
         Some(Ecc { total: count, blocks: BTreeMap::from([("umc".to_owned(), count)]) })
     };
-    check(gpu(|gpu| gpu.ecc = counted(2, 9)), Error, ["2 memory errors were not corrected", "umc", "replaced"]);
-    check(gpu(|gpu| gpu.ecc = counted(0, 9)), Note, ["9 memory errors were corrected", "umc", "grows"]);
-    check(gpu(|gpu| gpu.power_cap_w = Some(200.0)), Note, ["200 W of 339 W", "lowered", "same cap"]);
-    check(gpu(|gpu| gpu.performance_level = Some("manual".into())), Note, ["by hand (manual)", "", "auto"]);
-    check(gpu(|gpu| gpu.asleep = Some(true)), Note, ["sleeps", "wake", ""]);
-    check(gpu(|gpu| gpu.virtual_function = Some(true)), Note, ["virtual function", "share", ""]);
-    check(gpu(|gpu| gpu.partition = Some("CPX/NPS4".into())), Note, ["CPX/NPS4", "own", "SPX"]);
+    check(with_gpu(|gpu| gpu.ecc = counted(2, 9)), Error, ["2 memory errors were not corrected", "umc", "replaced"]);
+    check(with_gpu(|gpu| gpu.ecc = counted(0, 9)), Note, ["9 memory errors were corrected", "umc", "grows"]);
+    check(with_gpu(|gpu| gpu.power_cap_w = Some(200.0)), Note, ["200 W of 339 W", "lowered", "same cap"]);
+    check(with_gpu(|gpu| gpu.performance_level = Some("manual".into())), Note, ["by hand (manual)", "", "auto"]);
+    check(with_gpu(|gpu| gpu.asleep = Some(true)), Note, ["sleeps", "wake", ""]);
+    check(with_gpu(|gpu| gpu.virtual_function = Some(true)), Note, ["virtual function", "share", ""]);
+    check(with_gpu(|gpu| gpu.partition = Some("CPX/NPS4".into())), Note, ["CPX/NPS4", "own", "SPX"]);
     check(
         |facts| {
             facts.gpus[0].gfx_target = Some("gfx1999".into());
@@ -451,5 +453,5 @@ fn several_gpus_behind_an_iommu() {
             && found[0].cure.as_deref().is_some_and(|cure| cure.contains("iommu=pt")),
         "{found:?}"
     );
-    assert_eq!(wrong(gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one GPU alone does not mind");
+    assert_eq!(wrong(with_gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one GPU alone does not mind");
 }

@@ -25,15 +25,15 @@ fn i915_tells_clocks_by_gt_or_by_device() {
         ("gt_RP0_freq_mhz", "2400\n"),
         ("gt_max_freq_mhz", "2000\n"),
     ];
-    assert_eq!(clocks_of(&by_device), Clocks { now: Some(1300.0), max: Some(2400.0), limit: Some(2000.0) });
+    assert_eq!(clocks_of(&by_device), IntelClocks { now: Some(1300.0), max: Some(2400.0), limit: Some(2000.0) });
     let by_gt = [
         ("gt/gt0/rps_act_freq_mhz", "1700\n"),
         ("gt/gt0/rps_RP0_freq_mhz", "2450\n"),
         ("gt/gt1/rps_act_freq_mhz", "2900\n"),
     ];
     let all = [&by_device[..], &by_gt].concat();
-    assert_eq!(clocks_of(&all), Clocks { now: Some(1700.0), max: Some(2450.0), limit: None }, "gt1 is for video");
-    assert_eq!(clocks_of(&[("device/vendor", "0x8086\n")]), Clocks::default());
+    assert_eq!(clocks_of(&all), IntelClocks { now: Some(1700.0), max: Some(2450.0), limit: None }, "gt1 is for video");
+    assert_eq!(clocks_of(&[("device/vendor", "0x8086\n")]), IntelClocks::default());
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn xe_tells_clocks_of_the_first_gt_of_each_tile() {
         ("device/tile1/gt2/freq0/act_freq", "1590\n"),
         ("device/tile0/physical_vram_size_bytes", "68719476736\n"),
     ]);
-    assert_eq!(clocks(&device(&two)), Clocks { now: Some(1590.0), max: Some(1600.0), limit: Some(1400.0) });
+    assert_eq!(clocks(&device(&two)), IntelClocks { now: Some(1590.0), max: Some(1600.0), limit: Some(1400.0) });
 }
 
 #[test]
