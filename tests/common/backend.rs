@@ -4,17 +4,25 @@ use serde_json::Value;
 
 use super::{Bench, SMALL};
 
-/// Whether `list` says that `backend` runs here; else why not, on standard error.
+/// Whether `list` says that `backend` runs here, which the test needs; else it is said what is missing.
 pub fn is_here(backend: &str) -> bool {
+    let missing = absence(backend);
+    if let Some(why) = &missing {
+        test_needs::missing(backend, why);
+    }
+    missing.is_none()
+}
+
+/// Why `backend` does not run here, as `list` says it.
+pub fn absence(backend: &str) -> Option<String> {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
     let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
-    let runs = row["runnable"] == true;
-    if !runs {
-        assert!(["what", "why", "cure"].iter().all(|field| row[field].as_str().is_some_and(|text| !text.is_empty())));
-        test_needs::missing(backend, &format!("{}: {}; {}", row["what"], row["why"], row["cure"]));
+    if row["runnable"] == true {
+        return None;
     }
-    runs
+    assert!(["what", "why", "cure"].iter().all(|field| row[field].as_str().is_some_and(|text| !text.is_empty())));
+    Some(format!("{}: {}; {}", row["what"], row["why"], row["cure"]))
 }
 
 /// The whole suite gpu-performance, small; every result verified, every skip with its reason.
