@@ -27,7 +27,7 @@ use values::{gate_format, parse_axis, parse_percent, parse_time, profile, suite,
 #[derive(Debug, Parser)]
 #[command(name = "rusty-stack-bench", version, after_help = exit::HELP, max_term_width = 110, propagate_version = true)]
 pub struct Cli {
-    /// When to use colours; NO_COLOR is honoured
+    /// When to use colors; NO_COLOR is honored
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub color: ColorChoice,
     /// What to do
@@ -35,7 +35,7 @@ pub struct Cli {
     pub verb: Verb,
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
@@ -49,38 +49,38 @@ pub enum ColorChoice {
 /// Everything the program can do; each benchmark's name is a verb too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show what is here: CPU, memory, GPUs, drivers, Python and frameworks
+    /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
     Probe(ProbeArgs),
-    /// Examine GPUs, drivers, permissions and ROCm, and say what is wrong with its cure: exit 1 when something is
+    /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors
     Doctor(ProbeArgs),
-    /// Show what the GPUs here can do: compute units, memory, data types and peaks
+    /// Show the capabilities of the GPUs: compute units, memory, data types, peak rates
     GpuCapability(ProbeArgs),
-    /// List the benchmarks, and where each can run here
+    /// List the benchmarks and the backends that each can run on here
     List(ListArgs),
-    /// Measure a suite or the benchmarks named, and store the result
+    /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
-    /// Judge a run against a baseline: exit 3 when something regressed, 4 when there is no verdict
+    /// Compare a run with a baseline; exits 3 on a regression, 4 without a verdict
     Gate(GateArgs),
-    /// Compare two runs, without failing unless asked
+    /// Compare two runs; never fails unless --check is given
     Compare(CompareArgs),
     /// Find the first commit that made a case slower
     Bisect(BisectArgs),
     /// Save, list, show and refresh baselines, and accept regressions into them
     #[command(subcommand)]
     Baseline(BaselineVerb),
-    /// Show where every metric goes over the stored runs, or over a CSV file
+    /// Show the trend of each metric over the stored runs, or over a CSV file
     Trend(TrendArgs),
-    /// Show what was measured before
+    /// Show earlier runs and their results
     History(HistoryArgs),
-    /// Write every stored result as CSV or JSON
+    /// Export all stored results as CSV or JSON
     Export(ExportArgs),
-    /// Take in what another tool has measured
+    /// Import results of other tools
     Import(ImportArgs),
     /// Write a report of a run, with charts
     Report(ReportArgs),
-    /// Show how each framework component stands: its last results, its targets, and what is missing with its cure
+    /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
-    /// Show, examine and make the Python environment that frameworks are measured in
+    /// Show, diagnose or create the Python environment of the frameworks
     #[command(subcommand)]
     Python(PythonVerb),
     /// Print the JSON Schemas of the documents
@@ -92,7 +92,7 @@ pub enum Verb {
     },
     /// Print the manual page
     Man,
-    /// Run one benchmark, with its points of the quick profile
+    /// Run one benchmark with the quick profile
     #[command(skip)]
     Benchmark(String, MeasureArgs),
 }
@@ -117,13 +117,13 @@ pub struct Places {
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
-    /// Only devices of this backend: auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
+    /// Use only devices of this backend: auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
-    /// Only these devices, such as 0,1
+    /// Use only these devices, such as 0,1
     #[arg(long, value_delimiter = ',', env = "RSB_DEVICE", hide_env = true)]
     pub device: Vec<u32>,
-    /// Measure these values of an axis instead of the benchmark's own; may be repeated
+    /// Replace the values of an axis; may be repeated
     #[arg(long, value_name = "NAME=V1,V2", value_parser = parse_axis)]
     pub axis: Vec<(String, Vec<String>)>,
     /// How thoroughly
@@ -132,19 +132,19 @@ pub struct MeasureArgs {
     /// Samples in a round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub runs: Option<u64>,
-    /// Iterations before the first round; no more than fit in a quarter of the measuring time
+    /// Warm-up iterations; at most as many as fit in a quarter of the measurement time
     #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
     pub warmup: Option<u64>,
     /// Fresh processes for each case
     #[arg(long, value_name = "N", env = "RSB_REPLICATES", hide_env = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub replicates: Option<u32>,
-    /// Seconds that one replicate of a case may take
+    /// Time limit of one replicate of a case, in seconds
     #[arg(long, value_name = "S", env = "RSB_TIMEOUT", hide_env = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// Measure frameworks in this interpreter [default: see `python list --help`]
+    /// Python interpreter for the frameworks [default: see `python list --help`]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// Measure the scenarios of this file: every combination of batch sizes, sequence lengths, precisions and other axes
+    /// Measure the scenarios in this file: all combinations of batch sizes, sequence lengths, precisions and other axes
     #[arg(long, value_name = "FILE")]
     pub sweep: Option<PathBuf>,
     /// Write one JSON document to standard output, and nothing else
@@ -158,13 +158,13 @@ pub struct MeasureArgs {
 /// Arguments of `run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
-    /// Benchmarks by name; none means those of the suite
+    /// Benchmarks by name [default: all of the suite]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// The suite [default: quick]
     #[arg(long, value_parser = suite(), env = "RSB_SUITE", hide_env = true)]
     pub suite: Option<Suite>,
-    /// Show what would be measured, and measure nothing
+    /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
     /// How to measure
@@ -175,7 +175,7 @@ pub struct RunArgs {
 /// Arguments of `probe`, `doctor` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
-    /// Read DIR instead of /sys, and leave the rest of the host out
+    /// Read DIR instead of /sys; the rest of the host is left out
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
     /// Write one JSON document
@@ -186,7 +186,7 @@ pub struct ProbeArgs {
 /// Arguments of `list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Show the axes of each benchmark too
+    /// Also show the axes of each benchmark
     #[arg(long, short)]
     pub verbose: bool,
     /// Settings to check [default: rusty-stack-bench.toml, when it is there]
@@ -200,7 +200,7 @@ pub struct ListArgs {
 /// How to compare.
 #[derive(Debug, Clone, Args)]
 pub struct JudgeArgs {
-    /// Form of the output
+    /// Output format
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = gate_format())]
     pub format: GateFormat,
     /// The same as --format json
@@ -209,10 +209,10 @@ pub struct JudgeArgs {
     /// Threshold in percent where the policy sets no other [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
-    /// Compare although these differ: driver, rocm, python or a framework, such as rocm,driver
+    /// Compare although these versions differ: driver, rocm, python or a framework, such as rocm,driver
     #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
     pub across: Vec<String>,
-    /// Show unchanged cases one by one too; `compare` adds textbook statistics of each
+    /// Also list unchanged cases; `compare` adds textbook statistics of each case
     #[arg(long, short)]
     pub verbose: bool,
     /// Where things are kept
@@ -229,7 +229,7 @@ pub struct GateArgs {
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
-    /// Build this git revision and the tree as it is, and measure both here, interleaved
+    /// Build this git revision and the working tree, and measure both here, interleaved
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge the run against the last N stored runs of its machine and suite [default: 50]; runs of one commit on the
@@ -242,11 +242,11 @@ pub struct GateArgs {
     /// With --against: only this benchmark; may be repeated
     #[arg(long, value_name = "NAME", requires = "against")]
     pub benchmark: Vec<String>,
-    /// How long suspects may be remeasured, in fresh processes and beside the program that made the baseline: 90s,
-    /// 3m; 0s judges what is stored [default: 3m where the run was measured here in the last 15 minutes]
+    /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
+    /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
     #[arg(long, value_name = "TIME", conflicts_with = "current", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
-    /// Exit 0 when no baseline was saved for this machine, instead of 4
+    /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,
     /// How to compare
@@ -300,7 +300,7 @@ pub struct HistoryArgs {
     /// Show comparisons instead of runs
     #[arg(long, conflicts_with = "case")]
     pub comparisons: bool,
-    /// At most so many runs, with --comparisons so many comparisons, the latest
+    /// Show at most this many of the latest runs, or of comparisons with --comparisons
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Write one JSON document
@@ -311,7 +311,7 @@ pub struct HistoryArgs {
     pub places: Places,
 }
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// One line a metric.
@@ -323,7 +323,7 @@ pub enum ExportFormat {
 /// Arguments of `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub format: ExportFormat,
     /// File to write [default: standard output]
@@ -337,9 +337,9 @@ pub struct ExportArgs {
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
-    /// The file that the tool wrote
+    /// The output file of the tool
     pub file: PathBuf,
-    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth or vllm [default: found out]
+    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth or vllm [default: detected]
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Where things are kept
@@ -347,7 +347,7 @@ pub struct ImportArgs {
     pub places: Places,
 }
 
-/// The form of a report.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// A page with tables, and charts beside it.
@@ -368,7 +368,7 @@ pub struct ReportArgs {
     /// Run file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub run: Option<String>,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
     /// File (for svg: directory) to write; `-` for standard output [default: markdown and svg beside the results,
@@ -401,10 +401,10 @@ pub fn command() -> Command {
     Cli::command()
         .subcommands(benchmarks)
         .subcommands(components)
-        .subcommand(verb(ALL, "Run every benchmark, with its points of the quick profile"))
+        .subcommand(verb(ALL, "Run every benchmark with the quick profile"))
 }
 
-/// The command line of this process. Wrong words end it with exit code 2 and what would be right.
+/// The command line of this process. Invalid arguments exit with code 2 and name what is valid.
 pub fn parse() -> Cli {
     let matches = command().get_matches();
     let is_benchmark =

@@ -28,7 +28,7 @@ pub enum BaselineVerb {
         #[command(flatten, next_help_heading = "Places")]
         places: Places,
     },
-    /// Show one, and which regressions were accepted into it
+    /// Show a baseline and the regressions accepted into it
     Show {
         /// Its name, or its file
         #[arg(value_parser = text())]
@@ -40,9 +40,9 @@ pub enum BaselineVerb {
         #[command(flatten, next_help_heading = "Places")]
         places: Places,
     },
-    /// Measure the cases of baselines again, as thoroughly as before, and replace them; git keeps the old ones
+    /// Remeasure the cases of baselines as thoroughly as before and replace them; git keeps the old ones
     Refresh(RefreshArgs),
-    /// Accept a regression: the run's figures of the case become those of the baseline, and the reason is kept
+    /// Accept a regression: the run's figures of the case replace those of the baseline, and the reason is kept
     Accept(AcceptArgs),
 }
 
@@ -51,7 +51,7 @@ pub enum BaselineVerb {
 pub struct RefreshArgs {
     /// Names of baselines [default: every one of this machine]
     pub name: Vec<String>,
-    /// Replace a baseline although cases of it have no figures any more
+    /// Replace a baseline even when some of its cases have no figures any more
     #[arg(long)]
     pub force: bool,
     /// Where things are kept

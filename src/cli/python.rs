@@ -12,9 +12,9 @@ use super::Places;
 pub enum PythonVerb {
     /// Show the environment that frameworks are measured in, and the versions in it
     List(PythonArgs),
-    /// Say what stands in the way of each component, with its cure: exit 1 when the environment itself is broken
+    /// Diagnose the environment: what each component lacks and the cure; exits 1 when the environment is broken
     Doctor(PythonArgs),
-    /// Make an environment of this project's own and install components in it; yours is never touched
+    /// Create an environment of its own and install components in it; yours is never touched
     Setup(SetupArgs),
 }
 
@@ -43,16 +43,16 @@ pub struct ComponentsArgs {
 /// Arguments of `python setup`.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
-    /// Components to install, such as pytorch; none makes an empty environment
+    /// Components to install, such as pytorch [default: none, an empty environment]
     #[arg(value_name = "COMPONENT")]
     pub components: Vec<String>,
-    /// The interpreter to make it with [default: the one on PATH]
+    /// The interpreter to create it with [default: the one on PATH]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// Where to make it [default: ~/.local/share/rusty-stack-bench/python]
+    /// Where to create it [default: ~/.local/share/rusty-stack-bench/python]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Show what would be run, and run nothing
+    /// Print the commands without running them
     #[arg(long)]
     pub dry_run: bool,
 }
