@@ -1,4 +1,4 @@
-//! Matrix products, element-wise operations, reductions, normalisations and convolutions.
+//! Matrix products, element-wise operations, reductions, normalizations and convolutions.
 
 fn main() -> std::process::ExitCode {
     rusty_stack_bench::bench::main(&["gemm", "tensor-ops", "convolution"])

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::ColorChoice;
 
-/// Colours only on a terminal, unless asked otherwise; `NO_COLOR` is honoured.
+/// Colors only on a terminal, unless asked otherwise; `NO_COLOR` is honored.
 pub fn style(choice: ColorChoice) -> Style {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = match choice {

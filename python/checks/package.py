@@ -21,7 +21,7 @@ def slowed(result: Result, factor: float) -> Result:
 
 def main() -> int:
     """0 when it does what it says."""
-    # One thread, so that neighbours disturb less.
+    # One thread, so that neighbors disturb less.
     os.environ["OMP_NUM_THREADS"] = "1"
     settings = Settings(replicates=5, runs=10)
     sizes = [(64, 64, 64), (128, 128, 128)]

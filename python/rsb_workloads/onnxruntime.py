@@ -1,4 +1,4 @@
-"""ONNX Runtime: inference, and what each level of graph optimisation is worth. The provider that ran is asserted."""
+"""ONNX Runtime: inference, and what each level of graph optimization is worth. The provider that ran is asserted."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=
 
 
 def _model(case: Case):
-    """Layers of multiply, add, GELU written out and normalise; with steps that an optimiser can fold or fuse."""
+    """Layers of multiply, add, GELU written out and normalize; with steps that an optimizer can fold or fuse."""
     onnx, numpy = package("onnx"), package("numpy")
     width, layers = case.count("width"), case.count("num_layers")
     draw = numpy.random.default_rng(SEED)
@@ -188,7 +188,7 @@ def latencies(run) -> dict:
 
 
 def inference(case: Case) -> Work:
-    """Inference at the highest level of optimisation; its latencies one by one, and which nodes take the time."""
+    """Inference at the highest level of optimization; its latencies one by one, and which nodes take the time."""
     model, _, _, run, x, error = _prepared(case, "all")
 
     def fields(time_ns):
@@ -222,7 +222,7 @@ def profiled(case: Case, model: bytes, x) -> str:
 
 
 def graph_optimization(case: Case) -> Work:
-    """Inference at one level of graph optimisation, against the graph as it was given."""
+    """Inference at one level of graph optimization, against the graph as it was given."""
     level = case.text("graph_optimization")
     model, nodes, made_ns, run, x, error = _prepared(case, level)
     optimized = _optimized_nodes(case, model, level)

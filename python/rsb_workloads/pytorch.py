@@ -1,4 +1,4 @@
-"""PyTorch: products, convolutions, transfers, gradients, compilation, normalisation and attention."""
+"""PyTorch: products, convolutions, transfers, gradients, compilation, normalization and attention."""
 
 import contextlib
 import tempfile
@@ -243,7 +243,7 @@ def parts_in_double(torch, model):
 
 
 def layer_norm(case: Case) -> Work:
-    """Normalisation of each row."""
+    """Normalization of each row."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     rows, width = case.sizes("rows")

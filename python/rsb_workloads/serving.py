@@ -91,7 +91,7 @@ async def drive(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of a hundred stay below, with steps between neighbours made straight."""
+    """The value that `share` of a hundred stay below, with steps between neighbors made straight."""
     ordered = sorted(values)
     place = (len(ordered) - 1) * share / 100
     low = int(place)

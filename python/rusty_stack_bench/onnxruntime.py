@@ -1,4 +1,4 @@
-"""ONNX Runtime: inference, and what each level of graph optimisation is worth."""
+"""ONNX Runtime: inference, and what each level of graph optimization is worth."""
 
 from collections.abc import Sequence
 

@@ -82,7 +82,7 @@ def benchmark_layer_norm(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[LayerNormResult]:
-    """Normalisation of rows x length of each."""
+    """Normalization of rows x length of each."""
     return benchmark(LayerNormResult, "pytorch/layer-norm", device, settings, dtype=dtypes, rows=rows)
 
 

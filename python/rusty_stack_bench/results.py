@@ -143,7 +143,7 @@ class CompileResult(Result):
 
 @dataclass(frozen=True)
 class LayerNormResult(Result):
-    """Normalisation of rows."""
+    """Normalization of rows."""
 
     input_shape: str | None = None
     throughput_gb_s: float | None = None

@@ -56,8 +56,8 @@ class Cases(unittest.TestCase):
         self.assertEqual(seen, set(AXES))
 
     def test_words_that_mean_nothing_are_named(self):
-        with self.assertRaisesRegex(ValueError, "colour.*dtype, shape"):
-            every("pytorch", "matmul", "cpu:0", dtype=["f32"], shape=[(1, 1, 1)], colour=["red"])
+        with self.assertRaisesRegex(ValueError, "color.*dtype, shape"):
+            every("pytorch", "matmul", "cpu:0", dtype=["f32"], shape=[(1, 1, 1)], color=["red"])
         with self.assertRaisesRegex(ValueError, "needs shape"):
             every("pytorch", "matmul", "cpu:0", dtype=["f32"])
 

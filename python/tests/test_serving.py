@@ -89,7 +89,7 @@ class Serving(unittest.TestCase):
         self.assertEqual(times, serving.arrivals(20_001, 4.0, 7))
         self.assertEqual(serving.arrivals(3, 0.0, 7), [0.0, 0.0, 0.0])
 
-    def test_percentiles_lie_between_neighbours(self):
+    def test_percentiles_lie_between_neighbors(self):
         values = [4.0, 1.0, 3.0, 2.0]
         self.assertEqual([serving.percentile(values, share) for share in (0, 50, 100)], [1.0, 2.5, 4.0])
         self.assertEqual(serving.percentile([7.0], 99), 7.0)

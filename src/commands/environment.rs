@@ -31,7 +31,7 @@ pub const KNOWN: [(&str, &str); 27] = [
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
     ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
     ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
-    ("RSB_TEST_SLOWDOWN", "honoured by builds with the feature `fault-injection` alone"),
+    ("RSB_TEST_SLOWDOWN", "honored by builds with the feature `fault-injection` alone"),
     ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),
     ("RSB_SKIPPED", "read by the tests alone: a file for what is missing"),
 ];

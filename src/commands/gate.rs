@@ -18,17 +18,17 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     if let Some(revision) = &args.against {
         let request = AgainstRequest { revision, benchmarks: &args.benchmark, suite: args.suite, budget: args.budget };
-        let judgement = revisions::against(&judge, &request, &mut console::tell)?;
-        return judge::conclude(&judge, &args.judge, &judgement, style);
+        let judgment = revisions::against(&judge, &request, &mut console::tell)?;
+        return judge::conclude(&judge, &args.judge, &judgment, style);
     }
     if let Some(runs) = args.against_history {
-        let judgement = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        return judge::conclude(&judge, &args.judge, &judgement, style);
+        let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
+        return judge::conclude(&judge, &args.judge, &judgment, style);
     }
     let request = StoredRequest { baseline: args.baseline.clone(), current: args.current.clone(), budget: args.budget };
-    let judgement = gate::stored(&judge, &request, &mut console::tell)?;
-    let exit = judge::conclude(&judge, &args.judge, &judgement, style)?;
-    match judgement.basis {
+    let judgment = gate::stored(&judge, &request, &mut console::tell)?;
+    let exit = judge::conclude(&judge, &args.judge, &judgment, style)?;
+    match judgment.basis {
         Basis::Nothing { .. } if args.baseline_optional => return Ok(Exit::Pass),
         Basis::Figures { remeasured: false } if exit == Exit::NoVerdict && args.current.is_empty() => {
             eprintln!("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");

@@ -1,6 +1,6 @@
 //! What `gate` and `compare` share: the arguments turned into a judge, a verdict kept and shown.
 
-use rsb_engine::gate::{Basis, Judge, Judgement};
+use rsb_engine::gate::{Basis, Judge, Judgment};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
@@ -22,20 +22,20 @@ pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
     Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)
 }
 
-/// Shows `judgement` as the arguments ask for, and keeps a comparison of figures; the exit code.
-pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgement: &Judgement, style: Style) -> CliResult {
-    match &judgement.basis {
+/// Shows `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code.
+pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, style: Style) -> CliResult {
+    match &judgment.basis {
         Basis::Figures { .. } => {
-            keep(judge, &judgement.result);
-            print(args, &judgement.result, style)?;
-            Ok(if interrupt::asked() { Exit::Interrupted } else { exit_of(&judgement.result) })
+            keep(judge, &judgment.result);
+            print(args, &judgment.result, style)?;
+            Ok(if interrupt::asked() { Exit::Interrupted } else { exit_of(&judgment.result) })
         }
         Basis::Nothing { why } => {
-            say(args, &judgement.result, &format!("NO VERDICT: {why}"))?;
+            say(args, &judgment.result, &format!("NO VERDICT: {why}"))?;
             Ok(Exit::NoVerdict)
         }
         Basis::Same { why } => {
-            say(args, &judgement.result, &format!("UNCHANGED: {why}."))?;
+            say(args, &judgment.result, &format!("UNCHANGED: {why}."))?;
             Ok(Exit::Pass)
         }
     }

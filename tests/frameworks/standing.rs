@@ -40,7 +40,7 @@ fn a_slowed_case_of_a_framework_is_named_by_the_gate() {
     let arguments = [MATMUL.as_slice(), &FEW[..4], &["--replicates", "4"]].concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
-    // So much slower that no neighbour of a test can hide it.
+    // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=50.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();

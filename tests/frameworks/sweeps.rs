@@ -69,7 +69,7 @@ fn a_suite_of_ones_own_may_hold_components() {
         document["cases"].as_array().unwrap().iter().map(|case| case["benchmark"].as_str().unwrap()).collect();
     cases.dedup();
     assert_eq!(cases, ["gemm", "python-faults"]);
-    custom("colour = [\"red\"]");
+    custom("color = [\"red\"]");
     let wrong = bench.run(&arguments).expect(2);
-    assert!(wrong.stderr.contains("`python-faults` has no axis `colour`"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("`python-faults` has no axis `color`"), "{}", wrong.stderr);
 }

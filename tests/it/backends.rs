@@ -48,5 +48,5 @@ fn the_suite_takes_an_axis_for_those_that_have_it_and_refuses_one_that_none_has(
     let cases = document["cases"].as_array().unwrap();
     let ids: Vec<&str> = cases.iter().map(|case| case["id"].as_str().unwrap()).collect();
     assert!(!ids.is_empty() && ids.iter().all(|id| id.contains("/f64")), "{ids:?}");
-    assert!(of("colour=red").expect(2).stderr.contains("colour"));
+    assert!(of("color=red").expect(2).stderr.contains("color"));
 }

@@ -167,7 +167,7 @@ fn help_names_every_benchmark_and_the_exit_codes() {
 }
 
 #[test]
-fn colours_are_for_terminals_alone() {
+fn colors_are_for_terminals_alone() {
     let bench = Bench::new();
     assert!(!bench.run(&["list"]).expect(0).stdout.contains('\u{1b}'));
     assert!(bench.run(&["list", "--color", "always"]).expect(0).stdout.contains('\u{1b}'));

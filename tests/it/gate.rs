@@ -140,7 +140,7 @@ fn a_workload_made_slower_on_purpose_is_named() {
     .concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
-    // So much slower that no neighbour of a test can hide it.
+    // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json"]).expect(3).json();

@@ -1,6 +1,6 @@
 //! A baseline whose record no longer fits the machine: the gate runs the program that made it beside today's.
 //!
-//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbour can hide them.
+//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor can hide them.
 
 use crate::common::Bench;
 use serde_json::Value;

@@ -41,7 +41,7 @@ fn the_compiler_is_measured_for_every_architecture_that_it_knows() {
             "a compiler that takes no time is a cache: {result}"
         );
         assert!(result["code_object_bytes"].as_f64().unwrap() > 1000.0);
-        assert_eq!(result["optimisation"], "O1");
+        assert_eq!(result["optimization"], "O1");
     }
 }
 

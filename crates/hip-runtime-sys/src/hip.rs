@@ -176,7 +176,7 @@ pub const MEM_ATTACH_GLOBAL: c_uint = 1;
 function_table! {
     /// What is used of the HIP runtime.
     pub struct Hip {
-        /// Initialises the runtime.
+        /// Initializes the runtime.
         fn hipInit(flags: c_uint) -> hipError_t;
         /// Version of the runtime: major · 10⁷ + minor · 10⁵ + patch.
         fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t;

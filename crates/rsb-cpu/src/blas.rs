@@ -95,7 +95,7 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
         .files
         .iter()
         .flat_map(|file| std::iter::once(PathBuf::from(file)).chain(dirs().into_iter().map(move |dir| dir.join(file))));
-    // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name.
+    // SAFETY: loading runs the initializers of a library that the user installed under its well-known name.
     let library = candidates.into_iter().find_map(|path| unsafe { Library::new(path) }.ok()).ok_or_else(|| {
         let files = kind.files.iter().take(2).copied().collect::<Vec<_>>().join(" or ");
         Reason::new(
@@ -133,7 +133,7 @@ fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
 fn choose_threading(library: &'static Library) {
     const SEQUENTIAL: c_int = 1;
     const GNU: c_int = 3;
-    // SAFETY: OpenMP runtimes have no initialisers with requirements, and they stay loaded for oneMKL.
+    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for oneMKL.
     let there = |file: &str| unsafe { Library::new(file) }.map(std::mem::forget).is_ok();
     let layer = if dirs().iter().any(|dir| there(&dir.join("libiomp5.so").to_string_lossy())) || there("libiomp5.so") {
         return;

@@ -53,7 +53,7 @@ impl Memory {
 
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Option<()> {
         let at = self.range(offset, bytes.len())?;
-        // SAFETY: as in `write`; every byte was initialised by `zeroed`.
+        // SAFETY: as in `write`; every byte was initialized by `zeroed`.
         unsafe { at.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
         Some(())
     }

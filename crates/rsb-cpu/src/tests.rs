@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn normalisations(
+    fn normalizations(
         op in prop::sample::select(NormalizeOp::ALL),
         dtype in prop::sample::select(FLOATS.to_vec()),
         rows in 1_u64..40,

@@ -1,4 +1,4 @@
-//! Questions asked in a child process with a time limit: loading and initialising a vendor's library may crash or hang,
+//! Questions asked in a child process with a time limit: loading and initializing a vendor's library may crash or hang,
 //! and so may its compiler; who asks must survive it.
 //!
 //! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`], which prints one line.
@@ -57,7 +57,7 @@ pub fn answer_compiles(backends: &Registry, backend: &str, arch: Option<&str>) -
     };
     let known = opened.and_then(|compiler| {
         let Some(arch) = arch else { return Ok(()) };
-        // A small source, not optimised: only whether it comes to an end counts.
+        // A small source, not optimized: only whether it comes to an end counts.
         let job = Job { source: "convolution".to_owned(), arch: arch.to_owned(), level: Level::O0 };
         compiler.compile(&job).map(drop)
     });

@@ -39,7 +39,7 @@ pub fn backend_of(arch: &str) -> BackendId {
     BackendId::ALL.into_iter().find(claims).unwrap_or(BackendId::Rocm)
 }
 
-/// How much a compiler is asked to optimise.
+/// How much a compiler is asked to optimize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Not at all.
@@ -52,7 +52,7 @@ pub enum Level {
     O3,
 }
 
-named!(Level, "level of optimisation", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
+named!(Level, "level of optimization", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
 
 /// One compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Job {
     pub source: String,
     /// What to compile for, such as `gfx90a`.
     pub arch: String,
-    /// How much to optimise.
+    /// How much to optimize.
     pub level: Level,
 }
 

@@ -8,7 +8,7 @@ use rsb_model::Dtype;
 use crate::random::Values;
 pub use sixteen::Sixteen;
 
-/// The relative step between neighbouring numbers of `dtype`; zero for integers.
+/// The relative step between neighboring numbers of `dtype`; zero for integers.
 pub const fn epsilon(dtype: Dtype) -> f64 {
     match dtype {
         Dtype::F64 => f64::EPSILON,
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A little above the middle between two neighbours goes up. (`bf16::from_f64` of the crate `half` 2.7 looks at the
+    /// A little above the middle between two neighbors goes up. (`bf16::from_f64` of the crate `half` 2.7 looks at the
     /// upper bits alone and takes it for the middle.)
     #[test]
     fn just_above_the_middle_goes_up() {

@@ -55,7 +55,7 @@ impl Values {
             return;
         }
         let mut done = 0;
-        // The high half of a position goes into the key, so that the inner loop works on 32-bit words and vectorises.
+        // The high half of a position goes into the key, so that the inner loop works on 32-bit words and vectorizes.
         while done < out.len() {
             let position = start + done as u64;
             let low = position as u32;

@@ -286,7 +286,7 @@ axes = { shape = [\"64x64x64\"] }
             ("[[scenario]]\nbenchmark = \"pytorch\"\nprecision = [\"f32\", \"f33\"]\n", "line 3", "f33"),
             ("[[scenario]]\nbenchmark = \"gemm\"\nworkload = \"x\"\n", "line 3", "no workloads"),
             ("[[scenario]]\nbenchmark = \"gemm\"\nprecision = []\n", "line 3", "no values"),
-            ("[[scenario]]\nbenchmark = \"gemm\"\naxes = { colour = \"red\" }\n", "line 3", "shape"),
+            ("[[scenario]]\nbenchmark = \"gemm\"\naxes = { color = \"red\" }\n", "line 3", "shape"),
         ] {
             let message = parse(text).unwrap_err();
             assert!(message.contains(line) && message.contains(expected), "{text}\n{message}");

@@ -149,9 +149,9 @@ fn drive() {
     assert_eq!(lenient.judge(&[fast], &[slow]).verdict, Verdict::Unchanged);
 
     // Without a baseline there is no verdict, and that is a value, too.
-    let judgement = gate::stored(&judge, &StoredRequest::default(), &mut |_| {});
-    let judgement = judgement.unwrap_or_else(|error| panic!("{:#}", error.error));
-    assert!(matches!(&judgement.basis, Basis::Nothing { why } if why.contains("baseline save")), "{judgement:?}");
+    let judgment = gate::stored(&judge, &StoredRequest::default(), &mut |_| {});
+    let judgment = judgment.unwrap_or_else(|error| panic!("{:#}", error.error));
+    assert!(matches!(&judgment.basis, Basis::Nothing { why } if why.contains("baseline save")), "{judgment:?}");
 }
 
 fn main() -> ExitCode {

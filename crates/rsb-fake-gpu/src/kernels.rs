@@ -1,6 +1,6 @@
 //! What each kernel does, written a second time in plain Rust: one row for each stem, found by the symbol's name.
 //!
-//! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's catalogue of kernels,
+//! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's catalog of kernels,
 //! computes, and says how much work it was; and a row in the `TWINS` of its file.
 
 mod convolution;

@@ -1,6 +1,6 @@
 //! What the fake GPU is told to be, by variables of the environment, and the faults that are ordered of it.
 //!
-//! A mistyped order is no order to be well: initialisation fails and says what was not understood. The variables do not
+//! A mistyped order is no order to be well: initialization fails and says what was not understood. The variables do not
 //! begin with `RSB_`: those are the program's own, and it knows each.
 
 use std::path::PathBuf;

@@ -131,7 +131,7 @@ pub(crate) struct State {
     /// What the GPUs are to the interface by which the last call came.
     pub(crate) model: &'static Model,
     models: [&'static Model; 2],
-    /// Whether CUDA was initialised. HIP needs no call for that.
+    /// Whether CUDA was initialized. HIP needs no call for that.
     pub(crate) cuda_is_ready: bool,
     pub(crate) gpus: Vec<Gpu>,
     pub(crate) heap: Heap,

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use hip_runtime_sys::search::RocmPaths;
 use hip_runtime_sys::{Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, text};
 use rocblas_sys::RocBlas;
-use rsb_gpu::hip::catalogue::KERNELS;
+use rsb_gpu::hip::catalog::KERNELS;
 
 fn places(file: &Path) -> RocmPaths {
     RocmPaths { explicit: Some(file.into()), ..RocmPaths::default() }
@@ -42,7 +42,7 @@ fn a_copy_without_a_function_lacks_that_one_alone() {
 }
 
 #[test]
-fn every_kernel_of_the_catalogue_has_a_twin_with_as_many_parameters() {
+fn every_kernel_of_the_catalog_has_a_twin_with_as_many_parameters() {
     for kernel in KERNELS {
         let twin = rsb_fake_gpu::kernels().find(|(stem, _)| *stem == kernel.stem);
         assert_eq!(twin, Some((kernel.stem, kernel.parameters.len())), "add it to crates/rsb-fake-gpu/src/kernels");

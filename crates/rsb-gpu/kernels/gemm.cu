@@ -57,7 +57,7 @@ __device__ inline void gemm_tiled(
         W sum[4][4] = {};
         for (u64 p = 0; p < k; p += RSB_STEP) {
             for (int e = threadIdx.x; e < RSB_TILE * RSB_STEP; e += RSB_THREADS) {
-                // Neighbouring threads read neighbouring elements, however the matrix lies.
+                // Neighboring threads read neighboring elements, however the matrix lies.
                 const int ai = transpose_a ? e % RSB_TILE : e / RSB_STEP, ap = transpose_a ? e / RSB_TILE : e % RSB_STEP;
                 const int bj = transpose_b ? e / RSB_STEP : e % RSB_TILE, bp = transpose_b ? e % RSB_STEP : e / RSB_TILE;
                 left[ap][ai] = from_a.at(top + ai, p + ap);

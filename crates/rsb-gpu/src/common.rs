@@ -2,13 +2,13 @@
 //! timed in one way. A backend of theirs is a [`driver::Driver`]: the calls of its runtime, its compiler and its
 //! library of matrix products.
 //!
-//! Kernels are chosen by `plan`, which touches no device, from the table in [`catalogue`].
+//! Kernels are chosen by `plan`, which touches no device, from the table in [`catalog`].
 #![allow(unsafe_code)]
 
 mod blas;
 mod cache;
 mod calls;
-pub mod catalogue;
+pub mod catalog;
 mod compile;
 mod core;
 mod device;

@@ -16,12 +16,12 @@ mod runtime;
 use rsb_model::{BackendId, Reason};
 
 use crate::common;
-pub use common::{Compiled, Source, catalogue, matrix_dtypes};
+pub use common::{Compiled, Source, catalog, matrix_dtypes};
 pub use compile::{HipCompiler, compile};
 use rsb_device::compiler::KernelCompiler;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// ROCm. Asking it for devices loads and initialises the runtime in this process: planning does it in a child, see
+/// ROCm. Asking it for devices loads and initializes the runtime in this process: planning does it in a child, see
 /// [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HipBackend;

@@ -4,7 +4,7 @@
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
-use rsb_gpu::common::catalogue::{KERNELS, Module};
+use rsb_gpu::common::catalog::{KERNELS, Module};
 use rsb_gpu::common::{Source, matrix_dtypes};
 use rsb_gpu::cuda::{CudaCompiler, target};
 
@@ -99,7 +99,7 @@ fn a_mistake_and_an_unknown_architecture_are_reasons() {
 }
 
 #[test]
-fn optimisation_levels_are_passed_on() {
+fn optimization_levels_are_passed_on() {
     if let Some(compiler) = compilers().into_iter().next() {
         let size = |level| {
             let job = Job { source: "convolution".to_owned(), arch: "sm_90".to_owned(), level };

@@ -2,7 +2,7 @@
 //! architecture that the installed version knows, and the code objects are what they should be.
 #![cfg(feature = "rocm")]
 
-use rsb_gpu::hip::catalogue::{KERNELS, Module};
+use rsb_gpu::hip::catalog::{KERNELS, Module};
 use rsb_gpu::hip::{HipCompiler, Source};
 
 /// Architecture, its number in the flags of an ELF header, and the first version of ROCm that is asked for it: before,
@@ -67,7 +67,7 @@ fn a_mistake_in_a_source_is_a_reason_with_the_compilers_words() {
 }
 
 #[test]
-fn optimisation_levels_are_passed_on() {
+fn optimization_levels_are_passed_on() {
     let Some((compiler, _)) = compiler() else { return };
     let module = Module::Gemm;
     let source = Source { text: module.source(), name: module.file() };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rsb_device::Backend;
 use rsb_device::compiler::{Job, KernelCompiler, Level, SOURCES};
-use rsb_gpu::common::catalogue::{KERNELS, Module};
+use rsb_gpu::common::catalog::{KERNELS, Module};
 use rsb_gpu::cuda::CudaBackend;
 use rsb_gpu::hip::HipBackend;
 use rsb_model::Dtype;

@@ -170,7 +170,7 @@ fields! {
     memory_tier One Parameter, "which memory, or the link between two: device, host, host-to-device, device-to-host";
     kernels One Parameter, "kernels started in one iteration";
     source_file One Parameter, "file of kernel sources";
-    optimisation One Parameter, "level of optimisation that the compiler is asked for: O0 to O3";
+    optimization One Parameter, "level of optimization that the compiler is asked for: O0 to O3";
     engine One Parameter, "part of a compute unit that does the work: matrix, vector";
     scaling One Parameter, "strong: one task shared by all GPUs; weak: as much for each GPU as for one";
     peer One Parameter, "the GPU at the other end";
@@ -183,7 +183,7 @@ fields! {
     zero_stage One Parameter, "what ZeRO shares among ranks: 0 nothing, 1 optimizer, 2 gradients too, 3 weights too";
     num_ranks One Parameter, "processes that work together";
     use_cache One Parameter, "whether keys and values of earlier positions are kept";
-    graph_optimization One Parameter, "how far a graph is optimised before it runs: disabled, basic, extended, all";
+    graph_optimization One Parameter, "how far a graph is optimized before it runs: disabled, basic, extended, all";
     request_rate One Parameter, "requests sent in a second at random times; 0 for all at once";
     ttft_limit_ms Milliseconds Parameter, "longest time to the first token of a good answer";
     tpot_limit_ms Milliseconds Parameter, "longest time for each token after the first of a good answer";
@@ -216,7 +216,7 @@ fields! {
     compile_time_ms Milliseconds Metric(Lower), "time to compile";
     backward_time_ms Milliseconds Metric(Lower), "time to compute the gradients";
     optimizer_step_time_ms Milliseconds Metric(Lower), "time to change the weights once";
-    optimization_time_ms Milliseconds Metric(Lower), "time to optimise a graph";
+    optimization_time_ms Milliseconds Metric(Lower), "time to optimize a graph";
     total_time_ms Milliseconds Metric(Lower), "time of everything that was asked for";
     // Rate.
     bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes read and written, over time";

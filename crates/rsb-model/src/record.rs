@@ -84,13 +84,15 @@ impl BenchmarkResult {
         self.results.first()
     }
 
-    /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`.
+    /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`, and
+    /// the level of a compiler in British spelling.
     pub fn upgrade(&mut self, version: u32) {
         if version >= format::CV_IS_CV {
             return;
         }
         let std_dev = self.std_dev_ms();
         for fields in &mut self.results {
+            fields.rename("optimisation", "optimization");
             if fields.rename("std_dev", "cv")
                 && let Some(std_dev) = std_dev
             {

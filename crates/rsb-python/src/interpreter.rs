@@ -16,8 +16,8 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
     let program = CString::new(program.as_os_str().as_bytes()).map_err(|_| "its path holds a zero byte".to_owned())?;
     let mut config = std::mem::MaybeUninit::<ffi::PyConfig>::zeroed();
     // SAFETY: Python is not running in this process, and this is its only thread that knows of it. The configuration is
-    // initialised by the first call, before anything reads it, and cleared once, after its last use. The strings are
-    // alive and end with a zero. The GIL that the initialisation leaves with this thread stays with it.
+    // initialized by the first call, before anything reads it, and cleared once, after its last use. The strings are
+    // alive and end with a zero. The GIL that the initialization leaves with this thread stays with it.
     let status = unsafe {
         let config = config.as_mut_ptr();
         ffi::PyConfig_InitPythonConfig(config);

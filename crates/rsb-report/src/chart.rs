@@ -45,7 +45,7 @@ pub struct Axis {
     pub title: String,
     /// Lowest and highest coordinate that is shown; what lies outside is drawn at the edge.
     pub bounds: [f64; 2],
-    /// Where it is labelled, in ascending order and within the bounds.
+    /// Where it is labeled, in ascending order and within the bounds.
     pub labels: Vec<Label>,
     /// How coordinates become positions.
     pub scale: AxisScale,

@@ -1,4 +1,4 @@
-//! What people see, in full, from fixed sample data. Colour is lost in these, so it is asserted apart.
+//! What people see, in full, from fixed sample data. Color is lost in these, so it is asserted apart.
 
 use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
 
@@ -150,7 +150,7 @@ fn the_verdict_is_the_last_line_and_in_words() {
 }
 
 #[test]
-fn verdicts_have_their_colours() {
+fn verdicts_have_their_colors() {
     let text = comparison::text(&sample::comparison(), COLORED, Detail::Full);
     for (word, code) in [("Regressed", "1;31"), ("Improved", "32"), ("Inconclusive", "33"), ("NotComparable", "33")] {
         assert!(text.contains(&format!("\x1b[{code}m{word}\x1b[0m")), "{word}");

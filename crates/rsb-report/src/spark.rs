@@ -2,7 +2,7 @@
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// `values` in at most `width` blocks, lowest to highest; neighbours are averaged when there are more values than
+/// `values` in at most `width` blocks, lowest to highest; neighbors are averaged when there are more values than
 /// that. A value that is not finite leaves a gap. A constant series is a line in the middle.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     let points = thin(values, width.max(1));

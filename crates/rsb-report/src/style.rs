@@ -1,6 +1,6 @@
-//! How text looks in a terminal: its width, and colour where it is wanted.
+//! How text looks in a terminal: its width, and color where it is wanted.
 
-/// Whether to colour.
+/// Whether to color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
     /// With ANSI sequences, whatever the output is.
@@ -12,18 +12,18 @@ pub enum Color {
 /// How text looks in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to colour.
+    /// Whether to color.
     pub color: Color,
     /// Columns to stay within, where that is possible; `usize::MAX` for no limit.
     pub width: usize,
 }
 
 impl Style {
-    /// No colour and a hundred columns, as for a file.
+    /// No color and a hundred columns, as for a file.
     pub const PLAIN: Self = Self { color: Color::Never, width: 100 };
 }
 
-/// What a piece of text means; colour follows from it.
+/// What a piece of text means; color follows from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
@@ -56,7 +56,7 @@ impl Tone {
 }
 
 impl Style {
-    /// `text` in the colour of `tone`.
+    /// `text` in the color of `tone`.
     pub fn paint(self, tone: Tone, text: &str) -> String {
         match (self.color, tone.code()) {
             (Color::Always, Some(code)) if !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_is_only_there_when_asked_for() {
+    fn color_is_only_there_when_asked_for() {
         let always = Style { color: Color::Always, width: 80 };
         assert_eq!(always.paint(Tone::Bad, "x"), "\x1b[1;31mx\x1b[0m");
         assert_eq!(always.paint(Tone::Plain, "x"), "x");

@@ -80,7 +80,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// `text` in the colour of `tone`.
+    /// `text` in the color of `tone`.
     pub fn toned(text: impl AsRef<str>, tone: Tone) -> Self {
         Self { text: clean(text.as_ref()), tone }
     }

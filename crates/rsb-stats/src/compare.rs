@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::agreement::Agreement;
-use self::estimate::{Centre, Estimate};
+use self::estimate::{Center, Estimate};
 use crate::multiple::ascending;
 use crate::spread::{Law, Residual, spreads};
 
@@ -124,13 +124,13 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
         miss: Factor::new(rates.miss),
         agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
     };
-    let each = pairs.iter().zip(estimates.centres).zip(estimates.each).zip(levels);
-    each.map(|(((pair, centre), estimate), level)| judging.finding(pair, centre, (estimate, level))).collect()
+    let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
+    each.map(|(((pair, center), estimate), level)| judging.finding(pair, center, (estimate, level))).collect()
 }
 
 /// Every pair's estimate under one law.
 struct Estimates {
-    centres: Vec<Centre>,
+    centers: Vec<Center>,
     each: Vec<Option<Estimate>>,
     strictest: Factor,
     /// How far the pairs may be off, by the intervals as corrected over all, in the geometric mean: the law that tells
@@ -140,19 +140,19 @@ struct Estimates {
 
 impl Estimates {
     fn of(pairs: &[Pair], law: Law, alpha: f64, shift: Shift) -> Self {
-        let centres: Vec<Centre> = pairs.iter().map(|pair| Centre::of(pair, law).less(shift)).collect();
-        let residuals: Vec<Residual> = centres.iter().map(|centre| centre.residual).collect();
+        let centers: Vec<Center> = pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
+        let residuals: Vec<Residual> = centers.iter().map(|center| center.residual).collect();
         let each: Vec<Option<Estimate>> = pairs
             .iter()
-            .zip(&centres)
+            .zip(&centers)
             .zip(spreads(&residuals))
-            .map(|((pair, centre), spread)| spread.map(|spread| Estimate::new(pair, centre, spread, shift)))
+            .map(|((pair, center), spread)| spread.map(|spread| Estimate::new(pair, center, spread, shift)))
             .collect();
         let questions = each.iter().flatten().count().max(1) as f64;
         let mut strictest = Factor::new(alpha / 2.0 / questions);
         let reaches = each.iter().flatten().map(|one| (strictest.of(one) * one.error).ln());
         let reach = (reaches.sum::<f64>() / questions).exp();
-        Self { centres, each, strictest, reach }
+        Self { centers, each, strictest, reach }
     }
 }
 
@@ -230,9 +230,9 @@ struct Judging {
 }
 
 impl Judging {
-    fn finding(&mut self, pair: &Pair, centre: Centre, (estimate, level): (Option<Estimate>, Level)) -> PairConclusion {
-        let worse = centre.residual.difference;
-        let [baseline, current] = [centre.baseline, centre.baseline + worse].map(|log| turned(log, pair.better).exp());
+    fn finding(&mut self, pair: &Pair, center: Center, (estimate, level): (Option<Estimate>, Level)) -> PairConclusion {
+        let worse = center.residual.difference;
+        let [baseline, current] = [center.baseline, center.baseline + worse].map(|log| turned(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
         let Some(estimate) = estimate else {
             let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);

@@ -17,7 +17,7 @@ pub const MAD_TO_SIGMA: f64 = 1.4826;
 ///
 /// Whatever disturbs a measurement makes it longer, never shorter, so the low end of the samples is what the code
 /// costs and the rest is what the machine did meanwhile. The mean follows every disturbance and the median follows
-/// once half of the samples are disturbed, as they are beside a busy neighbour. The minimum is steadier still under
+/// once half of the samples are disturbed, as they are beside a busy neighbor. The minimum is steadier still under
 /// load, but it falls as samples are added, so two sides with unlike numbers of samples would differ by that alone.
 /// A low quantile keeps most of the minimum's steadiness and means the same thing at every number of samples.
 ///
@@ -69,16 +69,16 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let below = position.floor();
     let (low, high) = (*sorted.get(below as usize)?, *sorted.get(position.ceil() as usize)?);
     let share = position - below;
-    // Without the test, an infinite neighbour that has no share would make NaN.
+    // Without the test, an infinite neighbor that has no share would make NaN.
     Some(if share > 0.0 { low + share * (high - low) } else { low })
 }
 
 /// Sample variance, with n − 1 below. `None` with fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
-    let centre = mean(values)?;
+    let center = mean(values)?;
     let degrees_of_freedom = values.len() - 1;
     (degrees_of_freedom > 0)
-        .then(|| values.iter().map(|value| (value - centre).powi(2)).sum::<f64>() / degrees_of_freedom as f64)
+        .then(|| values.iter().map(|value| (value - center).powi(2)).sum::<f64>() / degrees_of_freedom as f64)
 }
 
 /// Sample standard deviation, with n − 1 below. `None` with fewer than two values.
@@ -88,8 +88,8 @@ pub fn std_dev(values: &[f64]) -> Option<f64> {
 
 /// Median absolute deviation from the median, scaled by 1.4826 so that it estimates a standard deviation.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
-    let centre = median(values)?;
-    median(&values.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>()).map(|mad| mad * MAD_TO_SIGMA)
+    let center = median(values)?;
+    median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>()).map(|mad| mad * MAD_TO_SIGMA)
 }
 
 /// How to tell an outlier.
@@ -110,7 +110,7 @@ pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
         }),
         OutlierRule::Mad(reach) => median(values)
             .zip(median_absolute_deviation(values))
-            .map(|(centre, spread)| (centre - reach * spread, centre + reach * spread)),
+            .map(|(center, spread)| (center - reach * spread, center + reach * spread)),
     };
     let Some((low, high)) = fences else { return Vec::new() };
     values.iter().map(|&value| value < low || value > high).collect()

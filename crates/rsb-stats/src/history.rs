@@ -1,6 +1,6 @@
 //! Verdicts on the newest run from the stored runs before it, one figure a run.
 //!
-//! A stored series drifts: runners are replaced, toolchains change, and a neighbour makes one run slow. So the level
+//! A stored series drifts: runners are replaced, toolchains change, and a neighbor makes one run slow. So the level
 //! is that of the last few runs, the noise is what earlier runs strayed from such levels, and a run is Regressed only
 //! when it lies beyond all of them by more than that noise explains. What looks slow and is not clear is
 //! Inconclusive, and asks to be repeated. The repeats are then judged without the run that raised the suspicion, and

@@ -13,8 +13,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    fn about(centre: f64, reach: f64) -> Self {
-        Self { low: centre - reach, high: centre + reach }
+    fn about(center: f64, reach: f64) -> Self {
+        Self { low: center - reach, high: center + reach }
     }
 }
 

@@ -27,7 +27,7 @@ const SURPRISE: f64 = 0.99;
 /// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so the tails are heavy.
 const UNREPLICATED_DEGREES_OF_FREEDOM: f64 = 8.0;
 
-/// Ratios within this many robust standard deviations of the centre tell the spread; the others may have changed.
+/// Ratios within this many robust standard deviations of the center tell the spread; the others may have changed.
 const REACH: f64 = 2.5;
 
 /// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) / (2Φ(c) − 1)).
@@ -59,12 +59,12 @@ pub struct Residual {
     /// What its scale is of.
     pub law: Law,
     /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the logarithms from their
-    /// centre, so scaled that over `degrees_of_freedom` they are the variance that one value would need for the centre
+    /// center, so scaled that over `degrees_of_freedom` they are the variance that one value would need for the center
     /// to vary as it does.
     pub sum: f64,
     /// Degrees of freedom: 0 when each side has one value.
     pub degrees_of_freedom: f64,
-    /// Difference of the centres.
+    /// Difference of the centers.
     pub difference: f64,
 }
 
@@ -175,7 +175,7 @@ fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
 /// Where most of the cases' changes lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Common {
-    centre: f64,
+    center: f64,
     /// Their standard deviation.
     pub deviation: f64,
     /// How well that is known.
@@ -183,10 +183,10 @@ pub struct Common {
 }
 
 impl Common {
-    /// First the median absolute deviation about the centre that makes it smallest, which is half the length of the
+    /// First the median absolute deviation about the center that makes it smallest, which is half the length of the
     /// shortest interval that holds half of the changes. About zero, a suite that regressed as a whole would pass as
     /// noise; about the median, so would one of which a third regressed. About the tightest half, up to half of the cases
-    /// may have changed. Then the standard deviation of all changes near that centre, which uses more of them.
+    /// may have changed. Then the standard deviation of all changes near that center, which uses more of them.
     pub fn of(changes: &[f64]) -> Option<Self> {
         let changes = sorted(changes);
         let n = changes.len();
@@ -197,16 +197,16 @@ impl Common {
         let (low, high) = halves.min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
         let small_sample = 1.0 + 5.0 / (n - 1) as f64; // Rousseeuw and Leroy (1987): the shortest half is short by chance.
         let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
-        let centre = f64::midpoint(*low, *high);
-        let near: Vec<f64> = changes.into_iter().filter(|one| (one - centre).abs() <= REACH * deviation).collect();
+        let center = f64::midpoint(*low, *high);
+        let near: Vec<f64> = changes.into_iter().filter(|one| (one - center).abs() <= REACH * deviation).collect();
         let degrees_of_freedom = ((near.len() - 1) as f64).min(UNREPLICATED_DEGREES_OF_FREEDOM);
         let deviation = (std_dev(&near)? / WITHIN_REACH).max(FLOOR * std::f64::consts::SQRT_2);
-        Some(Self { centre, deviation, degrees_of_freedom })
+        Some(Self { center, deviation, degrees_of_freedom })
     }
 
     /// Whether a case's change lies among them.
     pub fn holds(&self, change: f64) -> bool {
-        (change - self.centre).abs() <= REACH * self.deviation
+        (change - self.center).abs() <= REACH * self.deviation
     }
 }
 

@@ -23,7 +23,7 @@ impl Cut {
         Self { low: 0.0, high: 1.0 - (count / 2.0).max(count.min(LEAST)) / count.max(1.0) }
     }
 
-    /// A fifth at each end, for ratios of neighbours, of which either may be disturbed.
+    /// A fifth at each end, for ratios of neighbors, of which either may be disturbed.
     pub fn both_ends(count: usize) -> Self {
         let count = count as f64;
         let share = (1.0 - (0.6 * count).max(count.min(LEAST)) / count.max(1.0)) / 2.0;
@@ -65,8 +65,8 @@ pub fn trimmed(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let mean = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / kept;
     let (low, high) = (*values.get(first)?, *values.get(last)?);
     let drawn: Vec<f64> = values.iter().map(|value| value.clamp(low, high)).collect();
-    let centre = drawn.iter().sum::<f64>() / count;
-    let sum_of_squares = drawn.iter().map(|value| (value - centre).powi(2)).sum();
+    let center = drawn.iter().sum::<f64>() / count;
+    let sum_of_squares = drawn.iter().map(|value| (value - center).powi(2)).sum();
     Some(Trimmed { mean, sum_of_squares, kept })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples. Where there were more, their times of one
 //! iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …), the lowest of them by the floor that the
-//! gate compares ([`Samples::floor`]): floor, centre and spread stay, the order in which they were taken and the farthest
+//! gate compares ([`Samples::floor`]): floor, center and spread stay, the order in which they were taken and the farthest
 //! outliers do not. Times keep six significant digits.
 
 use rsb_model::record::EnvironmentSummary;
@@ -29,7 +29,7 @@ fn compact_result(result: &mut BenchmarkResult) {
     }
 }
 
-/// At most [`SAMPLES_KEPT`] samples that have the same centre and spread. Samples that no clock can give stay as they
+/// At most [`SAMPLES_KEPT`] samples that have the same center and spread. Samples that no clock can give stay as they
 /// are: what judges them says what is wrong with them.
 fn compact_samples(samples: &Samples) -> Samples {
     let Ok(mut each) = samples.per_iteration() else { return samples.clone() };
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn centre_and_spread_stay() {
+    fn center_and_spread_stay() {
         // A skewed distribution: the quantiles of an exponential one, shuffled by a fixed step.
         let times: Vec<f64> =
             (0..500_u32).map(|i| 100.0 - (1.0 - f64::from(i * 37 % 500) / 500.0).ln() * 10.0).collect();

@@ -81,7 +81,7 @@ pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The lock that serialises reserving ids, recovery and repair within `results`. Dropping it unlocks.
+/// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it unlocks.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(results.join(RUNS).join(".lock"))
 }

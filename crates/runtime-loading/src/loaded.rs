@@ -26,7 +26,7 @@ impl Loaded {
     pub fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
         let mut refusal = None;
         for candidate in candidates {
-            // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name,
+            // SAFETY: loading runs the initializers of a library that the user installed under its well-known name,
             // or named explicitly.
             match unsafe { Library::new(candidate) } {
                 Ok(library) => {

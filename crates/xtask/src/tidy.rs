@@ -90,7 +90,7 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     (
         "crates/rsb-engine/src/frameworks",
         &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
-        "the catalogue of frameworks knows nobody who uses it",
+        "the catalog of frameworks knows nobody who uses it",
     ),
     ("crates/rsb-engine/src/gate", &["crate::revisions"], "the gate judges programs, whoever built them"),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text alone"),

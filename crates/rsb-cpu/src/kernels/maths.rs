@@ -1,4 +1,4 @@
-//! Functions of one f32 that the compiler can vectorise: no tables, no branches, no calls.
+//! Functions of one f32 that the compiler can vectorize: no tables, no branches, no calls.
 // A function that stays a call would not be compiled with the vector instructions of its caller.
 #![allow(clippy::inline_always)]
 

@@ -81,7 +81,7 @@ fn burst_f64() -> (Burst, &'static str) {
     (plain_f64, "native")
 }
 
-/// A multiply and an add for each lane, as the compiler vectorises them.
+/// A multiply and an add for each lane, as the compiler vectorizes them.
 macro_rules! plain {
     ($name:ident, $number:ty, $lanes:literal) => {
         fn $name(units: usize) -> f64 {

@@ -47,7 +47,7 @@ impl Span {
     /// (any bits are a value of it). Buffers are page-aligned, which is enough for any number.
     pub(crate) unsafe fn slice<'a, T: Copy>(self, range: &Range<usize>) -> &'a [T] {
         let range = self.clamp::<T>(range);
-        // SAFETY: in bounds after `clamp`, initialised when it was allocated; the rest is the caller's promise.
+        // SAFETY: in bounds after `clamp`, initialized when it was allocated; the rest is the caller's promise.
         unsafe { std::slice::from_raw_parts(self.start.cast::<T>().add(range.start), range.len()) }
     }
 

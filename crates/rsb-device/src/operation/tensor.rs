@@ -1,4 +1,4 @@
-//! Operations on tensors: element-wise, reductions, normalisations, convolutions, matrix products.
+//! Operations on tensors: element-wise, reductions, normalizations, convolutions, matrix products.
 
 use rsb_model::Dtype;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ pub enum NormalizeOp {
     LayerNorm,
 }
 
-named!(NormalizeOp, "normalisation", Softmax = "softmax", LayerNorm = "layer-norm");
+named!(NormalizeOp, "normalization", Softmax = "softmax", LayerNorm = "layer-norm");
 
 impl NormalizeOp {
     /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference, square, and three to finish.

@@ -62,7 +62,7 @@ fn a_small_convolution_by_hand() {
 }
 
 #[test]
-fn rows_are_normalised_by_hand() {
+fn rows_are_normalized_by_hand() {
     let op = |op| Operation::Normalize(Normalize { op, dtype: Dtype::F64, rows: 2, columns: 2 });
     let x = [0.0, 0.0, 0.0, 3.0_f64.ln()];
     near(&done(&op(NormalizeOp::Softmax), &[&x]), &[0.5, 0.5, 0.25, 0.75]);

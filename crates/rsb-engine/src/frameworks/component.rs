@@ -9,7 +9,7 @@ pub struct Component {
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
-    /// The packages of which one must be installed, by normalised name; none where Python itself is enough.
+    /// The packages of which one must be installed, by normalized name; none where Python itself is enough.
     pub packages: &'static [&'static str],
     /// What `python setup` installs for it.
     pub install: &'static [&'static str],

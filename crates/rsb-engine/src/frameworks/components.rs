@@ -240,7 +240,7 @@ const ONNXRUNTIME: &[Workload] = &[
         axes: &[
             value(
                 "graph_optimization",
-                "how far the graph is optimised",
+                "how far the graph is optimized",
                 AxisKind::Choice(&["disabled", "basic", "extended", "all"]),
             ),
             GRAPH[0],
@@ -299,7 +299,7 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "onnxruntime",
-        about: "ONNX Runtime: inference, and what optimising the graph is worth",
+        about: "ONNX Runtime: inference, and what optimizing the graph is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         install: &["onnxruntime", "onnx", "numpy"],
         place: InstallPlace::Shared,

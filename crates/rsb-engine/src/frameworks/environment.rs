@@ -46,7 +46,7 @@ pub struct PythonEnvironment {
     pub library_dir: PathBuf,
     /// Its name.
     pub library: String,
-    /// Every package with its version, by normalised name.
+    /// Every package with its version, by normalized name.
     pub packages: Vec<(String, String)>,
 }
 

@@ -4,7 +4,7 @@
 //! cases and finds the worker and the environment; it never links Python.
 
 mod cases;
-mod catalogue;
+mod catalog;
 mod component;
 mod components;
 mod environment;
@@ -12,7 +12,7 @@ mod status;
 mod worker;
 
 pub use cases::{ComponentSelection, WORKLOAD, axes, cases, has_axis, workloads_with};
-pub use catalogue::{all, find};
+pub use catalog::{all, find};
 pub use component::{Component, InstallPlace, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};

@@ -6,7 +6,7 @@ use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baseline, Baselines, RunSummary, read_run};
 
 use super::judge::Judge;
-use super::{Basis, Judgement};
+use super::{Basis, Judgment};
 use crate::{EngineError, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
@@ -25,7 +25,7 @@ pub fn against_history(
     named: &[String],
     runs: usize,
     listener: &mut Listener<'_>,
-) -> Result<Judgement, EngineError> {
+) -> Result<Judgment, EngineError> {
     let known = judge.store.runs()?;
     let mut current = if named.is_empty() { looks(judge, &known)? } else { judge.sides(named)? };
     current.sort_by_key(|run| run.started);
@@ -48,12 +48,12 @@ pub fn against_history(
     let accepted = accepted(judge, first, &known)?;
     let stored = StoredRuns { runs: &before, accepted: &accepted };
     let result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), Timestamp::now());
-    Ok(Judgement::of_figures(result))
+    Ok(Judgment::of_figures(result))
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgement {
-    Judgement { result: judge.judge(&[], current), basis: Basis::Nothing { why } }
+fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgment {
+    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { why } }
 }
 
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.

@@ -23,7 +23,7 @@ pub const BUDGET: Duration = Duration::from_mins(3);
 
 /// A verdict, and what it rests on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct Judgment {
     /// The comparison; without rows where nothing was compared.
     pub result: ComparisonResult,
     /// What it rests on.
@@ -50,7 +50,7 @@ pub enum Basis {
     },
 }
 
-impl Judgement {
+impl Judgment {
     fn of_figures(result: ComparisonResult) -> Self {
         Self { result, basis: Basis::Figures { remeasured: false } }
     }

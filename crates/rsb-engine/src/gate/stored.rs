@@ -9,7 +9,7 @@ use rsb_model::{CaseId, ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
 use super::judge::{Judge, is_itself};
-use super::{BUDGET, Basis, Judgement, paired, remeasure};
+use super::{BUDGET, Basis, Judgment, paired, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
 
 /// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
@@ -30,7 +30,7 @@ pub struct StoredRequest {
 ///
 /// # Errors
 /// When a side cannot be read.
-pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_>) -> Result<Judgement, EngineError> {
+pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_>) -> Result<Judgment, EngineError> {
     let named = judge.sides(&request.baseline)?;
     let Some(current) = current(judge, &request.current)? else {
         return Ok(nothing(judge, &[], "there is no run to judge yet; measure one with `rusty-stack-bench run`"));
@@ -54,7 +54,7 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
         Some(budget) if !budget.is_zero() => measure_again(judge, &baseline, (current, budget), listener)?,
         _ => judge.judge(&baseline, &current),
     };
-    Ok(Judgement { result, basis: Basis::Figures { remeasured: budget.is_some() } })
+    Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() } })
 }
 
 /// Whether `current` was measured just now, so that more replicates of it are like those that it has.
@@ -101,8 +101,8 @@ fn current(judge: &Judge, named: &[String]) -> Result<Option<Vec<Run>>, EngineEr
 }
 
 /// Nothing to compare with: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], why: &str) -> Judgement {
-    Judgement { result: judge.judge(&[], current), basis: Basis::Nothing { why: why.to_owned() } }
+fn nothing(judge: &Judge, current: &[Run], why: &str) -> Judgment {
+    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { why: why.to_owned() } }
 }
 
 /// The baseline saved for the machine and suite of `current`.

@@ -153,7 +153,7 @@ fn skip_the_rest(
     }
 }
 
-/// The order of round `replicate`: another one each time, so that no case always follows the same neighbour.
+/// The order of round `replicate`: another one each time, so that no case always follows the same neighbor.
 fn shuffled(count: usize, replicate: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if replicate == 0 {

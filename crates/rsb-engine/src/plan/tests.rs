@@ -100,7 +100,7 @@ fn mistakes_are_named_with_the_cure() {
     let message = |selection: Selection| plan(&selection, &machine()).unwrap_err().to_string();
     assert!(message(selection(&["gem"], Suite::Quick)).contains("did you mean `gemm`?"));
     assert!(!message(selection(&["zzz"], Suite::Quick)).contains("did you mean"));
-    let axis = Selection { axes: vec![("colour".into(), vec!["red".into()])], ..selection(&["gemm"], Suite::Quick) };
+    let axis = Selection { axes: vec![("color".into(), vec!["red".into()])], ..selection(&["gemm"], Suite::Quick) };
     assert!(message(axis).contains("shape"), "the axes that there are");
     let value = Selection { axes: vec![("dtype".into(), vec!["f33".into()])], ..selection(&["gemm"], Suite::Quick) };
     assert!(message(value).contains("f33"));

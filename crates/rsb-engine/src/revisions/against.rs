@@ -11,7 +11,7 @@ use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict
 use serde_json::Value;
 
 use super::builds::{self, Builds};
-use crate::gate::{BUDGET, Basis, Judge, Judgement, Sides};
+use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
 use crate::{EngineError, Listener, WorkerCommand};
 
 /// What to compare this tree with, and how.
@@ -35,7 +35,7 @@ pub fn against(
     judge: &Judge,
     request: &AgainstRequest<'_>,
     listener: &mut Listener<'_>,
-) -> Result<Judgement, EngineError> {
+) -> Result<Judgment, EngineError> {
     let revision = request.revision;
     let trees = builds::trees(revision).map_err(EngineError::usage)?;
     if trees.are_equal() {
@@ -51,17 +51,17 @@ pub fn against(
     let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
     let result = rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
-    Ok(Judgement { result, basis: Basis::Figures { remeasured: true } })
+    Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
 }
 
 /// Nothing needs to be measured.
-fn same(judge: &Judge, revision: &str, how: &str) -> Judgement {
+fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     let side =
         |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default());
     let mut result = rsb_stats::gate_paired(&side(revision), &side("this tree"), judge.policy(), Timestamp::now());
     result.verdict = Verdict::Unchanged;
     result.summary.overall_status = OverallStatus::Healthy;
-    Judgement { result, basis: Basis::Same { why: format!("this tree and {revision} {how}") } }
+    Judgment { result, basis: Basis::Same { why: format!("this tree and {revision} {how}") } }
 }
 
 /// What both programs would measure; what only one of them has is listed, not measured.

@@ -13,7 +13,7 @@ use rsb_model::Reason;
 use runtime_loading::Loaded;
 
 use super::cache::{self, Key};
-use super::catalogue::Module;
+use super::catalog::Module;
 use super::plan::{self, Gpu};
 use rsb_device::compiler::{CodeObject, Job, KernelChoice};
 use rsb_device::device::{DeviceError, Options};

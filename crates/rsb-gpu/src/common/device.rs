@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rsb_model::{Dtype, Reason};
 
 use super::blas::{self, BlasLibrary};
-use super::catalogue::Module;
+use super::catalog::Module;
 use super::core::Core;
 use super::driver::{Driver, FunctionNeed};
 use super::launch::{Bound, NativeKernel};
@@ -141,7 +141,7 @@ impl GpuDevice {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
         let buffer = self.allocate(bytes)?;
-        let kernel = super::catalogue::find("rsb_flush")
+        let kernel = super::catalog::find("rsb_flush")
             .ok_or_else(|| plan::unsupported("flush", "the table of kernels lacks it", "report this as a bug"))?;
         let plan = LaunchPlan {
             kernel,
@@ -155,7 +155,7 @@ impl GpuDevice {
 
     /// The empty kernel, one block of one wavefront.
     fn empty_kernel(&self) -> Result<Bound, DeviceError> {
-        let kernel = super::catalogue::find("rsb_empty")
+        let kernel = super::catalog::find("rsb_empty")
             .ok_or_else(|| plan::unsupported("launch", "the table of kernels lacks it", "report this as a bug"))?;
         let plan = LaunchPlan { kernel, symbol: kernel.symbol(None), arguments: Vec::new(), grid: 1, block: 64 };
         self.bind(&plan, &[])

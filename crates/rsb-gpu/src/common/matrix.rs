@@ -15,7 +15,7 @@ pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
         }
         "gfx1200" | "gfx1201" => &[F16, Bf16, Fp8, I8, I4],
         // The instruction `mma`, as NVIDIA's manual of PTX has it. f64 runs on matrix units in the GPUs for data
-        // centres; elsewhere the instruction is made of others.
+        // centers; elsewhere the instruction is made of others.
         "sm_80" | "sm_87" => &[F64, Tf32, F16, Bf16, I8, I4],
         "sm_86" => &[Tf32, F16, Bf16, I8, I4],
         "sm_89" => &[Tf32, F16, Bf16, Fp8, I8, I4],

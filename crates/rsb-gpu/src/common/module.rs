@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rsb_model::Reason;
 
-use super::catalogue::Module;
+use super::catalog::Module;
 use super::compile::{self, CacheHit};
 use super::core::Core;
 use super::driver::{FunctionNeed, Handle};

@@ -4,7 +4,7 @@ mod tensor;
 
 use rsb_model::{Dtype, Reason};
 
-use super::catalogue::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
+use super::catalog::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::{MemoryStream, Operation, PeakArithmetic, STREAM_SCALAR, Stores, StreamPattern};
 
@@ -87,7 +87,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn kernel(&self, stem: &str, dtype: Option<Dtype>) -> Result<(&'static KernelInfo, String), DeviceError> {
-        let kernel = catalogue::find(stem)
+        let kernel = catalog::find(stem)
             .ok_or_else(|| unsupported(stem, "the table of kernels lacks it", "report this as a bug"))?;
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));

@@ -33,7 +33,7 @@ pub(super) enum HipError {
 }
 
 impl Runtime {
-    /// Loads and initialises it. `hipInit` may end the process where a driver is half removed: planning asks in a
+    /// Loads and initializes it. `hipInit` may end the process where a driver is half removed: planning asks in a
     /// child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Hip::load().map_err(unavailable)?;

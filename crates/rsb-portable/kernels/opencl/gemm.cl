@@ -54,7 +54,7 @@ inline Row load_row(const global Element *from, ulong i) {
 #endif
 }
 
-// A work-item makes 4 x 16 elements of C, 4 x 16 products for each step of k. Neighbours in the launch are neighbours
+// A work-item makes 4 x 16 elements of C, 4 x 16 products for each step of k. Neighbors in the launch are neighbors
 // down a column of strips, so that they read the same part of B.
 kernel void rsb_gemm_strips(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
@@ -115,7 +115,7 @@ SHARING kernel void rsb_gemm_tiled(
             for (int j = 0; j < 4; j++) sum[i][j] = 0;
         for (ulong p = 0; p < k; p += STEP) {
             for (int e = item; e < TILE * STEP; e += RSB_THREADS) {
-                // Neighbouring work-items read neighbouring elements, however the matrix lies.
+                // Neighboring work-items read neighboring elements, however the matrix lies.
                 const int ai = transpose_a ? e % TILE : e / STEP, ap = transpose_a ? e / TILE : e % STEP;
                 const int bj = transpose_b ? e / STEP : e % TILE, bp = transpose_b ? e % STEP : e / TILE;
                 left[ap][ai] = at(from_a, m, k, transpose_a, top + ai, p + ap);

@@ -50,7 +50,7 @@ fn rsb_gemm_naive(place: Place) {
     }
 }
 
-// A group of 256 threads makes 64 x 64 elements of C, each 4 x 4 neighbours, 16 steps of k at a time. Fours of rows of
+// A group of 256 threads makes 64 x 64 elements of C, each 4 x 4 neighbors, 16 steps of k at a time. Fours of rows of
 // A and of columns of B lie together.
 const TILE: u32 = 64u;
 const DEPTH: u32 = 16u;
@@ -60,7 +60,7 @@ var<workgroup> left: array<Quad, 256>;
 var<workgroup> right: array<Quad, 256>;
 
 fn load(z: u32, top: u32, first: u32, p: u32, local: u32) {
-    // Neighbouring threads read neighbouring elements, however the matrix lies.
+    // Neighboring threads read neighboring elements, however the matrix lies.
     let slow = local / 16u;
     let fast = local % 16u;
     let a_step = select(fast, slow, c.transpose_a != 0u);

@@ -80,7 +80,7 @@ impl Runtime {
             None => FILES.iter().map(PathBuf::from).collect(),
         };
         for candidate in &candidates {
-            // SAFETY: loading runs the initialisers of a library that the user installed under its well-known name, or
+            // SAFETY: loading runs the initializers of a library that the user installed under its well-known name, or
             // named explicitly.
             if let Ok(library) = unsafe { Library::new(candidate) } {
                 return Ok(Rc::new(Self { api: Api::resolve(Box::leak(Box::new(library))) }));

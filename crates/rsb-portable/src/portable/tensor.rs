@@ -126,7 +126,7 @@ impl Planner<'_> {
         arguments.extend([op.alpha, op.beta].map(Number));
         let asked = self.options.provider.as_deref();
         let whole_rows = op.output_dtype().bytes(op.n).is_multiple_of(self.target.store_bytes);
-        // Of a few rows a tile would be empty for the most part, and neighbours read neighbouring columns of B anyway.
+        // Of a few rows a tile would be empty for the most part, and neighbors read neighboring columns of B anyway.
         let flat = op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
         let small = op.m.max(op.n) < TILE / 4 || flat;
         let naive = asked == Some("native-naive") || !whole_rows || (small && asked != Some("native-tiled"));

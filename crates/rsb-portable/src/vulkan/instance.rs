@@ -54,7 +54,7 @@ impl Drop for Instance {
 fn load() -> Result<ash::Entry, Reason> {
     let explicit = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let loaded = match &explicit {
-        // SAFETY: loading runs the initialisers of a library that the user named explicitly.
+        // SAFETY: loading runs the initializers of a library that the user named explicitly.
         Some(file) => unsafe { ash::Entry::load_from(file) },
         // SAFETY: as above, of a library that the user installed under its well-known name.
         None => unsafe { ash::Entry::load() },

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::host::entries;
 
-/// Packages whose version moves a result, by normalised name. Each found becomes a factor that must agree between two
+/// Packages whose version moves a result, by normalized name. Each found becomes a factor that must agree between two
 /// runs, so that what is not measured here stays out.
 pub const FRAMEWORKS: [&str; 29] = [
     "aiter",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_sorted_and_normalised() {
+    fn the_list_is_sorted_and_normalized() {
         assert!(FRAMEWORKS.is_sorted(), "kept in order, so that two of a name are seen");
         assert!(FRAMEWORKS.iter().all(|name| !name.contains(['_', '.']) && *name == name.to_ascii_lowercase()));
     }

@@ -108,7 +108,7 @@ fn is_reference(speed: f64) -> bool {
     (speed - 1.0).abs() < f64::EPSILON
 }
 
-/// Within a tenth of the reference nothing is said by colour.
+/// Within a tenth of the reference nothing is said by color.
 fn tone(speed: f64) -> Tone {
     match speed {
         _ if speed >= 1.1 => Tone::Good,

@@ -60,7 +60,7 @@ fn narrow_terminals_lose_figures_and_no_comparison() {
     assert!(narrow.matches("0.25×").count() == 2 && !narrow.contains("6.00 TFLOP/s"), "{narrow}");
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
     let colored = text(&gpu(), Style { color: Color::Always, width: 160 });
-    assert!(colored.contains("24.0 TFLOP/s 1.00×"), "colour takes no room: {colored}");
+    assert!(colored.contains("24.0 TFLOP/s 1.00×"), "color takes no room: {colored}");
 }
 
 #[test]

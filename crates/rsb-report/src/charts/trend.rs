@@ -32,7 +32,7 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
     })
 }
 
-/// An axis that counts runs, with a little room at its ends; only whole numbers are labelled.
+/// An axis that counts runs, with a little room at its ends; only whole numbers are labeled.
 fn runs(count: usize) -> Axis {
     let (last, room) = (count as f64, (count as f64 - 1.0) * 0.015);
     let mut axis = axis::exact("run, oldest first", (1.0, last), (count as u32).saturating_sub(1).clamp(1, 10));

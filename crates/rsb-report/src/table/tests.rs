@@ -77,7 +77,7 @@ fn what_does_not_fit_side_by_side_goes_below() {
 }
 
 #[test]
-fn colour_does_not_move_columns() {
+fn color_does_not_move_columns() {
     let text = table().text(Style { color: Color::Always, width: 100 });
     assert!(text.contains("a|b                                      \x1b[1;31m5.12 ms\x1b[0m\n"), "{text:?}");
     let mut plain = String::new();

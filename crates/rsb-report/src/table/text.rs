@@ -104,7 +104,7 @@ impl Table {
             }
         }
         if bands.len() > 1 {
-            // Beside fewer neighbours there is room again for what was cut.
+            // Beside fewer neighbors there is room again for what was cut.
             for band in &mut bands {
                 band.widths = self.widths(&band.used, band.room(limit), NARROWEST);
                 let room = band.room(limit);

@@ -11,21 +11,21 @@ use crate::trimmed::{Cut, Trimmed, trimmed};
 
 /// Where the two sides of a pair lie.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Centre {
+pub(super) struct Center {
     pub(super) baseline: f64,
     pub(super) residual: Residual,
     /// How far the second least of the faster side lies above its least.
     alone: f64,
 }
 
-impl Centre {
-    /// By the ratios of neighbours where there are some, else by what the processes of each side show under `law`.
+impl Center {
+    /// By the ratios of neighbors where there are some, else by what the processes of each side show under `law`.
     pub(super) fn of(pair: &Pair, law: Law) -> Self {
         let worse = |ratio: &f64| turned(*ratio, pair.better);
         let ratios = pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
         let sides = [&pair.baseline, &pair.current].map(|side| logs(side, pair.better));
-        let neighbours = ratios.and_then(|ratios| Self::of_neighbours(&sides, &ratios));
-        neighbours.unwrap_or_else(|| match law {
+        let neighbors = ratios.and_then(|ratios| Self::of_neighbors(&sides, &ratios));
+        neighbors.unwrap_or_else(|| match law {
             Law::Normal => Self::of_means(&sides),
             Law::Least => Self::of_leasts(&sides),
         })
@@ -33,7 +33,7 @@ impl Centre {
 
     /// What disturbed both of a pair cancels in its ratio; what disturbed one of them makes it as often too low as too
     /// high, so both ends are left out.
-    fn of_neighbours([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
+    fn of_neighbors([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
         let cut = Cut::both_ends(ratios.len());
         let ratio = trimmed(ratios, cut)?;
         let residual = Residual {
@@ -108,18 +108,18 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn new(pair: &Pair, centre: &Centre, spread: ProcessSpread, shift: Shift) -> Self {
+    pub(super) fn new(pair: &Pair, center: &Center, spread: ProcessSpread, shift: Shift) -> Self {
         let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
         let variance = match spread.law {
             Law::Normal => spread.scale * (1.0 / before + 1.0 / after),
             Law::Least => (spread.scale / before.min(after)).powi(2),
         };
         Self {
-            worse: centre.residual.difference,
+            worse: center.residual.difference,
             error: (variance + shift.variance).sqrt(),
             degrees_of_freedom: spread.degrees_of_freedom,
             law: spread.law,
-            alone: centre.alone,
+            alone: center.alone,
         }
     }
 

@@ -62,8 +62,8 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
         metric: field.name.to_owned(),
         unit: field.unit.symbol().to_owned(),
         better,
-        baseline_value: before.centre(),
-        current_value: after.centre(),
+        baseline_value: before.center(),
+        current_value: after.center(),
         difference_percent: judged.change.map(|change| {
             100.0
                 * match better {
@@ -76,7 +76,7 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
         statistics: None,
         change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
         verdict: judged.verdict,
-        reason: reason::of_values(field, [before.centre(), after.centre()], judged, threshold_percent),
+        reason: reason::of_values(field, [before.center(), after.center()], judged, threshold_percent),
         reason_code: judged.code,
         threshold_percent,
     })
@@ -109,7 +109,7 @@ impl Values {
         matches!(self, Self::Known(figures) if figures.iter().all(|&figure| figure == 0.0))
     }
 
-    fn centre(&self) -> Option<f64> {
+    fn center(&self) -> Option<f64> {
         match self {
             Self::Known(figures) => median(figures),
             Self::Absent | Self::Unreadable => None,

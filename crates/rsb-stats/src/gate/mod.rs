@@ -79,7 +79,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         threshold_percent: policy.threshold_percent(),
         missing: before.expected().filter(|id| after.find(id).is_none()).cloned().collect(),
         new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
-        summary: summary::summarise(&comparisons, &checks.shown, policy),
+        summary: summary::summarize(&comparisons, &checks.shown, policy),
         threshold_checks: checks.shown,
         comparisons,
     }
@@ -102,7 +102,7 @@ pub fn with_one_sided(
     }
     result.new.extend(new.iter().cloned());
     result.verdict = summary::overall(&result.comparisons);
-    result.summary = summary::summarise(&result.comparisons, &result.threshold_checks, policy);
+    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
     result
 }
 

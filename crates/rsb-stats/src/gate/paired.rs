@@ -20,7 +20,7 @@ pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: 
         }
     }
     result.verdict = summary::overall(&result.comparisons);
-    result.summary = summary::summarise(&result.comparisons, &result.threshold_checks, policy);
+    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
     result
 }
 

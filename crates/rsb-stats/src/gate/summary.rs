@@ -40,7 +40,7 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
 }
 
 /// Counts and the overall status.
-pub(super) fn summarise(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
+pub(super) fn summarize(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
     let count = |verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
     let (regressed, improved, unchanged) =
         (count(Verdict::Regressed), count(Verdict::Improved), count(Verdict::Unchanged));

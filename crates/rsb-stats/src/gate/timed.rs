@@ -82,7 +82,7 @@ pub(super) fn rows(
 }
 
 /// The logarithm of current over baseline for each pair of processes that were measured side by side, from the ratios
-/// of neighbouring samples: what disturbed the machine for longer than a sample is in both. `None` where the samples
+/// of neighboring samples: what disturbed the machine for longer than a sample is in both. `None` where the samples
 /// of the two sides do not belong together one by one.
 fn ratios(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<Vec<f64>> {
     let ([baseline], [current]) = (baseline, current) else { return None };

@@ -110,7 +110,7 @@ fn line_is_better(line: Line, points: &[(Timestamp, f64)], values: &[f64], split
     let Some(&(begin, _)) = points.first() else { return false };
     let n = values.len() as f64;
     let from_line: f64 = points.iter().map(|&(time, value)| (value - line.at(days_between(begin, time))).abs()).sum();
-    let around = |level: &[f64]| median(level).map_or(0.0, |centre| level.iter().map(|v| (v - centre).abs()).sum());
+    let around = |level: &[f64]| median(level).map_or(0.0, |center| level.iter().map(|v| (v - center).abs()).sum());
     let from_levels: f64 = segments(values, splits).map(around).sum();
     let criterion = |distance: f64, parameters: usize| 2.0 * n * (distance / n).ln() + parameters as f64 * n.ln();
     criterion(from_line, 2) <= criterion(from_levels, 2 * splits.len() + 1)

@@ -12,7 +12,7 @@ pub struct Line {
     pub intercept: f64,
     /// Share of the variance that the line explains.
     pub r_squared: f64,
-    /// Chance of such a slope where there is none, by Student's t. It takes the points as independent; neighbours
+    /// Chance of such a slope where there is none, by Student's t. It takes the points as independent; neighbors
     /// in a history resemble each other, so it is a guide rather than an error rate.
     pub p_value: f64,
 }

@@ -25,7 +25,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
     sink.dated(json::text(context, "date"));
     if json::text(context, "library_build_type") == Some("debug") {
-        sink.note("Google Benchmark itself was built without optimisation: its times are too long".to_owned());
+        sink.note("Google Benchmark itself was built without optimization: its times are too long".to_owned());
     }
     for group in grouped(entries) {
         match told(&group) {

@@ -1,4 +1,4 @@
-//! How long a runtime compiler takes to make kernels, by source, architecture and level of optimisation. It runs on the
+//! How long a runtime compiler takes to make kernels, by source, architecture and level of optimization. It runs on the
 //! host; no GPU is needed.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ const SHORTEST: Duration = Duration::from_nanos(100);
 const AXES: &[AxisInfo] = &[
     AxisInfo::value("arch", "what it is compiled for", AxisKind::Architecture),
     AxisInfo::value("source", "file of this program's kernels", AxisKind::Choice(SOURCES)),
-    AxisInfo::value("opt", "level of optimisation", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
+    AxisInfo::value("opt", "level of optimization", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
 ];
 
 impl KernelCompilation {
@@ -40,7 +40,7 @@ impl Benchmark for KernelCompilation {
     }
 
     fn about(&self) -> &'static str {
-        "Time of the runtime compiler, by source, architecture and optimisation; needs no GPU"
+        "Time of the runtime compiler, by source, architecture and optimization; needs no GPU"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -144,7 +144,7 @@ impl Prepared for Compiling {
         let mut fields = Fields::new().with("operation", "compile").with("provider", self.compiler.name());
         fields.set("gfx_target", self.job.arch.clone());
         fields.set("source_file", self.job.source.clone());
-        fields.set("optimisation", self.job.level.as_str());
+        fields.set("optimization", self.job.level.as_str());
         fields.set("time_ms", time_ns / 1e6);
         fields.set("compile_time_ms", time_ns / 1e6);
         fields.set("code_object_bytes", self.bytes);

@@ -30,7 +30,7 @@ const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
 /// Bytes of an array on a GPU.
 const LARGE: u64 = 64 << 20;
 
-/// Columns of what is normalised along rows.
+/// Columns of what is normalized along rows.
 const COLUMNS: u64 = 1024;
 
 const AXES: &[AxisInfo] = &[

@@ -15,7 +15,7 @@ use crate::benchmark::Failure;
 /// Samples of a matrix product, beside its corners.
 const SAMPLES: usize = 24;
 
-/// Neighbouring elements looked at together.
+/// Neighboring elements looked at together.
 const WINDOW: u64 = 1024;
 
 /// Compares every number of the result, and gives the error.

@@ -122,8 +122,8 @@ fn every_default_and_every_value_in_a_grid_is_canonical() {
 
 #[test]
 fn a_wish_that_cannot_be_understood_names_what_can() {
-    let error = expanded("gemm", &[("colour", &["red"])]).unwrap_err();
-    assert!(error.to_string().contains("gemm has no axis `colour`; it has dtype, shape, batch_size"), "{error}");
+    let error = expanded("gemm", &[("color", &["red"])]).unwrap_err();
+    assert!(error.to_string().contains("gemm has no axis `color`; it has dtype, shape, batch_size"), "{error}");
     let error = expanded("gemm", &[("shape", &["12x"])]).unwrap_err();
     assert_eq!(error.to_string(), "`12x` is no value of the axis `shape`: it takes 3 sizes such as 1024x1024x1024");
     let error = expanded("memory-bandwidth", &[("stores", &["sideways"])]).unwrap_err();

@@ -101,13 +101,13 @@ fn resolution(case: &RecordedCase, pairs: usize) -> f64 {
         })
         .collect();
     let mut rng = Rng::new(7);
-    let mut centre = || {
+    let mut center = || {
         let drawn: Vec<f64> =
             (0..pairs).map(|_| ratios[rng.below(ratios.len())] * if rng.below(2) == 1 { -1.0 } else { 1.0 }).collect();
         trimmed(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
     };
-    let centres: Vec<f64> = (0..10_000).map(|_| centre()).collect();
-    let at = |p| quantile(&centres, p).unwrap_or_default();
+    let centers: Vec<f64> = (0..10_000).map(|_| center()).collect();
+    let at = |p| quantile(&centers, p).unwrap_or_default();
     (at(0.99) - at(0.05)).exp_m1()
 }
 

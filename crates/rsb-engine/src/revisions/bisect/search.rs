@@ -37,7 +37,7 @@ impl Search {
         Self { seen, low: 0, high }
     }
 
-    /// The commit to look at next: the middle of the range. Where that one cannot be judged, its neighbours, each
+    /// The commit to look at next: the middle of the range. Where that one cannot be judged, its neighbors, each
     /// further try twice as far away, so that a long stretch that does not build is soon left. `None` when there is
     /// nothing more to learn.
     pub fn next(&self) -> Option<usize> {
@@ -109,7 +109,7 @@ mod tests {
             ("gggb", &[1, 2], 3..=3),
             ("ggbb", &[1, 2], 2..=2),
             ("gggggbbb", &[3, 5, 4], 5..=5),
-            // The middle does not build: its neighbours are looked at.
+            // The middle does not build: its neighbors are looked at.
             ("ggssgbbb", &[3, 2, 4, 5], 5..=5),
             ("gggsbbbb", &[3, 2, 4], 3..=4),
             ("ggsb", &[1, 2], 2..=3),

@@ -1,4 +1,4 @@
-//! Initialisation, statuses in words, and what a GPU is.
+//! Initialization, statuses in words, and what a GPU is.
 
 use std::ffi::{c_char, c_int, c_uint};
 

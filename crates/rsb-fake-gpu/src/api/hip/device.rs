@@ -1,4 +1,4 @@
-//! Initialisation, and what a GPU is.
+//! Initialization, and what a GPU is.
 
 use std::ffi::{c_char, c_int, c_uint};
 

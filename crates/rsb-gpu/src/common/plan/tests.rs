@@ -1,7 +1,7 @@
 //! Plans against the table of kernels.
 
 use super::*;
-use crate::common::catalogue::Parameter;
+use crate::common::catalog::Parameter;
 use rsb_device::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, OutputWidth, PointerChase, Rearrange,
     Reduce, ReduceOp,
