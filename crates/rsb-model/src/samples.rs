@@ -84,7 +84,7 @@ impl Samples {
         self.iters.iter().zip(&self.times_ns).enumerate().map(each).collect()
     }
 
-    /// Nanoseconds of one iteration in the least disturbed sample: the least of up to 100, and of more the one that
+    /// Nanoseconds of one iteration in the least disturbed sample: the minimum of up to 100, and of more the one that
     /// [`FLOOR_SHARE`] of them lie below, so that it means the same at every number of samples.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ pub struct Shift {
 
 /// As [`compare`], with `shift` taken out of every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
-    let [normal, least] = [Law::Normal, Law::Least].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
+    let [normal, least] = [Law::Normal, Law::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
     let mut judging = Judging {

@@ -47,7 +47,7 @@ pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(held(p)))
 }
 
-/// Chance that the least of one side exceeds that of the other by `x` times its scale, which is known with
+/// Chance that the minimum of one side exceeds that of the other by `x` times its scale, which is known with
 /// `degrees_of_freedom` degrees: half of what Fisher's F(2, freedom) leaves above `x` ([`crate::least`]). 1 where
 /// either is not a number.
 pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {

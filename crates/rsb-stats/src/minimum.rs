@@ -1,15 +1,15 @@
-//! The least of a few figures: where it lies, and how far from what an undisturbed one would be.
+//! The minimum of a few figures: where it lies, and how far from what an undisturbed one would be.
 //!
 //! What disturbs a process adds time, often for the whole of its life, and never takes any away. So a mean of three
 //! processes tells which of them were disturbed; the least tells what the code costs, if one of them was left alone.
 //! How far the others lie above it tells how rare that is. Taken as waiting times with mean θ, these excesses are
-//! independent of the least itself (Rényi, 1953). The least of k lies θ/k above the floor, give or take as much; two
+//! independent of the least itself (Rényi, 1953). The minimum of k lies θ/k above the floor, give or take as much; two
 //! such differ by a Laplace distribution of that scale; and with θ known from ν/2 excesses only, the size of their
 //! difference over θ/k has Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
 
 use crate::estimate::sorted;
 
-/// Mean of the least of `of` figures that are drawn from `sorted` ones, without putting back: the least of all where
+/// Mean of the minimum of `of` figures that are drawn from `sorted` ones, without putting back: the minimum of all where
 /// `of` is their number, the mean where it is 1. So a side with more figures has no advantage. `None` of nothing.
 pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     let count = sorted.len();
@@ -25,7 +25,7 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     (count > 0).then_some(least)
 }
 
-/// The mean excess θ of figures over the least of their side, with its degrees of freedom.
+/// The mean excess θ of figures over the minimum of their side, with its degrees of freedom.
 ///
 /// From the smaller half of the excesses of both sides, each larger one standing for one that is at least as large as
 /// the largest of that half: the usual estimate from waiting times when waiting was broken off. A few processes far off,
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(mean_excess([&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom), Some(2.0));
     }
 
-    /// Of exponential figures, differences of leasts exceed what the distribution says as often as it says.
+    /// Of exponential figures, differences of minima exceed what the distribution says as often as it says.
     #[test]
     fn two_leasts_differ_as_often_as_promised() {
         let mut rng = Rng::new(9);

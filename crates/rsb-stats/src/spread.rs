@@ -4,7 +4,7 @@
 //! Bayes, after Smyth, 2004): its scale is moderated towards the one that is typical here, as far as the cases
 //! agree about it. Without replicates the spread comes from the ratios of all cases together.
 //!
-//! The scale is the variance of normal figures, or the mean excess over the least of a side ([`crate::least`]). Either
+//! The scale is the variance of normal figures, or the mean excess over the minimum of a side ([`crate::minimum`]). Either
 //! estimate varies about the truth as χ² over its degrees of freedom, so what is borrowed is found in one way.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub enum Law {
     /// As normal figures about their mean; the scale is their variance.
     Normal,
     /// Upwards from a least; the scale is the mean excess over it.
-    Least,
+    Minimum,
 }
 
 /// How far the logarithms of a case's values vary from process to process, and how well that is known.
@@ -79,14 +79,14 @@ impl Law {
     fn smallest(self) -> f64 {
         match self {
             Self::Normal => FLOOR * FLOOR,
-            Self::Least => FLOOR,
+            Self::Minimum => FLOOR,
         }
     }
 }
 
 /// The spread of each case; `None` where nothing tells.
 pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
-    let mut priors = [Law::Normal, Law::Least].map(|law| (law, Prior::of(residuals, law)));
+    let mut priors = [Law::Normal, Law::Minimum].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
     let of_case = |residual: &Residual| {
         let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
@@ -276,12 +276,12 @@ mod tests {
         let mut rng = Rng::new(6);
         let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.02)).collect();
         let excess =
-            |at: usize| Residual { law: Law::Least, sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0), ..residuals[at] };
-        let leasts: Vec<Residual> = (0..30).map(excess).collect();
-        residuals.extend(leasts);
+            |at: usize| Residual { law: Law::Minimum, sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0), ..residuals[at] };
+        let minima: Vec<Residual> = (0..30).map(excess).collect();
+        residuals.extend(minima);
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         assert!(found[..30].iter().all(|spread| spread.law == Law::Normal && spread.scale < 0.002), "{found:?}");
-        let least = |spread: &ProcessSpread| spread.law == Law::Least && (0.01..0.02).contains(&spread.scale);
+        let least = |spread: &ProcessSpread| spread.law == Law::Minimum && (0.01..0.02).contains(&spread.scale);
         assert!(found[30..].iter().all(least) && found[31].degrees_of_freedom > 10.0, "{found:?}");
     }
 

@@ -6,7 +6,7 @@ use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Sampl
 use super::assemble::{self, CaseProgress};
 use super::client::{Finished, Worker, WorkerError};
 use super::session::{Ask, Cost, Replicate, drive};
-use super::settings::{self, LEAST_SAMPLES, Settings};
+use super::settings::{self, MIN_SAMPLES, Settings};
 use super::tape::{DeviceTime, Tape, TimeFormatter};
 use super::tell;
 use crate::Listener;
@@ -84,7 +84,7 @@ fn measure(
 
 /// Long iterations are sampled as seldom as Criterion allows; for others its own flags decide.
 fn few_samples_of(case: &Case) -> Option<usize> {
-    settings::is_long(case).then_some(LEAST_SAMPLES)
+    settings::is_long(case).then_some(MIN_SAMPLES)
 }
 
 fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, WorkerError> {

@@ -9,7 +9,7 @@ use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 
 use super::client::{Finished, Worker, WorkerError};
 use super::quiet::Quiet;
-use super::settings::{LEAST_SAMPLES, Settings};
+use super::settings::{MIN_SAMPLES, Settings};
 use super::tape::{Call, DeviceTime, Tape, TimeFormatter};
 use crate::worker_command::WorkerCommand;
 
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
     fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
         let both: Duration = sides.iter().map(|side| side.measure / (side.warm_up as u32).max(1)).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.as_secs_f64().max(1e-9);
-        (fit as usize).clamp(LEAST_SAMPLES, FINER * self.settings.runs.usual)
+        (fit as usize).clamp(MIN_SAMPLES, FINER * self.settings.runs.usual)
     }
 
     /// One Criterion benchmark of `runs` samples: these, and the iterations of its own warm-up.

@@ -6,7 +6,7 @@ use rsb_model::{BenchmarkType, Case, Profile, Samples};
 use rsb_workloads::Iterations;
 
 /// Criterion takes no fewer.
-pub(super) const LEAST_SAMPLES: usize = 10;
+pub(super) const MIN_SAMPLES: usize = 10;
 
 /// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Settings {
         };
         Self {
             profile,
-            runs: Count { usual: runs, long: LEAST_SAMPLES },
+            runs: Count { usual: runs, long: MIN_SAMPLES },
             warmup,
             replicates: Count { usual, long },
             warm_up_time: Duration::from_millis(measurement_ms / 10),

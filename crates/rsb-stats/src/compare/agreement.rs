@@ -1,4 +1,4 @@
-//! What the cases together tell about a difference of leasts. That two leasts differ as little as those of most cases do
+//! What the cases together tell about a difference of minima. That two minima differ as little as those of most cases do
 //! is evidence that both sides had an undisturbed process, however far off their other processes lie.
 
 use super::Shift;
@@ -14,8 +14,8 @@ pub(super) struct Agreement {
 
 impl Agreement {
     pub(super) fn of(estimates: &[Option<Estimate>], level: f64, shift: Shift) -> Option<Self> {
-        let leasts = estimates.iter().flatten().filter(|estimate| estimate.law == Law::Least);
-        let common = Common::of(&leasts.map(|estimate| estimate.worse).collect::<Vec<_>>())?;
+        let minima = estimates.iter().flatten().filter(|estimate| estimate.law == Law::Minimum);
+        let common = Common::of(&minima.map(|estimate| estimate.worse).collect::<Vec<_>>())?;
         let error = (common.deviation.powi(2) + shift.variance).sqrt();
         Some(Self { common, reach: Law::Normal.exceeded_with(level, common.degrees_of_freedom) * error })
     }
@@ -23,7 +23,7 @@ impl Agreement {
     /// The interval of `estimate`, which is `own`, when its change lies within the `limits` and among the others'.
     pub(super) fn narrow(&self, estimate: &Estimate, own: [f64; 2], [better, worse]: [f64; 2]) -> [f64; 2] {
         let change = estimate.worse;
-        if estimate.law != Law::Least || change <= better || change >= worse || !self.common.holds(change) {
+        if estimate.law != Law::Minimum || change <= better || change >= worse || !self.common.holds(change) {
             return own;
         }
         let [low, high] = own;

@@ -14,7 +14,7 @@ use crate::trimmed::{Cut, Trimmed, trimmed};
 pub(super) struct Center {
     pub(super) baseline: f64,
     pub(super) residual: Residual,
-    /// How far the second least of the faster side lies above its least.
+    /// How far the second smallest of the faster side lies above its least.
     alone: f64,
 }
 
@@ -27,7 +27,7 @@ impl Center {
         let neighbors = ratios.and_then(|ratios| Self::of_neighbors(&sides, &ratios));
         neighbors.unwrap_or_else(|| match law {
             Law::Normal => Self::of_means(&sides),
-            Law::Least => Self::of_leasts(&sides),
+            Law::Minimum => Self::of_leasts(&sides),
         })
     }
 
@@ -60,7 +60,7 @@ impl Center {
         Self { baseline: before.mean, residual, alone: 0.0 }
     }
 
-    /// The least of each side.
+    /// The minimum of each side.
     fn of_leasts(sides: &[Vec<f64>; 2]) -> Self {
         let [before, after] = sides;
         let fewest = fewest(sides);
@@ -70,7 +70,7 @@ impl Center {
         let faster = if current < baseline { after } else { before };
         let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
         let residual = Residual {
-            law: Law::Least,
+            law: Law::Minimum,
             sum: excess.map_or(0.0, |excess| excess.mean * excess.degrees_of_freedom),
             degrees_of_freedom: excess.map_or(0.0, |excess| excess.degrees_of_freedom),
             difference: current - baseline,
@@ -84,7 +84,7 @@ impl Center {
     }
 }
 
-/// Processes of the smaller side. Both sides are reduced alike, as the least of more, or the mean over less of the slow
+/// Processes of the smaller side. Both sides are reduced alike, as the minimum of more, or the mean over less of the slow
 /// part, is lower.
 fn fewest(sides: &[Vec<f64>; 2]) -> usize {
     sides.iter().map(Vec::len).min().unwrap_or_default()
@@ -99,7 +99,7 @@ fn logs(side: &Side, better: Better) -> Vec<f64> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Estimate {
     pub(super) worse: f64,
-    /// The standard error of normal figures, or the scale of a difference of leasts.
+    /// The standard error of normal figures, or the scale of a difference of minima.
     pub(super) error: f64,
     pub(super) degrees_of_freedom: f64,
     pub(super) law: Law,
@@ -112,7 +112,7 @@ impl Estimate {
         let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
         let variance = match spread.law {
             Law::Normal => spread.scale * (1.0 / before + 1.0 / after),
-            Law::Least => (spread.scale / before.min(after)).powi(2),
+            Law::Minimum => (spread.scale / before.min(after)).powi(2),
         };
         Self {
             worse: center.residual.difference,
@@ -130,7 +130,7 @@ impl Estimate {
     }
 
     /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor of that level. The end
-    /// at zero of a change by `threshold` or more is that of the second least.
+    /// at zero of a change by `threshold` or more is that of the second smallest.
     pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
         let far = |limit: bool| if limit { self.alone } else { 0.0 };
         let reach = reach * self.error;
@@ -142,7 +142,7 @@ impl Law {
     fn above(self, x: f64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Normal => t_above(x, degrees_of_freedom),
-            Self::Least => least_above(x, degrees_of_freedom),
+            Self::Minimum => least_above(x, degrees_of_freedom),
         }
     }
 
@@ -150,7 +150,7 @@ impl Law {
     pub(super) fn exceeded_with(self, p: f64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Normal => t_exceeded_with(p, degrees_of_freedom),
-            Self::Least => least_exceeded_with(p, degrees_of_freedom),
+            Self::Minimum => least_exceeded_with(p, degrees_of_freedom),
         }
     }
 }
