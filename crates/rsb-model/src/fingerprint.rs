@@ -125,7 +125,7 @@ fn major_minor(version: &str) -> String {
 fn slugify(text: &str) -> String {
     let mut slug = String::new();
     for part in text.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
-        if matches!(part, "r" | "tm" | "cpu" | "CPU") {
+        if matches!(part, "r" | "tm" | "cpu" | "processor") {
             continue;
         }
         if !slug.is_empty() {

@@ -37,7 +37,7 @@ pub struct RocmInstallation {
 pub enum RocmSource {
     /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `dir`.
     #[default]
-    #[serde(rename = "dir", alias = "directory")]
+    #[serde(rename = "folder", alias = "directory")]
     Directory,
     /// The distribution's own packages, beside its other libraries.
     Distribution,
@@ -49,7 +49,7 @@ impl RocmSource {
     /// The word used in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Directory => "dir",
+            Self::Directory => "folder",
             Self::Distribution => "distribution",
             Self::Wheel => "wheel",
         }

@@ -70,7 +70,7 @@ impl FirstThread {
 
     /// x86 says `model name`, POWER `cpu`, s390 `cpu 0`; ARM gives numbers that a table names.
     fn model(&self) -> Option<String> {
-        let named = self.field("model name").or_else(|| self.field("cpu")).or_else(|| self.field("CPU"));
+        let named = self.field("model name").or_else(|| self.field("cpu")).or_else(|| self.field("Processor"));
         match named {
             Some(name) => Some(name.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => parts::name(self.field("CPU implementer")?, self.field("CPU part")?),

@@ -347,7 +347,7 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
 fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
     let dir = Directory::with_runs();
     let store = dir.write();
-    let segments = ["gpu_performance", "smi-metrics", "cpu:0", "idle", "gpu=0000:83:00.0"];
+    let segments = ["gpu_performance", "smi-metrics", "cpu:0", "idle", "card=0000:83:00.0"];
     let sensors = BenchmarkResult {
         benchmark_id: CaseId::from_segments(&segments),
         category: Some("smi-metrics".to_owned()),
@@ -359,7 +359,7 @@ fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
     journal.finish(&written).unwrap();
     let today = "gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0";
     assert_eq!(store.run("old").unwrap().benchmarks[0].benchmark_id.as_str(), today);
-    for pattern in ["gpu=0000", "gpu=0000", "*/smi-metrics/*/gpu=*", today] {
+    for pattern in ["card=0000", "gpu=0000", "*/smi-metrics/*/gpu=*", today] {
         let filter = HistoryFilter { cases: Some(pattern.to_owned()), ..HistoryFilter::default() };
         let ids: Vec<String> = store.history(&filter).unwrap().into_iter().map(|row| row.benchmark_id).collect();
         assert!(!ids.is_empty() && ids.iter().all(|id| id == today), "{pattern}: {ids:?}");

@@ -7,8 +7,8 @@ fn two_cores_four_threads() -> Tree {
     let tree = Tree::new(&[
         (
             "proc/cpuinfo",
-            "CPU\t: 0\nmodel name\t: Intel(R) Xeon(R)   CPU @ 2.80GHz\ncpu MHz\t\t: 2800.123\nflags\t\t: fpu avx2 \
-             fma hypervisor\n\nCPU\t: 1\nmodel name\t: other\nflags\t\t: avx512f\n",
+            "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)   CPU @ 2.80GHz\ncpu MHz\t\t: 2800.123\nflags\t\t: fpu avx2 \
+             fma hypervisor\n\nprocessor\t: 1\nmodel name\t: other\nflags\t\t: avx512f\n",
         ),
         (&format!("{CPU}/online"), "0-3\n"),
         (&format!("{CPU}/cpufreq/boost"), "1\n"),
@@ -47,9 +47,9 @@ fn a_cpu_is_read_whole() {
 #[test]
 fn other_architectures_name_themselves_otherwise() {
     let model = |cpuinfo| read(&Tree::new(&[("proc/cpuinfo", cpuinfo)]).host()).model;
-    let arm = "CPU\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n";
+    let arm = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n";
     assert_eq!(model(arm).as_deref(), Some("ARM Neoverse-V1"));
-    assert_eq!(model("CPU\t: 0\ncpu\t\t: POWER9, altivec supported\n").as_deref(), Some("POWER9, altivec supported"));
+    assert_eq!(model("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n").as_deref(), Some("POWER9, altivec supported"));
 }
 
 #[test]

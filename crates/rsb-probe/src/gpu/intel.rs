@@ -76,7 +76,7 @@ fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
 /// The directory of `card0`, given that of its device.
 fn minor(dir: &Path) -> Option<PathBuf> {
     let below = dir.join("drm");
-    let gpu = entries(&below).into_iter().find(|name| name.starts_with("GPU")).map(|name| below.join(name));
+    let gpu = entries(&below).into_iter().find(|name| name.starts_with("card")).map(|name| below.join(name));
     gpu.or_else(|| dir.ends_with("device").then(|| dir.parent().map(Path::to_owned)).flatten())
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn place(dir: &Path) -> String {
 
 /// `card0`, not its connector `card0-DP-1`.
 fn is_gpu(name: &str) -> bool {
-    name.strip_prefix("GPU").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix("card").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and NVIDIA).

@@ -3,7 +3,7 @@ use crate::host::fake::Tree;
 
 fn read_last(tree: &Tree) -> Details {
     let last = std::cell::RefCell::new(Details::default());
-    read(&tree.path("GPU"), &|details, _| drop(last.replace(details)));
+    read(&tree.path("gpu"), &|details, _| drop(last.replace(details)));
     last.into_inner()
 }
 
