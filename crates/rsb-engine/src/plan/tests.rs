@@ -141,7 +141,11 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
 
 #[test]
 fn axes_are_understood_under_the_name_that_they_had() {
-    let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    let mut shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    // Entries of a suite of one's own are measured on GPUs alone.
+    let gpu =
+        DeviceInfo { device: "rocm:0".parse().unwrap(), device_type: DeviceType::Gpu, ..shown.devices[0].clone() };
+    shown.devices.push(gpu);
     let ids = |axis: &str, entries: bool| {
         let axes = vec![(axis.to_owned(), vec!["0000:83:00.0".to_owned()])];
         let named = selection(&["smi-metrics"], Suite::Custom);
@@ -157,7 +161,7 @@ fn axes_are_understood_under_the_name_that_they_had() {
     for entries in [false, true] {
         let old = ids(rsb_model::renamed::AXES[1].old, entries);
         assert_eq!(old, ids("gpu", entries));
-        assert_eq!(old, ["cpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0"]);
+        assert!(!old.is_empty() && old.iter().all(|id| id.ends_with("/gpu=0000:83:00.0")), "{old:?}");
     }
 }
 

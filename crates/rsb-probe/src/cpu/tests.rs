@@ -49,7 +49,10 @@ fn other_architectures_name_themselves_otherwise() {
     let model = |cpuinfo| read(&Tree::new(&[("proc/cpuinfo", cpuinfo)]).host()).model;
     let arm = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n";
     assert_eq!(model(arm).as_deref(), Some("ARM Neoverse-V1"));
-    assert_eq!(model("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n").as_deref(), Some("POWER9, altivec supported"));
+    assert_eq!(
+        model("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n").as_deref(),
+        Some("POWER9, altivec supported")
+    );
 }
 
 #[test]
