@@ -111,8 +111,7 @@ mod tests {
                  cure: sudo usermod -aG render ada, and log in again
         warning  GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s)
                  of 16 GT/s x16 (31.5 GB/s)
-                 transfers between CPU and GPU are that much slower than they
-                 could be
+                 transfers between CPU and GPU are that much slower than they could be
                  cure: look again under load; when it stays, seat the GPU anew
         ok       GPU 0 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound
                  the kernel driver has taken the GPU
