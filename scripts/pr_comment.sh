@@ -7,10 +7,10 @@ set -euo pipefail
 marker='<!-- rusty-stack-bench:gate -->'
 limit=65000 # GitHub takes 65,536 characters.
 
-directory=$(mktemp -d)
-trap 'rm -rf "$directory"' EXIT
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
 
-if ! gh run download "$RUN" --name pr-gate --dir "$directory" || [ ! -s "$dir/comment.md" ]; then
+if ! gh run download "$RUN" --name pr-gate --dir "$dir" || [ ! -s "$dir/comment.md" ]; then
     echo "pr-gate left no comment: there is nothing to post"
     exit 0
 fi
