@@ -22,8 +22,8 @@ pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 use values::{gate_format, parse_axis, parse_percent, parse_time, profile, suite, text};
 
-/// Measures GPUs, CPUs and ML frameworks under Criterion, keeps every result with the machine that made it,
-/// compares it with a baseline, and fails when something got more than 10 % slower, and only then.
+/// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
+/// compares it with a baseline, and fails only when something got more than 10 % slower.
 #[derive(Debug, Parser)]
 #[command(name = "rusty-stack-bench", version, after_help = exit::HELP, max_term_width = 110, propagate_version = true)]
 pub struct Cli {
@@ -46,7 +46,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Everything the program can do; each benchmark's name is a verb too.
+/// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
@@ -65,7 +65,7 @@ pub enum Verb {
     Compare(CompareArgs),
     /// Find the first commit that made a case slower
     Bisect(BisectArgs),
-    /// Save, list, show and refresh baselines, and accept regressions into them
+    /// Save, list, show and refresh baselines; accept regressions
     #[command(subcommand)]
     Baseline(BaselineVerb),
     /// Show the trend of each metric over the stored runs, or over a CSV file
@@ -76,7 +76,7 @@ pub enum Verb {
     Export(ExportArgs),
     /// Import results of other tools
     Import(ImportArgs),
-    /// Write a report of a run, with charts
+    /// Write a report of a run with charts
     Report(ReportArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
@@ -85,7 +85,7 @@ pub enum Verb {
     Python(PythonVerb),
     /// Print the JSON Schemas of the documents
     Schema(SchemaArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -100,16 +100,16 @@ pub enum Verb {
 /// Where things are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Places {
-    /// Directory of results [default: benchmark_results]
+    /// Results directory [default: benchmark_results]
     #[arg(long, value_name = "DIR", env = "RSB_RESULTS_DIR", hide_env = true)]
     pub results_dir: Option<PathBuf>,
-    /// Directory of baselines [default: baselines]
+    /// Baselines directory [default: baselines]
     #[arg(long, value_name = "DIR", env = "RSB_BASELINES_DIR", hide_env = true)]
     pub baselines_dir: Option<PathBuf>,
-    /// The policy [default: policy.toml in the directory of baselines, when it is there]
+    /// Policy file [default: policy.toml in the baselines directory, if present]
     #[arg(long, value_name = "FILE", env = "RSB_POLICY", hide_env = true)]
     pub policy: Option<PathBuf>,
-    /// Settings [default: rusty-stack-bench.toml, when it is there]
+    /// Configuration file [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
 }
@@ -129,13 +129,13 @@ pub struct MeasureArgs {
     /// How thoroughly
     #[arg(long, value_parser = profile(), env = "RSB_PROFILE", hide_env = true)]
     pub profile: Option<Profile>,
-    /// Samples in a round, at least 10
+    /// Samples per round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub runs: Option<u64>,
     /// Warm-up iterations; at most as many as fit in a quarter of the measurement time
     #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
     pub warmup: Option<u64>,
-    /// Fresh processes for each case
+    /// Fresh processes per case
     #[arg(long, value_name = "N", env = "RSB_REPLICATES", hide_env = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub replicates: Option<u32>,
     /// Time limit of one replicate of a case, in seconds
@@ -147,7 +147,7 @@ pub struct MeasureArgs {
     /// Measure the scenarios in this file: all combinations of batch sizes, sequence lengths, precisions and other axes
     #[arg(long, value_name = "FILE")]
     pub sweep: Option<PathBuf>,
-    /// Write one JSON document to standard output, and nothing else
+    /// Write one JSON document to standard output and nothing else
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -189,7 +189,7 @@ pub struct ListArgs {
     /// Also show the axes of each benchmark
     #[arg(long, short)]
     pub verbose: bool,
-    /// Settings to check [default: rusty-stack-bench.toml, when it is there]
+    /// Configuration file to check [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
     /// Write one JSON document
@@ -206,7 +206,7 @@ pub struct JudgeArgs {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Threshold in percent where the policy sets no other [default: 10]
+    /// Threshold in percent unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Compare although these versions differ: driver, rocm, python or a framework, such as rocm,driver
@@ -277,7 +277,7 @@ pub struct TrendArgs {
     /// A CSV file with `timestamp,value` and optional `id,unit,better`, instead of the stored runs
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Only ids that hold this text (`*` stands for anything)
+    /// Only ids that contain this text (`*` matches anything)
     #[arg(long, value_name = "PATTERN")]
     pub case: Option<String>,
     /// Only this metric [default: the time of an iteration]; `all` for every one
@@ -294,10 +294,10 @@ pub struct TrendArgs {
 /// Arguments of `history`.
 #[derive(Debug, Clone, Args)]
 pub struct HistoryArgs {
-    /// Only ids that hold this text (`*` stands for anything); shows the values of each case
+    /// Only ids that contain this text (`*` matches anything); shows the values of each case
     #[arg(long, value_name = "PATTERN")]
     pub case: Option<String>,
-    /// Show comparisons instead of runs
+    /// List comparisons instead of runs
     #[arg(long, conflicts_with = "case")]
     pub comparisons: bool,
     /// Show at most this many of the latest runs, or of comparisons with --comparisons
@@ -371,7 +371,7 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
-    /// File (for svg: directory) to write; `-` for standard output [default: markdown and svg beside the results,
+    /// File to write (a directory for svg); `-` for standard output [default: markdown and svg beside the results,
     /// others to standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -383,7 +383,7 @@ pub struct ReportArgs {
 /// Arguments of `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// The document; none lists them
+    /// Name of the document; lists all without one
     pub name: Option<String>,
     /// Write every schema to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "name")]

@@ -24,7 +24,7 @@ SAMPLE_NS = 10e6
 class Settings:
     """How thoroughly, and for how long."""
 
-    # Fresh processes for each case: what differs between processes is most of what moves small cases.
+    # Fresh processes per case: what differs between processes is most of what moves small cases.
     replicates: int = 5
     # Samples in each.
     runs: int = 20

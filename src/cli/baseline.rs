@@ -62,7 +62,7 @@ pub struct RefreshArgs {
 /// Arguments of `baseline accept`.
 #[derive(Debug, Clone, Args)]
 pub struct AcceptArgs {
-    /// The id of the case, or a pattern for several (`*` stands for anything)
+    /// Id of the case, or a pattern for several (`*` matches anything)
     pub id: String,
     /// Why it is accepted; kept in the baseline
     #[arg(long, value_name = "REASON")]
@@ -73,7 +73,7 @@ pub struct AcceptArgs {
     /// Name of the baseline [default: the one saved for the run's machine and suite]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Threshold in percent where the policy sets no other [default: 10]
+    /// Threshold in percent unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Where things are kept

@@ -19,16 +19,16 @@ pub struct BisectArgs {
     pub good: String,
     /// A revision in which it is slow
     pub bad: String,
-    /// The id of the case, or a part of it that no other id has (`*` stands for anything)
+    /// Id of the case, or an unambiguous part of it (`*` matches anything)
     #[arg(long, value_name = "ID")]
     pub case: String,
     /// How long a step may measure at most: 90s, 3m [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
-    /// Threshold in percent where the policy sets no other [default: 10]
+    /// Threshold in percent unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
-    /// Write one JSON document to standard output, and nothing else
+    /// Write one JSON document to standard output and nothing else
     #[arg(long)]
     pub json: bool,
     /// Where things are kept

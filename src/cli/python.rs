@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::Places;
 
-/// What to do with Python environments.
+/// Commands for Python environments.
 #[derive(Debug, Subcommand)]
 pub enum PythonVerb {
     /// Show the environment that frameworks are measured in, and the versions in it

@@ -33,7 +33,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
     let store = gate::open(directories, &mut console::tell)?;
     let runs: Vec<Run> = match named {
         // What is missing without a run is no verdict.
-        [] => vec![gate::latest(&store).map_err(|trouble| CliError::usage(trouble.error))?],
+        [] => vec![gate::latest(&store).map_err(|problem| CliError::usage(problem.error))?],
         named => named.iter().map(|text| store.run(text).map_err(CliError::usage)).collect::<Result<_, _>>()?,
     };
     if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {

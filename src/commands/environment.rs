@@ -75,7 +75,7 @@ fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
                 .iter()
                 .max_by(|a, b| strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0)));
             let near = nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
-            return Err(CliError::usage(anyhow!("the environment variable {name} is not known{near}")));
+            return Err(CliError::usage(anyhow!("unknown environment variable {name}{near}")));
         }
     }
     Ok(())

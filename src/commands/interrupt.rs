@@ -11,6 +11,6 @@ pub(super) fn listen() {
     };
     // Another handler (a test harness) may be there already: then Ctrl-C is theirs.
     if let Err(error) = ctrlc::set_handler(heard) {
-        tracing::warn!("Ctrl-C cannot be handled: {error}");
+        tracing::warn!("cannot install the Ctrl-C handler: {error}");
     }
 }

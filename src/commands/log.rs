@@ -16,7 +16,7 @@ pub(super) fn on_event(results: &Path, event: &Event) {
     }
 }
 
-/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: trouble is said and passed over.
+/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: problem is said and passed over.
 fn to_file(results: &Path, run_id: &RunId) {
     let dir = results.join("logs");
     let file = std::fs::create_dir_all(&dir).and_then(|()| File::create(dir.join(format!("{run_id}.log"))));
@@ -28,6 +28,6 @@ fn to_file(results: &Path, run_id: &RunId) {
             // A second run in one process goes on with the first one's log.
             let _ = tracing::subscriber::set_global_default(subscriber);
         }
-        Err(error) => eprintln!("warning: no log is written to {}: {error}", dir.display()),
+        Err(error) => eprintln!("warning: cannot write the log to {}: {error}", dir.display()),
     }
 }

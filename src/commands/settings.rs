@@ -74,7 +74,7 @@ fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, CliError> {
 
 fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let defaults = Limits::default();
-    // A month is as good as for ever, and later than any clock has trouble with.
+    // A month is as good as for ever, and later than any clock has problem with.
     let most = Duration::from_hours(30 * 24);
     let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
     Limits {

@@ -1,4 +1,4 @@
-//! The real binary in a scratch directory, as a user runs it.
+//! The real binary in a temporary directory, as a user runs it.
 #![allow(dead_code)] // Each test uses its own part.
 
 pub mod backend;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A scratch directory in which the program runs.
+/// A temporary directory in which the program runs.
 pub struct Bench {
     /// The directory.
     pub dir: tempfile::TempDir,

@@ -48,7 +48,7 @@ fn python() -> PathBuf {
     rsb_probe::python_program().expect("a Python")
 }
 
-/// A scratch directory where an environment with `package` is named, else why the test says nothing.
+/// A temporary directory where an environment with `package` is named, else why the test says nothing.
 fn bench_with(package: &str) -> Option<Bench> {
     // One thread: tests run beside each other, and threads that wait for one another would be torn apart.
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");

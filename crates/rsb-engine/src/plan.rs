@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// A selection that cannot be planned: the user's words are off.
+/// A selection that cannot be planned: the arguments are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No such benchmark.

@@ -19,7 +19,7 @@ pub struct Recorder {
     pub run: Run,
     journal: Journal,
     /// The first thing that went wrong in keeping it; measuring goes on.
-    trouble: Option<StoreError>,
+    problem: Option<StoreError>,
 }
 
 impl Recorder {
@@ -42,8 +42,8 @@ impl Recorder {
         run.notes.extend(inject::note());
         let mut journal = store.begin(&run)?;
         run.run_id = journal.run_id().clone();
-        let trouble = journal.plan(plan.cases.len() + plan.without_figures().count()).err();
-        Ok(Self { run, journal, trouble })
+        let problem = journal.plan(plan.cases.len() + plan.without_figures().count()).err();
+        Ok(Self { run, journal, problem })
     }
 
     /// Keeps what an event says of a case, in place of what was known of it before.
@@ -57,7 +57,7 @@ impl Recorder {
         self.run.keep(result.clone());
         if let Err(error) = self.journal.add(result) {
             tracing::error!("{error}");
-            self.trouble.get_or_insert(error);
+            self.problem.get_or_insert(error);
         }
     }
 
@@ -70,7 +70,7 @@ impl Recorder {
         self.run.finished = Some(Timestamp::now());
         let first = match self.journal.finish(&self.run) {
             Ok(path) => return Ok(path),
-            Err(error) => self.trouble.take().unwrap_or(error),
+            Err(error) => self.problem.take().unwrap_or(error),
         };
         let rescued = self.journal.rescue(&std::env::temp_dir());
         Err(match rescued {

@@ -36,7 +36,7 @@ pub fn measure(
     (environment, workers): (Environment, &WorkerCommand),
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
-    // Before anything is reserved: without a scratch directory nothing can be measured.
+    // Before anything is reserved: without a temporary directory nothing can be measured.
     tempfile::tempdir().context(measure::NO_SCRATCH).map_err(EngineError::usage)?;
     let mut recorder =
         Recorder::begin(store, suite, settings.profile.as_str(), environment, plan).map_err(EngineError::usage)?;

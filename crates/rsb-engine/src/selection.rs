@@ -14,7 +14,7 @@ pub struct Machine {
     pub broken: Vec<BackendId>,
     /// Addresses on the bus of GPUs whose sensors the driver shows, whether a runtime reaches them or not.
     pub sensors: Vec<String>,
-    /// What stands in the way of a component, asked for those alone that are wanted: it takes a while.
+    /// What a component lacks, asked for those alone that are wanted: it takes a while.
     pub readiness: fn(&str) -> Result<(), Reason>,
 }
 

@@ -207,7 +207,7 @@ fn named((name, values, at): Wished, whose: &str, known: &[AxisInfo]) -> Result<
     let wrong = values.iter().find(|value| axis.canonical(value).is_none());
     match wrong {
         Some(value) => {
-            let what = format!("`{value}` is no value of `{name}`; write {}", axis.form_of_values());
+            let what = format!("`{value}` is not a value of `{name}`; write {}", axis.form_of_values());
             Err(Mistake { at, what })
         }
         None if values.is_empty() => {

@@ -35,7 +35,7 @@ impl Generator {
     }
 }
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood 2014).
+/// The finalizer of splitmix64 (Steele, Lea and Flood 2014).
 #[inline]
 pub const fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

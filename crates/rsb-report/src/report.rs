@@ -303,7 +303,7 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_kind_of_trouble_is_noted_once_with_its_worst_figure() {
+    fn a_kind_of_problem_is_noted_once_with_its_worst_figure() {
         let mut run = sample::run();
         let loads = ["4.5", "14.7", "4.9"].map(|load| format!("the load average reached {load} on 2 threads"));
         for result in &mut run.benchmarks {

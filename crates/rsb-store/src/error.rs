@@ -50,7 +50,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The index does not answer.
-    #[error("the index `{}` does not answer: {source}; remove it: it is rebuilt from the run files", path.display())]
+    #[error("the index `{}` cannot be read: {source}; delete it, it is rebuilt from the run files", path.display())]
     Database {
         /// The database.
         path: PathBuf,
@@ -69,7 +69,7 @@ pub enum StoreError {
         dir: PathBuf,
     },
     /// Several runs have ids that begin so.
-    #[error("`{text}` begins the ids of several runs ({}); give more of the id", matches.join(", "))]
+    #[error("`{text}` is ambiguous, it matches several runs ({}); give a longer prefix", matches.join(", "))]
     AmbiguousRun {
         /// What was asked for.
         text: String,
@@ -139,7 +139,7 @@ fn cure(kind: io::ErrorKind, flag: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system does not give it.
-    #[error("cannot read `{}`: {source}; check the path and that it may be read", path.display())]
+    #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -18,7 +18,7 @@ use crate::index::better_from;
 #[derive(Debug, thiserror::Error)]
 pub enum TrendInputError {
     /// The system does not give it.
-    #[error("cannot read `{}`: {source}; check the path and that it may be read", path.display())]
+    #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum TrendInputError {
         source: std::io::Error,
     },
     /// It has no line after the header.
-    #[error("`{}` holds no figure, only the names of its columns; add a line for each figure", path.display())]
+    #[error("`{}` has column names but no rows; add a row for each value", path.display())]
     Empty {
         /// The file.
         path: PathBuf,

@@ -65,7 +65,7 @@ impl AxisInfo {
         Self { name, about, default: Some(default), form: IdForm::Named, kind }
     }
 
-    /// `text` as ids and documents write it; `None` when it is no value of this axis.
+    /// `text` as ids and documents write it; `None` when it is not a value of this axis.
     pub fn canonical(&self, text: &str) -> Option<String> {
         let text = text.trim();
         match self.kind {

@@ -23,8 +23,8 @@ pub enum UsageError {
         /// What there is.
         valid: String,
     },
-    /// The text is no value of the axis.
-    #[error("`{value}` is no value of the axis `{axis}`: it takes {form}")]
+    /// The text is not a value of the axis.
+    #[error("`{value}` is not a value of the axis `{axis}`: it takes {form}")]
     InvalidValue {
         /// The axis.
         axis: String,
@@ -34,7 +34,7 @@ pub enum UsageError {
         form: String,
     },
     /// An axis without any value.
-    #[error("the axis `{axis}` is given no value: it takes {form}")]
+    #[error("the axis `{axis}` has no value: it takes {form}")]
     NoValue {
         /// The axis.
         axis: String,
@@ -49,7 +49,7 @@ pub enum UsageError {
 /// that the benchmark does not run on has no cases.
 ///
 /// # Errors
-/// For an axis that the benchmark does not have, and for text that is no value of its axis.
+/// For an axis that the benchmark does not have, and for text that is not a value of its axis.
 pub fn cases(
     benchmark: &dyn Benchmark,
     device: &DeviceInfo,

@@ -73,7 +73,7 @@ fn find(name: &str) -> Result<&'static Component, CliError> {
 
 /// Where each component goes: a directory that is named takes them all.
 fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, CliError> {
-    let no_home = || CliError::usage(anyhow!("there is no home directory; name a directory with --dir"));
+    let no_home = || CliError::usage(anyhow!("the home directory is unknown; pass --dir"));
     if let Some(dir) = args.dir.clone() {
         return Ok(vec![Wanted { dir, components }]);
     }

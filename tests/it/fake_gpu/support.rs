@@ -1,4 +1,4 @@
-//! A scratch directory in which the program finds the fake GPU instead of ROCm.
+//! A temporary directory in which the program finds the fake GPU instead of ROCm.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{Bench, ProgramOutput, SMALL};
 
-/// The program with the fake GPU, its caches in the scratch directory.
+/// The program with the fake GPU, its caches in the temporary directory.
 pub fn fake_gpu() -> Bench {
     let library = rsb_fake_gpu::file::library().unwrap();
     with_library(&library)

@@ -52,7 +52,7 @@ pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> 
 /// Every case of `component` on `device`. An axis replaces its values in the workloads that have it.
 ///
 /// # Errors
-/// For text that is no value of its axis.
+/// For text that is not a value of its axis.
 pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<'_>) -> Result<Vec<Case>, UsageError> {
     let chosen = wish.axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
     let chosen: Vec<&str> = chosen.map(String::as_str).collect();

@@ -34,7 +34,7 @@ impl Sides {
     /// Every case some times, then the undecided ones again until the budget is over.
     ///
     /// # Errors
-    /// When there is no room for a scratch directory.
+    /// When there is no room for a temporary directory.
     pub fn measure(&mut self, policy: &Policy, budget: Duration, listener: &mut Listener<'_>) -> Result<()> {
         let mut budget = Budget::new(budget);
         let mut settings = Settings { replicates: Count::asked(PAIRS.first), ..Settings::of(Profile::Quick) };

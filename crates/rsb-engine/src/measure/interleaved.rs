@@ -27,7 +27,7 @@ pub struct InterleavedResults {
 /// Measures `cases` with the workers of both `programs`, replicate by replicate.
 ///
 /// # Errors
-/// When there is no room for Criterion's scratch directory.
+/// When there is no room for Criterion's temporary directory.
 pub fn interleaved(
     cases: &[Case],
     settings: &Settings,
@@ -86,8 +86,8 @@ fn pair(
         Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
-        Err((which, trouble)) => {
-            let Some(ended) = end_of(trouble) else { return false };
+        Err((which, problem)) => {
+            let Some(ended) = end_of(problem) else { return false };
             both[which].ended = Some(ended);
             // What the other side alone can do decides whether the case is new, gone, or runs on neither.
             let other = &mut both[1 - which];
@@ -96,8 +96,8 @@ fn pair(
                 match session.replicate(&programs[1 - which], case, (replicate, rest)) {
                     Ok(replicate) => other.replicates.push(replicate),
                     Err(WorkerError::Failed(_)) if began.elapsed() >= left => {}
-                    Err(trouble) => {
-                        let Some(ended) = end_of(trouble) else { return false };
+                    Err(problem) => {
+                        let Some(ended) = end_of(problem) else { return false };
                         other.ended = Some(ended);
                     }
                 }
@@ -111,9 +111,9 @@ fn pair(
     true
 }
 
-/// How `trouble` ends a case; `None` when somebody asked to stop.
-fn end_of(trouble: WorkerError) -> Option<(Outcome, Reason)> {
-    match trouble {
+/// How `problem` ends a case; `None` when somebody asked to stop.
+fn end_of(problem: WorkerError) -> Option<(Outcome, Reason)> {
+    match problem {
         WorkerError::Skipped(reason) => Some((Outcome::Skipped, reason)),
         WorkerError::Failed(reason) | WorkerError::Gone(reason) => Some((Outcome::Failed, reason)),
         WorkerError::Interrupted => None,

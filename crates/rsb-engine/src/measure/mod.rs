@@ -37,12 +37,12 @@ use client::WorkerError;
 use session::Session;
 
 /// What is said when Criterion has nowhere to work.
-pub const NO_SCRATCH: &str = "cannot make a scratch directory; set TMPDIR to one with room";
+pub const NO_SCRATCH: &str = "cannot create a temporary directory; set TMPDIR to one with room";
 
 /// Measures `plan`.
 ///
 /// # Errors
-/// When there is no room for Criterion's scratch directory: nothing was measured then.
+/// When there is no room for Criterion's temporary directory: nothing was measured then.
 pub fn measure(
     plan: &Plan,
     settings: &Settings,

@@ -18,7 +18,7 @@ impl NoiseWatch {
     }
 }
 
-/// Adds `more` to `known`, each kind of trouble once: the first sentence of a kind stays, figures may differ.
+/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind stays, figures may differ.
 pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
     for sentence in more {
         if known.iter().all(|old| kind_of_note(old) != kind_of_note(&sentence)) {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_trouble_is_said_once() {
+    fn each_kind_of_problem_is_said_once() {
         let mut known = vec!["the load average is 3.1 on 2 threads".to_owned()];
         merge(
             &mut known,

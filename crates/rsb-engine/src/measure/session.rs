@@ -63,10 +63,10 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Criterion with the profile's sizes, few resamples, and its files in a scratch directory.
+    /// Criterion with the profile's sizes, few resamples, and its files in a temporary directory.
     ///
     /// # Errors
-    /// When there is no room for the scratch directory.
+    /// When there is no room for the temporary directory.
     pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
         let tape = Tape::default();
@@ -107,7 +107,7 @@ impl<'a> Session<'a> {
     /// machine for longer than a sample falls on both, so the n-th samples of the two belong together.
     ///
     /// # Errors
-    /// The trouble that a side met, and which side it was.
+    /// The problem that a side met, and which side it was.
     pub fn pair(
         &mut self,
         commands: &[WorkerCommand; 2],
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         (replicate, left): (u32, Duration),
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let limit = self.limit(case, left);
-        let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|trouble| (which, trouble));
+        let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|problem| (which, problem));
         // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
         let mut sides = if replicate.is_multiple_of(2) {
             [start(0)?, start(1)?]
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
             [start(0)?, second]
         };
         for (which, side) in sides.iter_mut().enumerate() {
-            self.warm_up(side).map_err(|trouble| (which, trouble))?;
+            self.warm_up(side).map_err(|problem| (which, problem))?;
         }
         let runs = self.runs_of_pair(&sides);
         let mut samples = [Samples::new(replicate), Samples::new(replicate)];
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
                 beside.push((iters, times[1]));
                 Ok(times[0])
             });
-            let (calls, warm_up) = round.map_err(|trouble| (blamed, trouble))?;
+            let (calls, warm_up) = round.map_err(|problem| (blamed, problem))?;
             keep(&mut samples[0], &calls);
             keep(&mut samples[1], &beside[beside.len().saturating_sub(calls.len())..]);
             for side in &mut sides {
@@ -157,8 +157,8 @@ impl<'a> Session<'a> {
         let [of_first, of_second] = sides.each_ref().map(|side| side.prepare + side.measure);
         let ([first, second], [first_samples, second_samples]) = (sides, samples);
         Ok([
-            first.finish(case, first_samples, of_second).map_err(|trouble| (0, trouble))?,
-            second.finish(case, second_samples, of_first).map_err(|trouble| (1, trouble))?,
+            first.finish(case, first_samples, of_second).map_err(|problem| (0, problem))?,
+            second.finish(case, second_samples, of_first).map_err(|problem| (1, problem))?,
         ])
     }
 
@@ -273,12 +273,12 @@ pub(super) enum Ask {
     Sample(u64),
 }
 
-/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. Trouble in a
-/// sample leaves through Criterion as an unwind that no panic hook sees: its closure cannot return an error, and
+/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. An error in
+/// a sample leaves through Criterion as an unwind that no panic hook sees: its closure cannot return an error, and
 /// whatever time it gave instead would be analyzed, printed and kept as a figure.
 ///
 /// # Errors
-/// The trouble that a sample met, or a panic of Criterion itself as a failure.
+/// The problem that a sample met, or a panic of Criterion itself as a failure.
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
     (case, runs): (&Case, Option<usize>),
@@ -292,18 +292,18 @@ pub(super) fn drive(
             group.sample_size(runs);
         }
         group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
-            if let Err(trouble) = sample(Ask::Begin) {
-                resume_unwind(Box::new(trouble));
+            if let Err(problem) = sample(Ask::Begin) {
+                resume_unwind(Box::new(problem));
             }
             bencher.iter_custom(|iters| match sample(Ask::Sample(iters)) {
                 Ok(time_ns) => Duration::from_nanos((time_ns as u64).max(1)),
-                Err(trouble) => resume_unwind(Box::new(trouble)),
+                Err(problem) => resume_unwind(Box::new(problem)),
             });
         });
         group.finish();
     };
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<WorkerError>() {
-        Ok(trouble) => *trouble,
+        Ok(problem) => *problem,
         Err(payload) => {
             let said = payload
                 .downcast_ref::<String>()

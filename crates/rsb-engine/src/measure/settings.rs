@@ -42,7 +42,7 @@ pub struct Settings {
     pub runs: Count<usize>,
     /// Iterations before the first round.
     pub warmup: u64,
-    /// Fresh processes for each case.
+    /// Fresh processes per case.
     pub replicates: Count<u32>,
     /// Criterion's own warm-up, from which it sizes the samples.
     pub warm_up_time: Duration,

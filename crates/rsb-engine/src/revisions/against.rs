@@ -106,5 +106,5 @@ pub(super) fn cases_of(program: &Path, words: &[&str]) -> Result<Vec<Case>> {
     }
     let document: Value = serde_json::from_slice(&output.stdout).context("its plan is not JSON")?;
     let cases = document.get("cases").cloned().ok_or_else(|| anyhow!("its plan has no `cases`"))?;
-    serde_json::from_value(cases).context("its plan is of another form")
+    serde_json::from_value(cases).context("its plan has an unknown format")
 }

@@ -82,7 +82,7 @@ impl Repository {
 
     /// A commit of the tree as it is, made beside the index that the user works with, and on no branch.
     fn commit_of_this_tree(&self) -> Result<String> {
-        let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
+        let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
         let index = scratch.path().join("index");
         let with_index = |arguments: &[&str]| {
             let mut command = Command::new("git");

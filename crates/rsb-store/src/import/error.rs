@@ -7,7 +7,7 @@ use super::Format;
 
 /// A name that no importer has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no format that can be imported; the known ones are {}", known())]
+#[error("`{text}` is not a supported import format; supported are {}", known())]
 pub struct UnknownFormat {
     pub(super) text: String,
 }
@@ -16,7 +16,7 @@ pub struct UnknownFormat {
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The system does not give it.
-    #[error("cannot read `{}`: {source}; check the path and that it may be read", path.display())]
+    #[error("cannot read `{}`: {source}; check the path and its permissions", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum ImportError {
         source: io::Error,
     },
     /// There is nothing in it.
-    #[error("`{}` is empty; run the tool again and keep what it writes", path.display())]
+    #[error("`{}` is empty; run the tool again and save its output", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum ImportError {
         cure: &'static str,
     },
     /// It is not what the tool writes.
-    #[error("`{}` is no output of {format}: {problem}; name the right tool with --format, or run it again", path.display())]
+    #[error("`{}` is not output of {format}: {problem}; name the right tool with --format, or run it again", path.display())]
     Shape {
         /// The file.
         path: PathBuf,

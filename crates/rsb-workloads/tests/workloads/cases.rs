@@ -125,7 +125,7 @@ fn a_wish_that_cannot_be_understood_names_what_can() {
     let error = expanded("gemm", &[("color", &["red"])]).unwrap_err();
     assert!(error.to_string().contains("gemm has no axis `color`; it has dtype, shape, batch_size"), "{error}");
     let error = expanded("gemm", &[("shape", &["12x"])]).unwrap_err();
-    assert_eq!(error.to_string(), "`12x` is no value of the axis `shape`: it takes 3 sizes such as 1024x1024x1024");
+    assert_eq!(error.to_string(), "`12x` is not a value of the axis `shape`: it takes 3 sizes such as 1024x1024x1024");
     let error = expanded("memory-bandwidth", &[("stores", &["sideways"])]).unwrap_err();
     assert!(error.to_string().contains("one of temporal, non-temporal"), "{error}");
     let error = expanded("memory-bandwidth", &[("size", &[])]).unwrap_err();

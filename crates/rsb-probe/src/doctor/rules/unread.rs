@@ -29,13 +29,13 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
                 first.asked,
                 HANG_LIMIT.as_secs()
             ),
-            TROUBLED,
+            PROBLEM,
         ),
         Answer::Failed => Finding::new(
             FindingSeverity::Error,
             what,
             format!("asked for {}, the kernel returned an error", first.asked),
-            TROUBLED,
+            PROBLEM,
         ),
         Answer::Denied => Finding::new(
             FindingSeverity::Note,
@@ -46,7 +46,7 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
     }
 }
 
-const TROUBLED: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
+const PROBLEM: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
                         restart the machine, and look again; a GPU that fails again may have to be seated anew or \
                         replaced";
 
