@@ -31,7 +31,7 @@ impl Progress {
 
 /// A bar with the time that is left on a terminal; a line a case in a log.
 struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     began: Instant,
     is_terminal: bool,
 }
@@ -46,17 +46,17 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {prefix}  {msg}") {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        Self { bar, began: Instant::now(), is_terminal }
+        Self { drawn: bar, began: Instant::now(), is_terminal }
     }
 
     /// Step `step`, counted from 1, of `steps` begins with `case`.
     fn started(&self, case: &Case, step: usize, steps: usize) {
         let left = remaining(self.began.elapsed(), step, steps)
             .map_or_else(String::new, |left| format!("{} left", human(left)));
-        self.bar.set_position(step as u64 - 1);
-        self.bar.set_prefix(left);
-        self.bar.set_message(case.id.to_string());
-        self.bar.tick();
+        self.drawn.set_position(step as u64 - 1);
+        self.drawn.set_prefix(left);
+        self.drawn.set_message(case.id.to_string());
+        self.drawn.tick();
         if !self.is_terminal {
             eprintln!("[{step}/{steps}] {}", case.id);
         }
@@ -64,7 +64,7 @@ impl Bar {
 
     /// Removes the bar.
     fn end(&self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! This test is a program of its own, because the engine starts its workers as children of the program that it is in.
 
+#![allow(clippy::unwrap_used)]
+
 use std::process::ExitCode;
 
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
@@ -131,7 +133,7 @@ fn drive() {
     let judge = Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
     let judge = judge.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(
-        !judge.judge(&[before.run.clone()], &[after.run.clone()]).verdict.is_decided(),
+        !judge.judge(std::slice::from_ref(&before.run), std::slice::from_ref(&after.run)).verdict.is_decided(),
         "simulated figures are never judged"
     );
     let [fast, slow] = [&before.run, &after.run].map(as_measured);

@@ -103,7 +103,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
         DatasetKind::Marks => canvas.mark((x, y), dataset.paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, color),
         DatasetKind::Bars { .. } | DatasetKind::Columns => {
-            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color)
+            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color);
         }
         DatasetKind::Intervals => {
             canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));

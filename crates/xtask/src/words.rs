@@ -74,7 +74,7 @@ pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
         // What is no text, such as SPIR-V, says nothing; what is deleted and not yet committed is gone.
         let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
         breaches.extend(text::breaches(file, &text));
-        if file.ends_with(".rs") {
+        if Path::new(file).extension().is_some_and(|extension| extension == "rs") {
             breaches.extend(names::breaches(file, &text));
             definitions.extend(names::definitions(file, &text));
         }

@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_step_that_would_not_end_in_time_is_not_begun() {
-        let mut budget = Budget::new(Duration::from_mins(60));
+        let mut budget = Budget::new(Duration::from_hours(1));
         assert!(budget.begin(0).is_none(), "there is nothing to do");
         assert!(budget.begin(1000).is_some(), "nothing is known before the first step");
         budget.pace = 60.0;

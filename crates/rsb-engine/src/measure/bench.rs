@@ -75,7 +75,7 @@ fn measure(
         Ok(replicate) => progress.replicates.push(replicate?),
         Err(WorkerError::Skipped(reason)) => progress.ended = Some((Outcome::Skipped, reason)),
         Err(WorkerError::Failed(reason) | WorkerError::Gone(reason)) => {
-            progress.ended = Some((Outcome::Failed, reason))
+            progress.ended = Some((Outcome::Failed, reason));
         }
         Err(WorkerError::Interrupted) => return None,
     }

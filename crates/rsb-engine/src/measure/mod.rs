@@ -82,7 +82,7 @@ pub fn measure(
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
                 Err(WorkerError::Skipped(reason)) => {
-                    cannot(&mut progress[index], replicate, (Outcome::Skipped, reason))
+                    cannot(&mut progress[index], replicate, (Outcome::Skipped, reason));
                 }
                 Err(WorkerError::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.

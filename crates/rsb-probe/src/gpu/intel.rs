@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::host::{entries, read_line, read_number, refusal};
 use crate::plausible;
 
-/// IntelClocks in MHz.
+/// Clocks in MHz.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct IntelClocks {
     /// At this moment; none while the GPU idles and its clock stands still.
