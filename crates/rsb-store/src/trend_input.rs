@@ -208,7 +208,7 @@ mod tests {
         let series = parse("\u{feff}Timestamp,Value\n0,1\n1,2\n").unwrap();
         assert_eq!((series.len(), series[0].id.as_str(), series[0].unit.as_str()), (1, "value", ""));
         let error = parse("timestamp,value\n").unwrap_err().to_string();
-        assert!(error.contains("`series.csv` holds no figure"), "{error}");
+        assert!(error.contains("`series.csv` has column names but no rows"), "{error}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn unread(place: &str, asked: &str, answer: Answer) -> UnreadGpu {
 
 fn gpu(tree: &Tree, number: u32, id: &str, address: &str) {
     let event = format!("DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID={id}\nPCI_SLOT_NAME={address}\n");
-    tree.write(&format!("{DRM}/gpu{number}/device/uevent"), &event);
+    tree.write(&format!("{DRM}/card{number}/device/uevent"), &event);
 }
 
 fn node(tree: &Tree, number: u32, location: u32, values: &str) {
