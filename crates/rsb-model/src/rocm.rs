@@ -35,7 +35,7 @@ pub struct RocmInstallation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RocmSource {
-    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `dir`.
+    /// A directory of its own, such as `/opt/rocm-6.4.3`. Documents call it `folder`.
     #[default]
     #[serde(rename = "folder", alias = "directory")]
     Directory,

@@ -23,7 +23,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("(\"card\")", "the beginning of the DRM's names, cut off"),
     ("drm/card", "the DRM's name of a device"),
     ("card=visa", "an axis of somebody else's benchmark, in a test"),
-    ("=> \"folder\"", "a value that documents have"),
+    ("\"folder\"", "a value that documents have"),
     ("rename = \"folder\"", "a value that documents have"),
     ("call it `folder`", "a value that documents have"),
 ];
