@@ -24,7 +24,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("drm/card", "the DRM's name of a device"),
     ("card=visa", "an axis of somebody else's benchmark, in a test"),
     ("\"folder\"", "a value that documents have"),
-    ("rename = \"folder\"", "a value that documents have"),
     ("call it `folder`", "a value that documents have"),
 ];
 
