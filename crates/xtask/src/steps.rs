@@ -49,7 +49,9 @@ pub(crate) fn test() -> Result<()> {
     eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
     say_what_was_missing(&std::fs::read_to_string(&skipped).unwrap_or_default());
     tested?;
-    run("cargo", &["test", "--package", "rsb-engine", "--lib", "--features", "memory-profiling", "memory_profile"])
+    // With the same packages and features beside it, so that what is compiled serves.
+    let profiled = format!("{features},memory-profiling");
+    run("cargo", &[runner, crates, &["--lib", "--features", &profiled, "memory_profile"]].concat())
 }
 
 /// What tests did without, each once. `RSB_REQUIRE` makes it fail instead.
