@@ -1,6 +1,8 @@
 //! Wide loads and stores. On `x86_64` the loops are written with intrinsics, since only these can go around the
 //! caches; elsewhere they are plain.
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use rsb_device::operation::Stores;
 
 /// Whether there are stores that go around the caches.
@@ -77,13 +79,15 @@ fn checksum_blocks(blocks: &[[u8; 256]]) -> u64 {
         for (sum, word) in sums.iter_mut().zip(block.as_chunks::<8>().0) {
             *sum ^= u64::from_ne_bytes(*word);
         }
+        // Without it LLVM works on eight blocks at once where there are gathers (AVX-512), 13 times slower.
+        compiler_fence(Ordering::SeqCst);
     }
     u64::from_le(sums.iter().fold(0, |all, sum| all ^ sum))
 }
 
 /// Stores through the caches, by the compiler's own widest moves.
 mod wide {
-    use std::sync::atomic::{Ordering, compiler_fence};
+    use super::{Ordering, compiler_fence};
 
     /// Gives the bytes at the end that are left to do.
     #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
