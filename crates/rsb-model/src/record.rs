@@ -17,8 +17,8 @@ use crate::samples::Samples;
 use crate::unit::Unit;
 pub use compared::{BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest};
 pub use comparison::{
-    ChangeStatus, Comparison, ComparisonResult, ComparisonSummary, OverallStatus, Severity, SignificantChange,
-    comparison_id,
+    ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ComparisonSummary, OverallStatus,
+    Severity, SignificantChange, comparison_id,
 };
 pub use threshold::ThresholdCheck;
 pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};

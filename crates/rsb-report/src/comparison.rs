@@ -11,7 +11,7 @@ use crate::label::Shortener;
 use crate::markdown::escape;
 use crate::number::{format_count, format_interval, format_percent, format_quantity, format_threshold};
 use crate::run::better_word;
-use crate::style::{Style, Tone};
+use crate::style::{Style, Tone, clean};
 use crate::table::{Cell, Column, Table};
 use crate::targets;
 use crate::trend::short;
@@ -270,11 +270,16 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     for (title, tone, ids) in one_sided(result) {
         out.push_str(&style.paint(tone, &format!("{title}: {}", ids.len())));
         out.push('\n');
-        out.extend(ids.iter().map(|id| format!("  {}\n", crate::style::clean(id))));
+        out.extend(ids.iter().map(|id| format!("  {}\n", clean(id))));
     }
     if !result.threshold_checks.is_empty() {
         out.push('\n');
         out.push_str(targets::text(&result.threshold_checks, style).trim_end());
+        out.push('\n');
+    }
+    for note in &result.notes {
+        let line = format!("note: {}", clean(&note.text));
+        out.push_str(&style.paint(Tone::Dim, style.wrap(&line, 0).trim_end()));
         out.push('\n');
     }
     let (tone, sentence) = verdict_sentence(result);
@@ -306,6 +311,7 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
         out.push_str(&format!("- {title}:\n"));
         out.extend(ids.iter().map(|id| format!("  - {}\n", escape(id))));
     }
+    out.extend(result.notes.iter().map(|note| format!("- Note: {}\n", escape(&note.text))));
     out
 }
 

@@ -3,8 +3,8 @@
 use rsb_model::environment::{Cache, Cpu, Git};
 use rsb_model::random::Generator;
 use rsb_model::record::{
-    Alert, ChangePoint, ChangeStatus, Comparison, ComparisonSummary, Direction, EnvironmentSummary, Forecast,
-    Percentiles, SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument,
+    Alert, ChangePoint, ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonSummary, Direction,
+    EnvironmentSummary, Forecast, Percentiles, SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument,
 };
 use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields, MachineState,
@@ -364,6 +364,10 @@ pub(crate) fn comparison() -> ComparisonResult {
         missing: vec!["cpu_performance/tensor-ops/cpu:0/argmax/f32/64MiB".parse().unwrap()],
         new: vec!["cpu_performance/tensor-ops/cpu:0/sigmoid/f32/64MiB".parse().unwrap()],
         threshold_checks: checks(),
+        notes: vec![ComparisonNote::new(
+            ComparisonNoteCode::JudgedRun,
+            "the run 20261121T090312Z_1a2b3c4 was measured 2 h ago on the commit 1a2b3c4",
+        )],
         summary: ComparisonSummary {
             total_improved: 1,
             total_degraded: 1,

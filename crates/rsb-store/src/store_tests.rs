@@ -379,6 +379,7 @@ fn comparison(id: &str) -> ComparisonResult {
         missing: Vec::new(),
         new: Vec::new(),
         threshold_checks: Vec::new(),
+        notes: Vec::new(),
         summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
     }
 }

@@ -35,8 +35,50 @@ pub struct ComparisonResult {
     /// Targets beside what was achieved.
     #[serde(default)]
     pub threshold_checks: Vec<ThresholdCheck>,
+    /// What a reader should know beside the rows: of what is judged, of the policy, of the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<ComparisonNote>,
     /// Counts and the overall status.
     pub summary: ComparisonSummary,
+}
+
+/// What a reader of a comparison should know beside its rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonNote {
+    /// What it is about, for programs.
+    pub code: ComparisonNoteCode,
+    /// The sentence for people.
+    pub text: String,
+}
+
+impl ComparisonNote {
+    /// A note.
+    pub fn new(code: ComparisonNoteCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+/// What a note on a comparison is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparisonNoteCode {
+    /// Which run is judged: when it was measured, on which commit.
+    JudgedRun,
+    /// A time lies in the future: a clock was wrong.
+    Clock,
+    /// The machine of a side is not known.
+    MachineUnknown,
+    /// The machine differs in something that does not forbid comparing.
+    MachineDiffers,
+    /// A side has no checksum, or one process alone.
+    Evidence,
+    /// The policy: what of it fits nothing, where it comes from, what it allows.
+    Policy,
+    /// The control set.
+    Control,
+    /// Something that nothing but a reader asks for.
+    #[serde(other)]
+    Other,
 }
 
 /// One metric of one case on both sides.

@@ -32,6 +32,7 @@ pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
     out.push_str(&table(&all, detail));
     out.push_str(&counts(&all, detail));
     out.push_str(&new(result));
+    out.extend(result.notes.iter().take(LISTED).map(|note| format!("- Note: {}\n", text(&note.text, REASON))));
     out.push_str(&aims(result));
     out.trim_end().to_owned() + "\n"
 }

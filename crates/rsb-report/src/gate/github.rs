@@ -51,6 +51,7 @@ fn summary(result: &ComparisonResult, hidden: usize) -> String {
     if hidden > 0 {
         lines.push(format!("{} not annotated: see the whole comparison.", format_count(hidden, "more is", "more are")));
     }
+    lines.extend(result.notes.iter().take(SHOWN).map(|note| format!("Note: {}.", clean(&note.text))));
     lines.retain(|line| !line.is_empty());
     lines.join("\n")
 }

@@ -95,10 +95,12 @@ fn seconds(row: &Comparison) -> Option<f64> {
 
 fn told(result: &ComparisonResult) -> String {
     let new: Vec<&str> = result.new.iter().map(CaseId::as_str).collect();
-    match new.as_slice() {
-        [] => verdict_sentence(result).1,
-        ids => format!("{} New, without a baseline: {}.", verdict_sentence(result).1, ids.join(", ")),
+    let mut lines = vec![verdict_sentence(result).1];
+    if !new.is_empty() {
+        lines.push(format!("New, without a baseline: {}.", new.join(", ")));
     }
+    lines.extend(result.notes.iter().map(|note| format!("Note: {}.", note.text)));
+    lines.join(" ")
 }
 
 fn attributes(pairs: &[(&str, &str)]) -> String {

@@ -81,6 +81,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
         summary: summary::summarize(&comparisons, &checks.shown, policy),
         threshold_checks: checks.shown,
+        notes: Vec::new(),
         comparisons,
     }
 }

@@ -39,6 +39,7 @@ pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> Com
         missing: Vec::new(),
         new: Vec::new(),
         threshold_checks: Vec::new(),
+        notes: Vec::new(),
         summary: ComparisonSummary::default(),
     }
 }
