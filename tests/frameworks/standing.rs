@@ -37,7 +37,7 @@ const MATMUL: [&str; 8] =
 #[test]
 fn a_slowed_case_of_a_framework_is_named_by_the_gate() {
     let Some(bench) = bench_with("torch") else { return };
-    let arguments = [MATMUL.as_slice(), &FEW[..4], &["--replicates", "4"]].concat();
+    let arguments = [MATMUL.as_slice(), &FEW[..4], &["--replicates", "3"]].concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
     // So much slower that no neighbor of a test can hide it.
