@@ -17,8 +17,10 @@ fn main() {
     match words.first().map(String::as_str) {
         Some("run") if words.iter().any(|word| word == "custom") => std::process::exit(2),
         Some("run") => {
-            let cases = ["made-up/cpu:0/one", "made-up/cpu:0/two", "absent/cpu:0/counters"].map(case);
-            println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{}]}}"#, cases[..CASES].join(","));
+            let first = ["made-up/cpu:0/one", "made-up/cpu:0/two", "absent/cpu:0/counters"].map(case);
+            let more = (first.len()..CASES).map(|at| case(&format!("made-up/cpu:0/more-{at}")));
+            let cases: Vec<String> = first.into_iter().take(CASES).chain(more).collect();
+            println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{}]}}"#, cases.join(","));
         }
         Some("__worker") => serve(),
         _ => std::process::exit(2),

@@ -50,6 +50,25 @@ fn a_case_that_vanished_has_no_verdict() {
     assert_eq!(result["missing"][0], TWO);
 }
 
+#[test]
+fn what_had_no_turn_within_the_budget_has_no_verdict_and_is_named() {
+    let bench = repository();
+    let cases = 400;
+    Source { cases, ..Source::of(FAST) }.write(&bench);
+    git(&bench, &["add", "."]);
+    git(&bench, &["commit", "--quiet", "-m", "many cases"]);
+    Source { two: "3.0", cases, ..Source::of(FAST) }.write(&bench);
+    let result = bench.run(&[&JSON[..], &["--budget", "1s"]].concat()).expect(4).json();
+    let rows = result["comparisons"].as_array().unwrap();
+    let unmeasured: Vec<&Value> = rows.iter().filter(|row| row["reason_code"] == "not_measured").collect();
+    assert!(!unmeasured.is_empty() && unmeasured.iter().all(|row| row["verdict"] == "Inconclusive"), "{result:#}");
+    assert!(unmeasured[0]["reason"].as_str().unwrap().contains("--budget"));
+    // One runs on neither side; every other of the plan is there.
+    let ids: std::collections::BTreeSet<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(ids.len() >= cases - 1, "{ids:?}");
+    assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+}
+
 /// A package of the right name that does not build: it has no source.
 fn without_source() -> Bench {
     let bench = Bench::new();

@@ -48,8 +48,17 @@ pub struct Environment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cpu {
-    /// Name by the vendor.
+    /// Name by the vendor. Clouds shorten it: see `family`.
     pub model: Option<String>,
+    /// The family that the CPU itself tells, where it tells one; so for the two that follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<u32>,
+    /// The model within the family.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_number: Option<u32>,
+    /// The revision of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stepping: Option<u32>,
     /// Instruction set: `x86_64`, `aarch64`.
     pub architecture: String,
     /// Threads that this process may run on: affinity and control group counted in.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{Environment, Gpu};
+use crate::environment::{Cpu, Environment, Gpu};
 
 /// The comparable part of an [`Environment`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ const UNKNOWN: &str = "none";
 impl Fingerprint {
     /// The fingerprint of `environment`.
     pub fn of(environment: &Environment) -> Self {
-        let mut hardware = BTreeMap::new();
+        let mut hardware = details(environment);
         let cpu = environment.cpu.as_ref();
         let model = cpu.and_then(|cpu| cpu.model.clone()).unwrap_or_else(|| UNKNOWN.to_owned());
         hardware.insert("cpu_model".to_owned(), model);
@@ -60,9 +60,12 @@ impl Fingerprint {
         Self { hardware, factors }
     }
 
-    /// Every difference that forbids comparing, those in the factors `across` left out.
+    /// Every difference that forbids comparing, those in the factors `across` left out. A detail of the hardware that one
+    /// side does not know, as a file of an earlier version, is no difference.
     pub fn differences(&self, current: &Self, across: &[String]) -> Vec<Difference> {
         let mut found = differing(&self.hardware, &current.hardware);
+        let is_known = |field: &str| [self, current].iter().all(|side| side.hardware.contains_key(field));
+        found.retain(|difference| !is_detail(&difference.field) || is_known(&difference.field));
         found.extend(
             differing(&self.factors, &current.factors)
                 .into_iter()
@@ -73,6 +76,15 @@ impl Fingerprint {
 
     /// A directory name for this hardware: readable, and unique by a hash over every hardware field.
     pub fn slug(&self) -> String {
+        self.named_by(self.hardware.iter())
+    }
+
+    /// The directory name that versions before format 3 gave it: of the model, the cores and the GPUs alone.
+    pub fn former_slug(&self) -> String {
+        self.named_by(self.hardware.iter().filter(|(field, _)| !is_detail(field)))
+    }
+
+    fn named_by<'a>(&self, fields: impl Iterator<Item = (&'a String, &'a String)>) -> String {
         let model = self.hardware.get("cpu_model").map_or(UNKNOWN, String::as_str);
         let cores = self.hardware.get("usable_cores").map_or(UNKNOWN, String::as_str);
         let gpus = match self.hardware.get("gpu_count").map(String::as_str) {
@@ -80,13 +92,60 @@ impl Fingerprint {
             Some(count) => format!("-{count}gpu"),
         };
         let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: stable across versions of Rust, as a directory name must be.
-        for byte in self.hardware.iter().flat_map(|(name, value)| [name, "=", value, "\n"].concat().into_bytes()) {
+        for byte in fields.flat_map(|(name, value)| [name, "=", value, "\n"].concat().into_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let mut slug = slugify(model);
         let _ = write!(slug, "-{cores}c{gpus}-{:08x}", hash >> 32);
         slug
     }
+}
+
+/// Fields that tell machines apart whose CPUs have one name, each only where it is known.
+const DETAILS: [&str; 6] =
+    ["architecture", "caches", "cpu_identity", "instruction_set", "memory_class", "physical_cores"];
+
+fn is_detail(field: &str) -> bool {
+    DETAILS.contains(&field)
+}
+
+fn details(environment: &Environment) -> BTreeMap<String, String> {
+    let cpu = environment.cpu.as_ref();
+    let known = [
+        cpu.map(|cpu| cpu.architecture.clone()).filter(|name| !name.is_empty()),
+        cpu.and_then(caches),
+        cpu.and_then(identity),
+        cpu.and_then(instruction_set),
+        environment.memory_gb.filter(|gb| *gb > 0.0).map(memory_class),
+        cpu.and_then(|cpu| cpu.physical_cores).map(|cores| cores.to_string()),
+    ];
+    let named = DETAILS.iter().map(|name| (*name).to_owned());
+    named.zip(known).filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// `25.17.1`: family, model and stepping, as the CPU tells them.
+fn identity(cpu: &Cpu) -> Option<String> {
+    Some(format!("{}.{}.{}", cpu.family?, cpu.model_number?, cpu.stepping?))
+}
+
+/// `L1 32 KiB, L2 1024 KiB`: of one thread.
+fn caches(cpu: &Cpu) -> Option<String> {
+    let each = cpu.caches.iter().map(|cache| format!("L{} {} KiB", cache.level, cache.size_bytes >> 10));
+    Some(each.collect::<Vec<_>>().join(", ")).filter(|all| !all.is_empty())
+}
+
+/// The level of the vector extensions: programs choose their kernels by it.
+fn instruction_set(cpu: &Cpu) -> Option<String> {
+    let has = |part: &str| cpu.features.iter().any(|feature| feature.starts_with(part));
+    let level =
+        ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"].into_iter().find(|part| has(part));
+    level.map(str::to_owned)
+}
+
+/// `23 GB` for whatever lies near it: half a power of two, as what firmware and kernel keep back differs a little.
+fn memory_class(gb: f64) -> String {
+    let halves = (gb.log2() * 2.0).round();
+    format!("{:.1} GB", (halves / 2.0).exp2())
 }
 
 fn describe(gpu: &Gpu) -> String {
@@ -142,7 +201,7 @@ fn slugify(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Cpu;
+    use crate::environment::Cache;
 
     fn machine() -> Environment {
         Environment {
@@ -192,6 +251,43 @@ mod tests {
         let (before, after) = (Fingerprint::of(&machine()), Fingerprint::of(&after));
         assert!(before.differences(&after, &["rocm".into()]).is_empty());
         assert_eq!(before.slug(), after.slug(), "a baseline's directory is that of the hardware");
+    }
+
+    #[test]
+    fn two_clouds_with_one_name_of_a_cpu_are_told_apart_by_what_they_know() {
+        let detailed = |change: fn(&mut Environment)| {
+            let mut environment = machine();
+            environment.memory_gb = Some(25.3);
+            let cpu = environment.cpu.as_mut().unwrap();
+            (cpu.family, cpu.model_number, cpu.stepping) = (Some(6), Some(85), Some(7));
+            (cpu.architecture, cpu.physical_cores) = ("x86_64".into(), Some(1));
+            cpu.features = vec!["avx2".into(), "avx512f".into()];
+            cpu.caches = vec![Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(2) }];
+            change(&mut environment);
+            Fingerprint::of(&environment)
+        };
+        let one = detailed(|_| {});
+        let cases: [(fn(&mut Environment), &[&str]); 8] = [
+            (|e| e.memory_gb = Some(24.9), &[]),
+            (|e| e.memory_gb = Some(33.0), &["memory_class"]),
+            (|e| e.memory_gb = None, &[]),
+            (|e| e.cpu.as_mut().unwrap().stepping = Some(8), &["cpu_identity"]),
+            (|e| e.cpu.as_mut().unwrap().family = None, &[]),
+            (|e| e.cpu.as_mut().unwrap().features = vec!["avx2".into()], &["instruction_set"]),
+            (|e| e.cpu.as_mut().unwrap().caches[0].size_bytes = 48 << 10, &["caches"]),
+            (|e| e.cpu.as_mut().unwrap().physical_cores = Some(2), &["physical_cores"]),
+        ];
+        for (change, expected) in cases {
+            let other = detailed(change);
+            for differences in [one.differences(&other, &[]), other.differences(&one, &[])] {
+                assert_eq!(differences.iter().map(|each| each.field.as_str()).collect::<Vec<_>>(), expected);
+            }
+            assert_eq!(one.former_slug(), other.former_slug());
+        }
+        // A file of an earlier version knows less, and lies where that version put it.
+        let former = Fingerprint::of(&machine());
+        assert!(former.differences(&one, &[]).is_empty() && former.slug() == one.former_slug());
+        assert_ne!(former.slug(), one.slug());
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub enum ReasonCode {
     MachineMoved,
     /// An absolute target is not met.
     TargetMissed,
+    /// The case had no turn before the time to measure was over.
+    NotMeasured,
 }
 
 impl ReasonCode {
@@ -111,6 +113,7 @@ impl ReasonCode {
             Self::Accepted => "accepted",
             Self::MachineMoved => "machine_moved",
             Self::TargetMissed => "target_missed",
+            Self::NotMeasured => "not_measured",
         }
     }
 }

@@ -15,6 +15,9 @@ pub(crate) fn read(host: &Host) -> Cpu {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Cpu {
         model: first.model(),
+        family: first.number("cpu family"),
+        model_number: first.number("model"),
+        stepping: first.number("stepping"),
         architecture: std::env::consts::ARCH.to_owned(),
         usable_cores: u32::try_from(usable).unwrap_or(u32::MAX),
         logical_cores: online.as_deref().and_then(count_list),
@@ -75,6 +78,10 @@ impl FirstThread {
             Some(name) => Some(name.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => parts::name(self.field("CPU implementer")?, self.field("CPU part")?),
         }
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        self.field(name)?.parse().ok()
     }
 
     fn flags(&self) -> Option<&str> {

@@ -24,7 +24,9 @@ pub mod trend;
 pub mod trimmed;
 
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
-pub use gate::{exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired, with_statistics};
+pub use gate::{
+    exit_code, gate, gate_paired, threshold_checks, with_one_sided, with_paired, with_statistics, with_unmeasured,
+};
 pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;

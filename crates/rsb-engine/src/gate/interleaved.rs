@@ -1,6 +1,7 @@
 //! Two programs measured interleaved until their cases are decided: how `gate --against`, the paired re-run and `bisect`
 //! measure.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -54,9 +55,17 @@ impl Sides {
         }
     }
 
-    /// What the pairs so far say.
+    /// What the pairs so far say. A case that had no turn on a side has no verdict.
     pub fn compare(&self, policy: &Policy) -> ComparisonResult {
-        rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now())
+        let result = rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now());
+        rsb_stats::with_unmeasured(result, &self.unmeasured(), policy)
+    }
+
+    fn unmeasured(&self) -> Vec<CaseId> {
+        let [before, after] = [&self.baseline, &self.current]
+            .map(|run| run.benchmarks.iter().map(|known| &known.benchmark_id).collect::<BTreeSet<_>>());
+        let had_turn = |id: &CaseId| before.contains(id) && after.contains(id);
+        self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
     }
 
     /// The first program's side.
@@ -94,6 +103,7 @@ impl Sides {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rsb_model::{ReasonCode, Verdict};
     use serde_json::json;
 
     fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
@@ -121,6 +131,28 @@ mod tests {
         assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
         assert_eq!(replicates(result("failed", 0), result("measured", 1)), [3, 3]);
         assert_eq!(replicates(result("measured", 2), result("measured", 2)), [5, 5]);
+    }
+
+    #[test]
+    fn a_case_that_had_no_turn_has_no_verdict() {
+        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let known = result("measured", 3);
+        let mut late = known.clone();
+        late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
+        let cases = [&known, &late].map(|result| result.case().unwrap()).to_vec();
+        let mut sides = Sides::new(programs, ["a", "b"], cases);
+        let verdicts = |sides: &Sides| -> Vec<(String, ReasonCode)> {
+            let result = sides.compare(&Policy::default());
+            assert_eq!(result.verdict, Verdict::Inconclusive);
+            assert!(result.new.is_empty() && result.missing.is_empty(), "{result:?}");
+            result.comparisons.into_iter().map(|row| (row.id.to_string(), row.reason_code)).collect()
+        };
+        assert_eq!(verdicts(&sides).len(), 2, "nothing was measured");
+        // The second broke on one side, and the time was over before the other could say how it stands there.
+        late.outcome = rsb_model::Outcome::Failed;
+        sides.take_over(&InterleavedResults { baseline: vec![known.clone()], current: vec![known, late.clone()] });
+        let unmeasured = verdicts(&sides).into_iter().filter(|(_, code)| *code == ReasonCode::NotMeasured);
+        assert_eq!(unmeasured.map(|(id, _)| id).collect::<Vec<_>>(), [late.benchmark_id.to_string()]);
     }
 
     #[test]

@@ -93,15 +93,39 @@ pub fn with_one_sided(
     new: &[CaseId],
     policy: &Policy,
 ) -> ComparisonResult {
-    let mut result = result;
     let sentence = "the baseline has it and the current side does not: it cannot be judged";
-    for id in vanished.iter().filter(|id| !policy.ignores_case(id.as_str())) {
-        if let Row::Ready(row) = refused(id, Verdict::Inconclusive, ReasonCode::Missing, sentence, policy) {
+    let mut result = with_undecided(result, vanished, (ReasonCode::Missing, sentence), policy);
+    result.missing.extend(vanished.iter().filter(|id| !policy.ignores_case(id.as_str())).cloned());
+    result.new.extend(new.iter().cloned());
+    result
+}
+
+/// `result`, with the cases that were to be measured on both sides and had no turn on one of them: nothing is known of
+/// them, so they have no verdict, and are neither missing nor new.
+pub fn with_unmeasured(result: ComparisonResult, unmeasured: &[CaseId], policy: &Policy) -> ComparisonResult {
+    let mut result = result;
+    let had_turn = |id: &CaseId| !unmeasured.contains(id);
+    result.comparisons.retain(|row| had_turn(&row.id));
+    result.missing.retain(had_turn);
+    result.new.retain(had_turn);
+    let sentence = "it had no turn before the time to measure was over: give more with --budget, or name fewer \
+                    benchmarks";
+    with_undecided(result, unmeasured, (ReasonCode::NotMeasured, sentence), policy)
+}
+
+/// `result`, with a row without a verdict for each of `ids`, counted again.
+fn with_undecided(
+    result: ComparisonResult,
+    ids: &[CaseId],
+    (code, sentence): (ReasonCode, &str),
+    policy: &Policy,
+) -> ComparisonResult {
+    let mut result = result;
+    for id in ids.iter().filter(|id| !policy.ignores_case(id.as_str())) {
+        if let Row::Ready(row) = refused(id, Verdict::Inconclusive, code, sentence, policy) {
             result.comparisons.push(row);
         }
-        result.missing.push(id.clone());
     }
-    result.new.extend(new.iter().cloned());
     result.verdict = summary::overall(&result.comparisons);
     result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
     result
