@@ -21,7 +21,11 @@ fn line(event: &Event) -> Option<String> {
             let count = format_count(*cases, "undecided case", "undecided cases");
             format!("remeasuring {count}, {} s left", left.as_secs())
         }
-        Event::PairedRerunStarted => "comparing with the program that made the baseline".to_owned(),
+        Event::PairedRerunStarted { program, run_id, since } => format!(
+            "comparing with the program that made the baseline, kept here on {} for the run {run_id}: {}",
+            since.strftime("%Y-%m-%d"),
+            program.display()
+        ),
         Event::BuildStarted { revision } => format!("building {revision}"),
         Event::BuildWaiting { directory } => format!("waiting for another build in {}", directory.display()),
         Event::BisectChecking { good, bad } => format!("first of all: whether {bad} is slower than {good} at all"),

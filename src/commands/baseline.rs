@@ -3,12 +3,14 @@
 mod accept;
 mod refresh;
 
+use std::path::Path;
+
 use anyhow::anyhow;
 use rsb_engine::{Directories, gate, machine_lock, recorder};
-use rsb_model::{Field, Fingerprint, Outcome, Run, Timestamp};
+use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
 use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
-use rsb_store::{Accepted, Baseline, Baselines, Programs};
+use rsb_store::{Accepted, Baseline, Baselines, Programs, programs};
 
 use super::settings;
 use crate::cli::BaselineVerb;
@@ -54,7 +56,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         eprintln!("warning: {sentence}");
     }
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
-    keep_program_or_warn(&runs, directories);
+    keep_program_or_warn(&runs);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         eprintln!("warning: {} failed in it: until a baseline has it, it has no verdict", case.benchmark_id);
@@ -69,23 +71,20 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
 }
 
 /// A baseline is good without its program: where it cannot be kept, that is said.
-fn keep_program_or_warn(runs: &[Run], directories: &Directories) {
-    if let Err(error) =
-        keep_program(runs, &Baselines::new(&directories.baselines), &Programs::new(&directories.results))
-    {
+fn keep_program_or_warn(runs: &[Run]) {
+    if let Err(error) = keep_program(runs) {
         eprintln!("warning: this program is not kept ({error}): the gate cannot measure it beside a later one");
     }
 }
 
-/// Keeps this program beside the results when it measured one of `runs`, and none that no baseline is of any more.
-fn keep_program(runs: &[Run], baselines: &Baselines, programs: &Programs) -> std::io::Result<()> {
-    let this = recorder::program_hash();
-    if let Some(hash) = this.filter(|hash| runs.iter().any(|run| run.program.as_ref() == Some(hash))) {
-        programs.keep(&std::env::current_exe()?, &hash)?;
+/// Keeps this program in the user's cache directory when it measured one of `runs`.
+fn keep_program(runs: &[Run]) -> std::io::Result<()> {
+    let Some(hash) = recorder::program_hash() else { return Ok(()) };
+    let own: Vec<&RunId> = runs.iter().filter(|run| run.program.as_ref() == Some(&hash)).map(|run| &run.run_id).collect();
+    if own.is_empty() {
+        return Ok(());
     }
-    let named = baselines.list().into_iter().filter_map(|info| Baseline::read(&info.path).ok());
-    let wanted: Vec<String> = named.flat_map(Baseline::into_runs).filter_map(|run| run.program).collect();
-    programs.keep_only(&wanted)
+    Programs::of_user()?.keep(Path::new(programs::RUNNING), &hash, &own)
 }
 
 fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
@@ -110,7 +109,7 @@ fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
 
 fn show_one(name: &str, directories: &Directories, json: bool, style: Style) -> CliResult {
     let baseline = if gate::is_path(name) {
-        Baseline::read(std::path::Path::new(name)).map_err(CliError::usage)?
+        Baseline::read(Path::new(name)).map_err(CliError::usage)?
     } else {
         let here = Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
         Baselines::new(&directories.baselines).load(name, Some(&here)).map_err(CliError::usage)?

@@ -6,7 +6,7 @@ use rsb_model::renamed;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 27] = [
+pub const KNOWN: [(&str, &str); 28] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -19,6 +19,7 @@ pub const KNOWN: [(&str, &str); 27] = [
     ("RSB_BASELINES_DIR", "--baselines-dir"),
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
+    ("RSB_CACHE_DIR", "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench"),
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "the file of the HIP runtime, in place of the usual search"),
     ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),

@@ -85,6 +85,8 @@ impl Bench {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_")) {
             command.env_remove(name);
         }
+        // Never the user's own.
+        command.env("RSB_CACHE_DIR", self.path("cache"));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -2,8 +2,12 @@
 //!
 //! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor can hide them.
 
-use crate::common::Bench;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
 use serde_json::Value;
+
+use crate::common::Bench;
 
 const MEASURE: [&str; 10] = [
     "run",
@@ -60,8 +64,20 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     // The report repeats that verdict, rather than judging the stored figures anew.
     let report = bench.run(&["report", "--format", "json"]).expect(0).json();
     assert!(report.to_string().contains("the machine changed, not the code"), "{report:#}");
+    // Which program that was is said, on the terminal and in the document.
+    let kept = program_of(&bench);
+    let path = kept.display().to_string();
+    assert!(result["notes"].to_string().contains(&path), "{:#}", result["notes"]);
     // Without the program that made it, the record is all there is.
-    std::fs::remove_dir_all(bench.path("benchmark_results/programs")).unwrap();
+    let program = std::fs::read(&kept).unwrap();
+    std::fs::remove_dir_all(bench.path("cache/programs")).unwrap();
+    assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);
+    // In the working tree, where a pull request could put it, none is looked for.
+    let hash = kept.parent().unwrap().file_name().unwrap();
+    let planted = bench.path("benchmark_results/programs").join(hash);
+    std::fs::create_dir_all(planted.parent().unwrap()).unwrap();
+    std::fs::write(&planted, program).unwrap();
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);
 }
 
@@ -77,14 +93,32 @@ fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
     assert!(slower[0].contains("/gelu/"), "{slower:?}");
 }
 
-#[test]
-fn programs_that_no_baseline_is_of_are_not_kept() {
-    let bench = with_a_record_of_better_days();
-    bench.write("benchmark_results/programs/0123456789abcdef", "an old program");
-    bench.run(&MEASURE).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
-    let kept: Vec<_> = std::fs::read_dir(bench.path("benchmark_results/programs")).unwrap().collect();
+/// The one kept program.
+fn program_of(bench: &Bench) -> PathBuf {
+    let kept: Vec<_> = std::fs::read_dir(bench.path("cache/programs")).unwrap().map(|entry| entry.unwrap()).collect();
     assert_eq!(kept.len(), 1);
+    kept[0].path().join("program")
+}
+
+#[test]
+fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said() {
+    let bench = with_a_record_of_better_days();
+    bench.run(&MEASURE).expect(0);
+    let kept = program_of(&bench);
+    std::fs::remove_file(&kept).unwrap();
+    std::fs::write(&kept, "#!/bin/sh\ntouch has-run\n").unwrap();
+    std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o500)).unwrap();
+    let gated = bench.run(&GATE).expect(3);
+    assert_eq!(gated.stderr.matches("it is not what it was").count(), 1, "{}", gated.stderr);
+    assert!(!bench.path("has-run").exists());
+    // A baseline of before has a hash of 16 digits.
+    let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    let file = std::fs::read_dir(bench.path("baselines")).unwrap().map(|entry| entry.unwrap().path());
+    let file = file.filter(|path| path.is_dir()).map(|dir| dir.join("tensor-ops.json")).next().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace(hash, "0123456789abcdef")).unwrap();
+    let gated = bench.run(&GATE).expect(3);
+    assert_eq!(gated.stderr.matches("kept by an earlier version").count(), 1, "{}", gated.stderr);
 }
 
 /// What says of a run that it was not alone.

@@ -1,16 +1,18 @@
 //! Keeps a run while it is measured: every result is in the journal before the next case begins.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rsb_model::{BenchmarkResult, Environment, Event, Run, Timestamp};
-use rsb_store::{Journal, Store, StoreError, new_run_id};
+use rsb_store::{Journal, Store, StoreError, new_run_id, programs};
 
 use crate::measure::inject;
 use crate::plan::Plan;
 
-/// The hash of this program: two programs of one commit need not be the same.
+/// The SHA-256 of this program: two programs of one commit need not be the same.
 pub fn program_hash() -> Option<String> {
-    rsb_store::programs::hash(&std::env::current_exe().ok()?).ok()
+    static HASH: OnceLock<Option<String>> = OnceLock::new();
+    HASH.get_or_init(|| programs::hash(Path::new(programs::RUNNING)).ok()).clone()
 }
 
 /// A run on its way to the store.

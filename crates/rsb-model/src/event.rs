@@ -46,7 +46,14 @@ pub enum Event {
         left: Duration,
     },
     /// The program that made the baseline is about to run again beside this one.
-    PairedRerunStarted,
+    PairedRerunStarted {
+        /// Where it is kept.
+        program: PathBuf,
+        /// The run of the baseline that it was kept for.
+        run_id: RunId,
+        /// Since when.
+        since: jiff::Timestamp,
+    },
     /// A revision is about to be built.
     BuildStarted {
         /// Its short hash and subject.

@@ -23,9 +23,7 @@ static COUNTER: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_dir(dir)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!(".{name}.{}.{count}.tmp", std::process::id()));
+    let temporary = temporary(path);
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
         // A temporary file that never came to be cannot be removed either: only the first error matters.
@@ -36,8 +34,20 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError
     Ok(())
 }
 
+/// A name beside `path` that no other write of this machine uses.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!(".{name}.{}.{count}.tmp", std::process::id()))
+}
+
+/// Creates a file that was not there; a link, even one that leads nowhere, is there.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create_new(true).write(true).open(path)
+}
+
 fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = create_new(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

@@ -34,7 +34,7 @@ pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice};
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, new_run_id};
-pub use programs::Programs;
+pub use programs::{KeptProgram, NotKept, Programs};
 pub use read::{UNREADABLE, read_comparison, read_run};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};
 pub use trend_input::{TrendInputError, read_series, read_series_from};

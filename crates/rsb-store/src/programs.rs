@@ -1,111 +1,409 @@
-//! The programs that made baselines, kept in the results directory for as long as a baseline names them:
-//! `programs/<hash>`.
+//! The programs that made baselines, kept in the user's cache directory: outside every working tree, so that no pull
+//! request brings one along.
 //!
-//! Measured beside today's program, they tell a change of the code from a change of the machine. They are a convenience
-//! of one machine and are never committed.
+//! Measured beside today's program, they tell a change of the code from a change of the machine. `programs/<SHA-256>`
+//! holds the `program` and an empty file `<run id>.run` for each run that it was kept for. A baseline names a run and a
+//! hash; only what this user kept on this machine for that very run is executed, and only after its bytes were hashed.
 
-use std::fs;
-use std::io;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use rsb_model::{Run, RunId};
+use sha2::{Digest, Sha256};
+
+use crate::files;
 
 /// Directory of the programs.
 const PROGRAMS: &str = "programs";
+/// The file of one.
+const PROGRAM: &str = "program";
+/// How many are kept, those that were used last: baselines of several projects share the directory, and no one of them
+/// knows which programs the others name.
+const KEPT: usize = 16;
+/// Where the system shows the program that is running, whatever became of its file since it was started.
+pub const RUNNING: &str = "/proc/self/exe";
 
-/// The kept programs of one results directory.
+/// The programs that a user has kept.
 #[derive(Debug, Clone)]
 pub struct Programs {
     dir: PathBuf,
 }
 
-/// A hash of the bytes of the program at `path`.
+/// A kept program, open and checked.
+#[derive(Debug)]
+pub struct KeptProgram {
+    file: File,
+    path: PathBuf,
+    since: Timestamp,
+}
+
+/// Why no program is run for a run of a baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    /// This machine never kept one for it, or has let go of it since.
+    #[error("no program was kept here for that run")]
+    Never,
+    /// Its hash is one that proves nothing.
+    #[error(
+        "the program of that run was kept by an earlier version, whose hash is no proof, and is not run; \
+         `rusty-stack-bench baseline refresh` keeps this one"
+    )]
+    EarlierVersion,
+    /// It is there and is not to be trusted.
+    #[error("the kept program {} is not run: {why}; remove it, `rusty-stack-bench baseline refresh` keeps this one", path.display())]
+    Untrusted {
+        /// What is not trusted.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// The SHA-256 of the program at `path`, in hexadecimal.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn hash(path: &Path) -> io::Result<String> {
-    let bytes = fs::read(path)?;
-    let words = bytes.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, &byte| (word << 8) | u64::from(byte)));
-    let hash = words.fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3)); // FNV-1a
-    Ok(format!("{hash:016x}"))
+    copy_hashed(&File::open(path)?, &mut io::sink())
+}
+
+/// Copies the whole of `from`; the SHA-256 of what was copied.
+fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
+    let (mut sum, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => {
+                sum.update(&buffer[..read]);
+                to.write_all(&buffer[..read])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl KeptProgram {
+    /// The path to execute it by, for as long as this value lives: that of the open file whose bytes were hashed. Its
+    /// name in the directory may mean another file by now.
+    pub fn executable(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    /// Where it is kept.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Since when it is kept for its run.
+    pub const fn since(&self) -> Timestamp {
+        self.since
+    }
 }
 
 impl Programs {
-    /// The programs kept in the results directory `results`.
-    pub fn new(results: &Path) -> Self {
-        Self { dir: results.join(PROGRAMS) }
-    }
-
-    /// Keeps a copy of `program`, whose hash is `hash`.
+    /// Those of this user: in `$RSB_CACHE_DIR/programs`, else in `rusty-stack-bench/programs` of the user's directory
+    /// for caches.
     ///
     /// # Errors
-    /// When there is no room, or the directory cannot be written.
-    pub fn keep(&self, program: &Path, hash: &str) -> io::Result<()> {
-        let path = self.dir.join(hash);
-        if path.exists() {
-            return Ok(());
-        }
-        fs::create_dir_all(&self.dir)?;
-        let temporary = self.dir.join(format!(".{hash}.{}.tmp", std::process::id()));
-        // A copy carries the permission to execute along.
-        let copied = fs::copy(program, &temporary).and_then(|_| fs::rename(&temporary, &path));
-        if copied.is_err() {
-            // What never came to be cannot be removed either: only the first error matters.
-            let _ = fs::remove_file(&temporary);
-        }
-        copied
+    /// When there is no such directory; the text says how to name one.
+    pub fn of_user() -> io::Result<Self> {
+        Ok(Self { dir: cache_dir(|name| std::env::var_os(name))?.join(PROGRAMS) })
     }
 
-    /// The program with this hash, when it is kept and still what it was.
-    pub fn find(&self, wanted: &str) -> Option<PathBuf> {
-        let path = self.dir.join(wanted);
-        let is_plain = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (is_plain && hash(&path).is_ok_and(|found| found == wanted)).then_some(path)
-    }
-
-    /// Removes every program but those whose hashes are in `wanted`.
+    /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and lets go of those that were not used for longest.
     ///
     /// # Errors
-    /// When one cannot be removed.
-    pub fn keep_only(&self, wanted: &[String]) -> io::Result<()> {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return Ok(()) };
-        for entry in entries {
-            let entry = entry?;
-            if !entry.file_name().to_str().is_some_and(|name| wanted.iter().any(|each| each == name)) {
-                fs::remove_file(entry.path())?;
+    /// When there is no room, the directory cannot be written or is another user's, or the program is another by now.
+    pub fn keep(&self, program: &Path, hash: &str, runs: &[&RunId]) -> io::Result<()> {
+        let dir = self.dir.join(hash);
+        make_private(&self.dir)?;
+        make_private(&dir)?;
+        let path = dir.join(PROGRAM);
+        if let Ok(known) = open_checked(&path, hash) {
+            touch(&known);
+        } else {
+            copy(program, &path, hash)?;
+        }
+        for run in runs {
+            files::create_new(&dir.join(marker(run).ok_or(io::ErrorKind::InvalidInput)?)).map(drop).or_else(known)?;
+        }
+        self.keep_latest(&dir)
+    }
+
+    /// The program that was kept here for `run`, checked.
+    ///
+    /// # Errors
+    /// Why there is none that may be run.
+    pub fn find(&self, run: &Run) -> Result<KeptProgram, NotKept> {
+        let wanted = run.program.as_deref().ok_or(NotKept::Never)?;
+        if is_hexadecimal(wanted, 16) {
+            return Err(NotKept::EarlierVersion);
+        }
+        let dir = self.dir.join(Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(NotKept::Never)?);
+        let marker = dir.join(marker(&run.run_id).ok_or(NotKept::Never)?);
+        let since = fs::symlink_metadata(marker).and_then(|data| data.modified()).map_err(|_| NotKept::Never)?;
+        let path = dir.join(PROGRAM);
+        let untrusted = |why: io::Error| NotKept::Untrusted { path: path.clone(), why: why.to_string() };
+        private(&self.dir).and_then(|_| private(&dir)).map_err(untrusted)?;
+        let file = open_checked(&path, wanted).map_err(untrusted)?;
+        touch(&file);
+        Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
+    }
+
+    /// Removes all but those that were used last and the one in `newest`.
+    fn keep_latest(&self, newest: &Path) -> io::Result<()> {
+        let used = |dir: PathBuf| Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir));
+        let is_ours = |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
+        let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
+        let mut others: Vec<(SystemTime, PathBuf)> = all.filter(|dir| dir != newest).filter_map(used).collect();
+        others.sort_by(|a, b| b.cmp(a));
+        for (_, dir) in others.into_iter().skip(KEPT - 1) {
+            match fs::remove_dir_all(dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
         }
         Ok(())
     }
 }
 
+/// This program's part of the user's caches.
+fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if let Some(named) = set("RSB_CACHE_DIR") {
+        return if named.is_absolute() { Ok(named) } else { refused("RSB_CACHE_DIR must be an absolute path") };
+    }
+    let of_home = || set("HOME").map(|home| home.join(".cache"));
+    match set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).or_else(of_home).filter(|path| path.is_absolute()) {
+        Some(caches) => Ok(caches.join("rusty-stack-bench")),
+        None => refused("this user has no directory for caches; name one with RSB_CACHE_DIR"),
+    }
+}
+
+fn is_hexadecimal(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// The file that says that a program was kept for `run`; `None` where its id is none of ours.
+fn marker(run: &RunId) -> Option<String> {
+    files::check_name(&run.0).ok().map(|()| format!("{run}.run"))
+}
+
+/// A program that somebody else has kept meanwhile, or before, is as good.
+fn known(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
+}
+
+/// Creates `dir` for this user alone, or makes it so.
+fn make_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    match private(dir) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(dir)? => {
+            fs::set_permissions(dir, Permissions::from_mode(0o700))
+        }
+        checked => checked,
+    }
+}
+
+/// Whether `dir` is a directory, not a link to one, that this user alone can change.
+fn private(dir: &Path) -> io::Result<()> {
+    let data = fs::symlink_metadata(dir)?;
+    if !data.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no directory", dir.display())));
+    }
+    if !is_own(dir)? || data.mode() & 0o077 != 0 {
+        let why = format!("{} is open to other users", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+fn is_own(path: &Path) -> io::Result<bool> {
+    Ok(fs::symlink_metadata(path)?.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// The program at `path`, open, when it is this user's, nobody can write to it, and its bytes have this hash.
+fn open_checked(path: &Path, hash: &str) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let data = file.metadata()?;
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() || data.mode() & 0o222 != 0 {
+        return refused("it is not a file of this user that nobody can write to");
+    }
+    if copy_hashed(&file, &mut io::sink())? != hash {
+        return refused("it is not what it was");
+    }
+    Ok(file)
+}
+
+/// Notes that `program` is in use. Where that fails, it is let go of sooner.
+fn touch(program: &File) {
+    let _ = program.set_modified(SystemTime::now());
+}
+
+/// Copies `program` to `path`, whole or not at all, and only while its hash is `hash`.
+fn copy(program: &Path, path: &Path, hash: &str) -> io::Result<()> {
+    let temporary = files::temporary(path);
+    let copied = (|| {
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
+        if copy_hashed(&File::open(program)?, &mut file)? != hash {
+            return Err(io::Error::other("it is another program by now"));
+        }
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    if copied.is_err() {
+        // What never came to be cannot be removed either: only the first error matters.
+        let _ = fs::remove_file(&temporary);
+    }
+    copied
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::run;
 
-    #[test]
-    fn a_program_is_found_by_its_hash_until_it_changes_or_nothing_names_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let original = dir.path().join("program");
-        fs::write(&original, "#!/bin/sh\nexit 0\n").unwrap();
-        let name = hash(&original).unwrap();
-        let programs = Programs::new(dir.path());
-        assert_eq!(programs.find(&name), None);
-        programs.keep(&original, &name).unwrap();
-        programs.keep(&original, &name).unwrap();
-        let kept = programs.find(&name).unwrap();
-        assert_eq!(fs::read(&kept).unwrap(), fs::read(&original).unwrap());
-        programs.keep_only(std::slice::from_ref(&name)).unwrap();
-        assert!(programs.find(&name).is_some());
-        fs::write(&kept, "#!/bin/sh\nexit 1\n").unwrap();
-        assert_eq!(programs.find(&name), None, "it is not what it was");
-        programs.keep_only(&[]).unwrap();
-        assert!(!kept.exists());
+    /// A program, its hash, and a run that it measured.
+    fn program(dir: &Path, text: &str) -> (PathBuf, Run) {
+        let path = dir.join("original");
+        fs::write(&path, text).unwrap();
+        let hash = hash(&path).unwrap();
+        (path, Run { program: Some(hash), ..run("20260101T090312Z_1a2b3c4", 0) })
+    }
+
+    fn keep(programs: &Programs, path: &Path, run: &Run) -> io::Result<()> {
+        programs.keep(path, run.program.as_deref().unwrap(), &[&run.run_id])
     }
 
     #[test]
-    fn a_hash_is_never_a_path() {
+    fn a_program_is_found_for_its_run_by_its_whole_hash_and_is_what_runs() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["", "../program", "/bin/sh"] {
-            assert_eq!(Programs::new(dir.path()).find(name), None);
+        let programs = Programs { dir: dir.path().join("a/programs") };
+        let (original, run) = program(dir.path(), "#!/bin/sh\nexit 0\n");
+        assert!(matches!(programs.find(&run), Err(NotKept::Never)));
+        for _ in 0..2 {
+            keep(&programs, &original, &run).unwrap();
         }
+        let kept = programs.find(&run).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!([mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)], [0o500, 0o700, 0o700]);
+        // Its name means another file now; what was opened is still what was checked.
+        fs::remove_file(kept.path()).unwrap();
+        fs::write(kept.path(), "another").unwrap();
+        assert_eq!(fs::read(kept.executable()).unwrap(), fs::read(&original).unwrap());
+        fs::set_permissions(kept.path(), Permissions::from_mode(0o500)).unwrap();
+        let error = programs.find(&run).unwrap_err().to_string();
+        assert!(error.contains("not what it was") && error.contains("refresh"), "{error}");
+        keep(&programs, &original, &run).unwrap();
+        assert!(programs.find(&run).is_ok(), "kept anew");
+    }
+
+    #[test]
+    fn a_baseline_chooses_no_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let (original, mine) = program(dir.path(), "program");
+        keep(&programs, &original, &mine).unwrap();
+        let hash = mine.program.clone().unwrap();
+        // The hash of a program that is kept here, but for another run; a path; a hash of an earlier version.
+        let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
+        assert!(matches!(programs.find(&other), Err(NotKept::Never)));
+        let of = |program: &str| programs.find(&Run { program: Some(program.to_owned()), ..mine.clone() });
+        for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
+            assert!(matches!(of(name), Err(NotKept::Never)), "{name}");
+        }
+        assert!(matches!(of("0123456789abcdef"), Err(NotKept::EarlierVersion)));
+        let elsewhere = Run { run_id: RunId("../x".to_owned()), ..mine.clone() };
+        assert!(matches!(programs.find(&elsewhere), Err(NotKept::Never)));
+        assert!(keep(&programs, &original, &elsewhere).is_err());
+    }
+
+    #[test]
+    fn what_others_can_write_or_a_link_is_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let (original, run) = program(dir.path(), "program");
+        keep(&programs, &original, &run).unwrap();
+        let path = programs.find(&run).unwrap().path().to_owned();
+        for (changed, mode) in [(path.as_path(), 0o700), (path.parent().unwrap(), 0o777), (&programs.dir, 0o770)] {
+            let before = fs::metadata(changed).unwrap().permissions();
+            fs::set_permissions(changed, Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(programs.find(&run), Err(NotKept::Untrusted { .. })), "{}", changed.display());
+            fs::set_permissions(changed, before).unwrap();
+        }
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&original, &path).unwrap();
+        assert!(matches!(programs.find(&run), Err(NotKept::Untrusted { .. })));
+    }
+
+    #[test]
+    fn another_program_than_the_one_that_measured_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let (original, run) = program(dir.path(), "program");
+        fs::write(&original, "rebuilt").unwrap();
+        let error = keep(&programs, &original, &run).unwrap_err().to_string();
+        assert!(error.contains("another program"), "{error}");
+        let left = programs.dir.join(run.program.as_deref().unwrap());
+        assert_eq!(fs::read_dir(left).unwrap().count(), 0, "no temporary file is left");
+    }
+
+    #[test]
+    fn those_used_last_are_kept_whichever_project_they_are_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let mut kept = Vec::new();
+        for at in 0..=KEPT {
+            let (original, run) = program(dir.path(), &format!("program {at}"));
+            keep(&programs, &original, &run).unwrap();
+            // The first was used a second ago, the others longer and longer ago.
+            let used = SystemTime::now() - std::time::Duration::from_secs(at as u64 + 1);
+            programs.find(&run).unwrap().file.set_modified(used).unwrap();
+            kept.push(run);
+        }
+        let left: Vec<bool> = kept.iter().map(|run| programs.find(run).is_ok()).collect();
+        let (last_but_one, rest) = (KEPT - 1, left.iter().filter(|is_left| **is_left).count());
+        assert_eq!((rest, left[last_but_one], left[KEPT]), (KEPT, false, true), "{left:?}");
+    }
+
+    #[test]
+    fn the_directory_is_the_users_and_never_below_the_working_tree() {
+        let dir = |set: &[(&str, &str)]| {
+            cache_dir(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value)))
+        };
+        for (set, expected) in [
+            (&[("RSB_CACHE_DIR", "/c"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")][..], Some("/c")),
+            (&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/rusty-stack-bench")),
+            (&[("RSB_CACHE_DIR", ""), ("XDG_CACHE_HOME", "x"), ("HOME", "/h")], Some("/h/.cache/rusty-stack-bench")),
+            (&[("RSB_CACHE_DIR", "here"), ("HOME", "/h")], None),
+            (&[("HOME", "h")], None),
+            (&[], None),
+        ] {
+            match (dir(set), expected) {
+                (Ok(found), Some(expected)) => assert_eq!(found, Path::new(expected)),
+                (Err(error), None) => assert!(error.to_string().contains("RSB_CACHE_DIR"), "{error}"),
+                (found, _) => panic!("{set:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("abc");
+        fs::write(&path, "abc").unwrap();
+        // The published value.
+        assert_eq!(hash(&path).unwrap(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

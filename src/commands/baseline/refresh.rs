@@ -48,7 +48,7 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
             continue;
         }
         replace(&path, old, &new.run)?;
-        super::keep_program_or_warn(std::slice::from_ref(&new.run), &directories);
+        super::keep_program_or_warn(std::slice::from_ref(&new.run));
         refresh.note_new_cases(&config)?;
     }
     Ok(worst)

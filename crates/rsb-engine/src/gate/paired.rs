@@ -6,12 +6,12 @@
 //!
 //! `rsb_store::Programs` keeps the programs.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Event, Run};
-use rsb_store::{OF_ANOTHER_PROGRAM, Programs};
+use rsb_store::{KeptProgram, NotKept, OF_ANOTHER_PROGRAM, Programs};
 
 use super::interleaved::Sides;
 use super::judge::Judge;
@@ -25,24 +25,60 @@ pub(super) fn compare(
     (result, budget): (&ComparisonResult, Duration),
     listener: &mut Listener<'_>,
 ) -> Result<Option<ComparisonResult>, EngineError> {
-    let Some((program, from)) = kept(judge, baseline) else { return Ok(None) };
+    if rsb_stats::suspects(result, current).is_empty() {
+        return Ok(None);
+    }
+    let Some((program, from)) = kept(baseline, listener) else { return Ok(None) };
     let cases = suspects(result, from, current);
     if cases.is_empty() {
         return Ok(None);
     }
-    listener(&Event::PairedRerunStarted);
-    let before = WorkerCommand::of(program).slowed(from.slowdown().map(str::to_owned));
+    listener(&Event::PairedRerunStarted {
+        program: program.path().to_owned(),
+        run_id: from.run_id.clone(),
+        since: program.since(),
+    });
+    let before = WorkerCommand::of(program.executable()).slowed(from.slowdown().map(str::to_owned));
     let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let after = after.slowed(current.slowdown().map(str::to_owned));
     let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
     sides.measure(judge.policy(), budget, listener)?;
-    Ok(Some(sides.compare(judge.policy())))
+    let mut compared = sides.compare(judge.policy());
+    compared.notes.push(provenance(&program, from));
+    Ok(Some(compared))
 }
 
-/// The latest run of the baseline whose program is kept here.
-fn kept<'r>(judge: &Judge, baseline: &'r [Run]) -> Option<(PathBuf, &'r Run)> {
-    let programs = Programs::new(&judge.directories.results);
-    baseline.iter().rev().find_map(|run| Some((programs.find(run.program.as_deref()?)?, run)))
+/// The latest run of the baseline whose program is kept here. Why one is not run is told once.
+fn kept<'r>(baseline: &'r [Run], listener: &mut Listener<'_>) -> Option<(KeptProgram, &'r Run)> {
+    let programs = match Programs::of_user() {
+        Ok(programs) => programs,
+        Err(error) => {
+            listener(&Event::note(format!("no program that made a baseline can be found: {error}")));
+            return None;
+        }
+    };
+    let mut why_not = None;
+    for run in baseline.iter().rev() {
+        match programs.find(run) {
+            Ok(program) => return Some((program, run)),
+            Err(NotKept::Never) => {}
+            Err(why) => _ = why_not.get_or_insert(why),
+        }
+    }
+    if let Some(why) = why_not {
+        listener(&Event::note(why.to_string()));
+    }
+    None
+}
+
+/// Which program a verdict rests on, and who says that it made the baseline.
+fn provenance(program: &KeptProgram, from: &Run) -> ComparisonNote {
+    let (date, path) = (program.since().strftime("%Y-%m-%d"), program.path().display());
+    let text = format!(
+        "suspects were measured beside the program that this machine kept on {date} for the run {}: {path}",
+        from.run_id
+    );
+    ComparisonNote::new(ComparisonNoteCode::Other, text)
 }
 
 /// What looks slower, and what is undecided, among the cases that the two programs can settle.

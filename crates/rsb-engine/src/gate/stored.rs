@@ -87,7 +87,11 @@ fn measure_again(
     let run = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
     let result = judge.judge(baseline, &[run]);
     Ok(match paired {
-        Some(paired) => rsb_stats::with_paired(result, &paired, judge.policy()),
+        Some(paired) => {
+            let mut result = rsb_stats::with_paired(result, &paired, judge.policy());
+            result.notes.extend(paired.notes);
+            result
+        }
         None => result,
     })
 }
