@@ -80,7 +80,8 @@ fn keep_program_or_warn(runs: &[Run]) {
 /// Keeps this program in the user's cache directory when it measured one of `runs`.
 fn keep_program(runs: &[Run]) -> std::io::Result<()> {
     let Some(hash) = recorder::program_hash() else { return Ok(()) };
-    let own: Vec<&RunId> = runs.iter().filter(|run| run.program.as_ref() == Some(&hash)).map(|run| &run.run_id).collect();
+    let own: Vec<&RunId> =
+        runs.iter().filter(|run| run.program.as_ref() == Some(&hash)).map(|run| &run.run_id).collect();
     if own.is_empty() {
         return Ok(());
     }

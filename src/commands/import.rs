@@ -27,7 +27,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
     run.run_id = new_run_id(run.started, None);
     let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
     let mut journal = store.begin(&run)?;
-    run.run_id = journal.run_id().clone();
+    run.run_id = journal.run().run_id.clone();
     let path = journal.finish(&run)?;
     let counts = run.counts();
     for line in failures(&run) {

@@ -43,7 +43,7 @@ impl Recorder {
         run.devices = plan.run_devices();
         run.notes.extend(inject::note());
         let mut journal = store.begin(&run)?;
-        run.run_id = journal.run_id().clone();
+        (run.run_id, run.sequence) = (journal.run().run_id.clone(), journal.run().sequence);
         let problem = journal.plan(plan.cases.len() + plan.without_figures().count()).err();
         Ok(Self { run, journal, problem })
     }

@@ -7,7 +7,13 @@ use serde_json::Value;
 /// Version 2: `std_dev` of a result is in the unit of its time and `cv` is what `std_dev` was; notes of a run carry a
 /// code; targets are numbers. All of version 1 is read: see [`crate::BenchmarkResult::upgrade`], [`crate::Note`] and
 /// [`crate::record::ThresholdCheck`].
-pub const FORMAT_VERSION: u32 = 2;
+///
+/// Version 3: a run and a baseline carry a checksum of their text, and a run its place among those measured into one
+/// directory. What is older says so: [`crate::Note::Unsealed`].
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The first version whose runs and baselines carry a checksum.
+pub const SEALED: u32 = 3;
 
 /// The first version whose results call the coefficient of variation `cv`.
 pub(crate) const CV_IS_CV: u32 = 2;
@@ -23,6 +29,12 @@ pub enum FormatError {
         /// What the document says.
         found: u64,
     },
+    /// A version that never was.
+    #[error("format version {found} never existed: the first is 1; restore the file from a copy")]
+    Unknown {
+        /// What the document says.
+        found: u64,
+    },
     /// Not one of our documents.
     #[error("it has no `format_version`; this is not a document of rusty-stack-bench")]
     Missing,
@@ -34,6 +46,7 @@ pub enum FormatError {
 /// When the version is missing or newer.
 pub fn check(document: &Value) -> Result<(), FormatError> {
     match document.get("format_version").and_then(Value::as_u64) {
+        Some(0) => Err(FormatError::Unknown { found: 0 }),
         Some(found) if found <= u64::from(FORMAT_VERSION) => Ok(()),
         Some(found) => Err(FormatError::Newer { found }),
         None => Err(FormatError::Missing),
@@ -49,7 +62,9 @@ mod tests {
     fn only_known_versions_are_read() {
         assert_eq!(check(&json!({"format_version": 1})), Ok(()));
         assert_eq!(check(&json!({"format_version": 2})), Ok(()));
-        assert_eq!(check(&json!({"format_version": 3})), Err(FormatError::Newer { found: 3 }));
+        assert_eq!(check(&json!({"format_version": 3})), Ok(()));
+        assert_eq!(check(&json!({"format_version": 4})), Err(FormatError::Newer { found: 4 }));
+        assert_eq!(check(&json!({"format_version": 0})), Err(FormatError::Unknown { found: 0 }));
         assert_eq!(check(&json!({})), Err(FormatError::Missing));
         assert_eq!(check(&json!({"format_version": "1"})), Err(FormatError::Missing));
     }

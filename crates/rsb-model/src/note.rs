@@ -38,6 +38,8 @@ pub enum Note {
         /// The sentence, with the sizes.
         text: String,
     },
+    /// It comes from a file without a checksum, so nothing tells whether the file was changed.
+    Unsealed,
     /// A sentence that nothing but a reader asks for.
     Text(String),
 }
@@ -58,6 +60,8 @@ enum Code {
     Shared,
     /// Cases are smaller for want of memory.
     SizedDown,
+    /// It comes from a file without a checksum.
+    Unsealed,
     /// Nothing but a sentence.
     #[serde(other)]
     Text,
@@ -113,6 +117,7 @@ const SLOWED: &str = "slowed on purpose: ";
 const SHARED: &str =
     "another run of this program was measuring at the same time: its figures and these disturb each other";
 const SIZED_DOWN: &str = " lets a benchmark take ";
+const UNSEALED: &str = "its file is of a version before checksums: nothing tells whether it was changed since";
 
 impl Note {
     /// Whether cases are missing from the run.
@@ -128,6 +133,7 @@ impl Note {
             Self::Slowed { .. } => Code::Slowed,
             Self::Shared => Code::Shared,
             Self::SizedDown { .. } => Code::SizedDown,
+            Self::Unsealed => Code::Unsealed,
             Self::Text(_) => Code::Text,
         }
     }
@@ -147,6 +153,7 @@ impl Note {
             said if said.starts_with(INTERRUPTED) => cut_off(said).unwrap_or(Self::Interrupted),
             said if said.starts_with(OUT_OF_TIME) => Self::OutOfTime,
             said if said.starts_with(SHARED) => Self::Shared,
+            UNSEALED => Self::Unsealed,
             _ => match sized_down() {
                 Some(device) => Self::SizedDown { device, text },
                 None => Self::Text(text),
@@ -183,6 +190,7 @@ impl fmt::Display for Note {
             Self::OutOfTime => f.write_str(OUT_OF_TIME),
             Self::Slowed { slowdown } => write!(f, "{SLOWED}{slowdown}"),
             Self::Shared => f.write_str(SHARED),
+            Self::Unsealed => f.write_str(UNSEALED),
             Self::SizedDown { text, .. } | Self::Text(text) => f.write_str(text),
         }
     }
@@ -205,7 +213,7 @@ impl From<Note> for Record {
             }
             Note::Slowed { slowdown } => Self { slowdown: Some(slowdown), ..blank },
             Note::SizedDown { device, .. } => Self { device: Some(device), ..blank },
-            Note::Interrupted | Note::OutOfTime | Note::Shared | Note::Text(_) => blank,
+            Note::Interrupted | Note::OutOfTime | Note::Shared | Note::Unsealed | Note::Text(_) => blank,
         }
     }
 }
@@ -237,6 +245,7 @@ impl TryFrom<Stored> for Note {
             Code::OutOfTime => Self::OutOfTime,
             Code::Slowed => Self::Slowed { slowdown: record.slowdown.ok_or_else(|| lacks("slowed", "slowdown"))? },
             Code::Shared => Self::Shared,
+            Code::Unsealed => Self::Unsealed,
             Code::SizedDown => Self::SizedDown {
                 device: record.device.ok_or_else(|| lacks("sized_down", "device"))?,
                 text: record.text,
@@ -259,6 +268,7 @@ mod tests {
             Note::OutOfTime,
             Note::Slowed { slowdown: "gelu=1.15".to_owned() },
             Note::Shared,
+            Note::Unsealed,
             Note::SizedDown { device: DeviceRef::CPU, text: "cpu:0 lets a benchmark take 1 GiB alone".to_owned() },
             Note::Text("vllm: 2 requests failed".to_owned()),
         ]

@@ -4,12 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::format::FORMAT_VERSION;
+use crate::format::{FORMAT_VERSION, SEALED};
 use crate::ids::RunId;
 use crate::note::Note;
 use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
 use crate::run_device::RunDevice;
+use crate::suite::Profile;
 
 /// What one invocation measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,13 @@ pub struct Run {
     pub format_version: u32,
     /// Unique; also the name of the file.
     pub run_id: RunId,
+    /// Its place among the runs measured into one results directory, from 1: the highest is the latest one, whatever the
+    /// clock said. None of what was imported, nor before format 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    /// Whether another tool measured it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
     /// When it began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started: jiff::Timestamp,
@@ -74,6 +82,8 @@ impl Run {
         Self {
             format_version: FORMAT_VERSION,
             run_id,
+            sequence: None,
+            imported: false,
             started,
             finished: None,
             suite: suite.to_owned(),
@@ -100,6 +110,16 @@ impl Run {
             Note::Slowed { slowdown } => Some(slowdown.as_str()),
             _ => None,
         })
+    }
+
+    /// Takes over what format `version`, in which it was read, said in another way. Its cases are upgraded one by one.
+    pub fn upgrade(&mut self, version: u32) {
+        // What was imported then is known by its suite, which is the name of a tool and not of a profile.
+        let by_tool = self.suite == self.profile && self.profile.parse::<Profile>().is_err();
+        if version < SEALED {
+            self.imported = self.imported || by_tool;
+        }
+        self.format_version = FORMAT_VERSION;
     }
 
     /// Whether it was stopped or cut off, so that cases are missing from it.

@@ -15,7 +15,8 @@ use serde_json::Value;
 use crate::compact::compact_run;
 use crate::error::{ReadError, StoreError};
 use crate::read::Document;
-use crate::{document, files, read};
+use crate::seal::sealed_text;
+use crate::{files, read};
 
 pub use accepted::{Accepted, OF_ANOTHER_PROGRAM};
 
@@ -57,6 +58,7 @@ pub enum RecordedFile {
 pub fn read_recorded(path: &Path) -> Result<RecordedFile, ReadError> {
     let bytes = read::read_bytes(path)?;
     let document = Document::parse(path, &bytes)?;
+    document.check_seal(path)?;
     if document.runs.is_some() {
         return Ok(RecordedFile::Baseline(Box::new(Baseline::from_document(path, document)?)));
     }
@@ -140,7 +142,7 @@ impl Baseline {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), StoreError> {
-        let text = document::to_text(self).map_err(|error| StoreError::write(path, error.into()))?;
+        let text = sealed_text(self).map_err(|error| StoreError::write(path, error.into()))?;
         files::write_atomically(path, &text).map_err(StoreError::of_baselines)
     }
 
@@ -159,7 +161,9 @@ impl Baseline {
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ReadError> {
-        Self::from_document(path, Document::parse(path, bytes)?)
+        let document = Document::parse(path, bytes)?;
+        document.check_seal(path)?;
+        Self::from_document(path, document)
     }
 
     fn from_document(path: &Path, document: Document<'_>) -> Result<Self, ReadError> {
@@ -167,6 +171,7 @@ impl Baseline {
         let missing = || shape(&serde::de::Error::missing_field("runs"));
         let listed = document.runs.ok_or_else(missing)?;
         let wire: Wire = serde_json::from_value(document.fields).map_err(|error| shape(&error))?;
+        wire.check(path)?;
         let mut runs = Vec::new();
         for text in listed {
             let mut run: Document<'_> = serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
@@ -178,6 +183,10 @@ impl Baseline {
                 fields.insert("format_version".to_owned(), wire.format_version.into());
             }
             runs.push(run.into_run(path)?);
+        }
+        if let Some(other) = runs.iter().find(|run| runs.first().is_some_and(|first| first.suite != run.suite)) {
+            let problem = format!("its runs are of unlike suites, such as that of {}", other.run_id);
+            return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         Ok(Self {
             format_version: FORMAT_VERSION, // The cases are upgraded.
@@ -198,10 +207,30 @@ struct Wire {
     format_version: u32,
     name: String,
     created: Timestamp,
+    #[serde(default)]
+    fingerprint: Option<Fingerprint>,
     environment: Environment,
     commit: Option<String>,
     #[serde(default)]
     accepted: Vec<Accepted>,
+}
+
+impl Wire {
+    /// Checks that the fingerprint is that of the machine. A version that knew less of machines wrote less of it.
+    fn check(&self, path: &Path) -> Result<(), ReadError> {
+        let Some(told) = &self.fingerprint else { return Ok(()) };
+        let own = Fingerprint::of(&self.environment);
+        let fields = [(&told.hardware, &own.hardware), (&told.factors, &own.factors)];
+        let mut all =
+            fields.into_iter().flat_map(|(told, own)| told.iter().map(move |(name, value)| (name, value, own)));
+        match all.find(|(name, value, own)| own.get(*name) != Some(value)) {
+            None => Ok(()),
+            Some((name, value, _)) => Err(ReadError::Misplaced {
+                path: path.to_owned(),
+                problem: format!("its fingerprint says that {name} is {value}, and its environment does not"),
+            }),
+        }
+    }
 }
 
 /// The machine is written once. What differs between runs is only how it was at the time.
@@ -243,20 +272,50 @@ impl Baselines {
         Self { dir: dir.to_owned() }
     }
 
-    /// Where a baseline called `name` of the machine `fingerprint` is or would be.
+    /// Where a baseline called `name` of the machine `fingerprint` is or would be. One that a version before format 3
+    /// saved lies under the name which that gave the machine.
     pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
-        self.dir.join(fingerprint.slug()).join(format!("{name}.json"))
+        let [today, former] = [fingerprint.slug(), fingerprint.former_slug()]
+            .map(|slug| self.dir.join(slug).join(format!("{name}.json")));
+        if !today.exists() && former.exists() { former } else { today }
     }
 
-    /// Saves `baseline`, over the one of that name and machine.
+    /// Saves `baseline`, over the one of that name and machine, which is moved where it lies under a former name.
     ///
     /// # Errors
     /// When it cannot be written, or its name cannot be the name of a file.
     pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, StoreError> {
         files::check_name(&baseline.name)?;
-        let path = self.path_of(&baseline.fingerprint, &baseline.name);
+        let before = self.path_of(&baseline.fingerprint, &baseline.name);
+        let path = self.dir.join(baseline.fingerprint.slug()).join(format!("{}.json", baseline.name));
         baseline.write(&path)?;
+        let is_its_own = |known: Baseline| known.fingerprint.differences(&baseline.fingerprint, &[]).is_empty();
+        if before != path && Baseline::read(&before).is_ok_and(is_its_own) {
+            // One that stays is not found any more: there is one of today's name.
+            let _ = std::fs::remove_file(&before);
+        }
         Ok(path)
+    }
+
+    /// The baseline in `path`, which lies among these: its name and machine must be those of its place.
+    ///
+    /// # Errors
+    /// As [`Baseline::read`], and when it belongs elsewhere.
+    pub fn read(&self, path: &Path) -> Result<Baseline, ReadError> {
+        let baseline = Baseline::read(path)?;
+        let dir = path.parent().unwrap_or(Path::new(""));
+        if dir.parent() != Some(self.dir.as_path()) {
+            return Ok(baseline); // Somebody named a file elsewhere.
+        }
+        let misplaced = |problem| Err(ReadError::Misplaced { path: path.to_owned(), problem });
+        let slugs = [baseline.fingerprint.slug(), baseline.fingerprint.former_slug()];
+        if path.file_stem().is_none_or(|stem| stem != baseline.name.as_str()) {
+            return misplaced(format!("it is the baseline `{}`", baseline.name));
+        }
+        if !slugs.iter().any(|slug| dir.file_name().is_some_and(|name| name == slug.as_str())) {
+            return misplaced(format!("its machine is {}", slugs[0]));
+        }
+        Ok(baseline)
     }
 
     /// The baseline that `name` means: a path, `slug/name`, or a name. Of several machines' baselines of one name,
@@ -266,7 +325,7 @@ impl Baselines {
     /// # Errors
     /// When there is none, there are several, or it cannot be read.
     pub fn load(&self, name: &str, fingerprint: Option<&Fingerprint>) -> Result<Baseline, StoreError> {
-        Ok(Baseline::read(&self.find(name, fingerprint)?)?)
+        Ok(self.read(&self.find(name, fingerprint)?)?)
     }
 
     /// The file of the baseline that `name` means, as in [`Baselines::load`].
@@ -300,7 +359,11 @@ impl Baselines {
 
     /// Every baseline, by machine and name. One that cannot be read is listed with the reason.
     pub fn list(&self) -> Vec<BaselineInfo> {
-        self.files().into_iter().map(|(slug, name, path)| info(slug, name, path)).collect()
+        let info = |(slug, name, path): (String, String, PathBuf)| {
+            let contents = self.read(&path).map(|baseline| baseline.contents()).map_err(|error| error.to_string());
+            BaselineInfo { name, slug, path, contents }
+        };
+        self.files().into_iter().map(info).collect()
     }
 
     /// Machine, name and path of every file.
@@ -314,14 +377,10 @@ impl Baselines {
     }
 }
 
-fn info(slug: String, name: String, path: PathBuf) -> BaselineInfo {
-    let contents = Baseline::read(&path).map(|baseline| baseline.contents()).map_err(|error| error.to_string());
-    BaselineInfo { name, slug, path, contents }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document;
     use crate::testing::{machine, measured, moment, run, skipped};
     use rsb_model::{MachineState, Samples};
 
@@ -447,14 +506,62 @@ mod tests {
     fn a_baseline_that_is_not_whole_is_refused_and_one_bad_case_is_not() {
         let mut document = serde_json::to_value(baseline("quick", 2)).unwrap();
         document["runs"][0]["benchmarks"][0]["results"] = Value::from(1);
-        let read = Baseline::parse(Path::new("b.json"), document.to_string().as_bytes()).unwrap();
+        let text = |document: &Value| sealed_text(document).unwrap();
+        let read = Baseline::parse(Path::new("b.json"), text(&document).as_bytes()).unwrap();
         assert_eq!(read.runs[0].benchmarks[0].outcome, Outcome::Failed);
         assert_eq!(read.runs[0].benchmarks[1].outcome, Outcome::Measured);
         document["runs"][1] = Value::from(1);
-        assert!(Baseline::parse(Path::new("b.json"), document.to_string().as_bytes()).is_err());
+        assert!(Baseline::parse(Path::new("b.json"), text(&document).as_bytes()).is_err());
         let (_dir, baselines) = dir();
         let path = baselines.save(&Baseline { format_version: 99, ..baseline("quick", 2) }).unwrap();
         assert!(Baseline::read(&path).unwrap_err().to_string().contains("99 is newer"));
+    }
+
+    #[test]
+    fn a_baseline_that_does_not_fit_its_place_or_itself_is_refused() {
+        let (_dir, baselines) = dir();
+        let path = baselines.save(&baseline("quick", 2)).unwrap();
+        let here = Fingerprint::of(&machine(2));
+        assert!(baselines.load("quick", Some(&here)).is_ok());
+        let document = serde_json::to_value(baseline("quick", 2)).unwrap();
+        let refused = |change: &dyn Fn(&mut Value), word: &str| {
+            let mut document = document.clone();
+            change(&mut document);
+            std::fs::write(&path, sealed_text(&document).unwrap()).unwrap();
+            let error = baselines.load("quick", Some(&here)).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("save it again"), "{error}");
+            let listed = &baselines.list()[0].contents;
+            assert!(listed.as_ref().is_err_and(|problem| problem.contains(word)), "{listed:?}");
+        };
+        refused(&|document| document["name"] = "other".into(), "it is the baseline `other`");
+        refused(&|document| document["runs"][1]["suite"] = "other".into(), "unlike suites");
+        refused(&|document| document["environment"]["cpu"]["usable_cores"] = 64.into(), "usable_cores is 2");
+        refused(
+            &|document| {
+                document["environment"]["cpu"]["usable_cores"] = 64.into();
+                document["fingerprint"]["hardware"]["usable_cores"] = "64".into();
+            },
+            "its machine is",
+        );
+        std::fs::write(&path, sealed_text(&document).unwrap().replace("\"replicate\": 0", "\"replicate\": 9")).unwrap();
+        let edited = baselines.load("quick", Some(&here)).unwrap_err().to_string();
+        assert!(edited.contains("was changed since it was written"), "{edited}");
+    }
+
+    #[test]
+    fn a_baseline_under_the_former_name_of_its_machine_is_found_and_moved() {
+        let (_dir, baselines) = dir();
+        let old = baseline("quick", 2);
+        let former = baselines.save(&old).unwrap();
+        let mut environment = machine(2);
+        environment.memory_gb = Some(64.0);
+        let known_better = Fingerprint::of(&environment);
+        assert_ne!(known_better.slug(), old.fingerprint.slug());
+        assert_eq!(baselines.path_of(&known_better, "quick"), former);
+        assert_eq!(baselines.load("quick", Some(&known_better)).unwrap(), old);
+        let run = Run { environment, ..of(2) };
+        let path = baselines.save(&Baseline::new("quick", moment(100), &[run]).unwrap()).unwrap();
+        assert!(path.exists() && !former.exists() && baselines.path_of(&known_better, "quick") == path);
     }
 
     proptest::proptest! {
@@ -468,7 +575,7 @@ mod tests {
         ) {
             let mut document: Value = serde_json::from_str(&document::to_text(&baseline("quick", 2)).unwrap()).unwrap();
             crate::testing::mutate(&mut document, &steps, value);
-            match Baseline::parse(Path::new("a.json"), document.to_string().as_bytes()) {
+            match Baseline::parse(Path::new("a.json"), sealed_text(&document).unwrap().as_bytes()) {
                 Ok(read) => proptest::prop_assert!(document::to_text(&read).is_ok()),
                 Err(error) => proptest::prop_assert!(error.to_string().contains("a.json")),
             }

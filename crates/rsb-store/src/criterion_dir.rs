@@ -35,12 +35,14 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
             problem: format!("no case in it has a result called `{name}`"),
         });
     }
-    let results: Vec<BenchmarkResult> =
+    let mut results: Vec<BenchmarkResult> =
         cases.iter().enumerate().map(|(index, case)| result(dir, case, index)).collect();
+    read::refuse_repeated(&mut results);
     let latest = results.iter().map(|result| result.timestamp).max().unwrap_or(Timestamp::UNIX_EPOCH);
     let run_id = RunId(format!("{}@{name}", dir.display()));
     let mut run = Run::begin(run_id, latest, "criterion", "criterion", Environment::default());
     run.finished = Some(latest);
+    run.imported = true;
     for result in results {
         run.keep(result);
     }

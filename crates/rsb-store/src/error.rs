@@ -168,6 +168,24 @@ pub enum ReadError {
         /// Why.
         source: FormatError,
     },
+    /// Its text is not what its checksum is of, or it has none.
+    #[error(
+        "`{}` {problem}; restore it from a copy, as with `git checkout -- FILE`, or measure it again", path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, as in `was changed since it was written`.
+        problem: &'static str,
+    },
+    /// It says of itself what is not so, or lies where another should.
+    #[error("`{}` does not fit its place: {problem}; restore it from a copy, or save it again", path.display())]
+    Misplaced {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        problem: String,
+    },
     /// It is JSON of ours, but not of the kind asked for.
     #[error("`{}` is not {expected}: {problem}; give the file of {expected}, or write it again", path.display())]
     Shape {

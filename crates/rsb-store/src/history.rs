@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{BenchmarkType, Better, DeviceType, Outcome, RunId, Timestamp, renamed};
+use rsb_model::{BenchmarkType, Better, DeviceType, Fingerprint, Outcome, RunId, Timestamp, renamed};
 use rusqlite::{OptionalExtension as _, Row, params};
+use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::index::{Parsed, better_from};
-use crate::store::{Store, time};
+use crate::index::{FromJson, Parsed, better_from};
+use crate::store::{LATEST_FIRST, Store, time};
 
 /// One metric of one case of one run; a case without metrics has one row without a metric.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -101,7 +102,7 @@ pub struct SeriesFilter {
 const ROWS: &str = "
     SELECT r.run_id, r.started, r.commit_hash, c.id, c.benchmark_type, c.outcome, c.device_type,
            m.metric, m.unit, m.better, m.value
-    FROM (SELECT * FROM runs WHERE ?4 IS NULL OR slug = ?4 ORDER BY started DESC, run_id DESC LIMIT ?3) r
+    FROM (SELECT * FROM runs WHERE ?4 IS NULL OR slug IN (SELECT value FROM json_each(?4)) ORDER BY started DESC, run_id DESC LIMIT ?3) r
     JOIN results c ON c.run_id = r.run_id
     LEFT JOIN metrics m ON m.run_id = c.run_id AND m.position = c.position
     WHERE (?1 IS NULL OR c.id GLOB ?1 OR c.id GLOB ?5 OR (c.benchmark = ?6 AND c.id GLOB ?7))
@@ -122,22 +123,26 @@ impl Store {
     /// # Errors
     /// When the index does not answer.
     pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<Series>, StoreError> {
-        let slug = match &filter.machine {
-            Fingerprints::Slug(slug) => Some(slug.clone()),
-            Fingerprints::OfLatest => self.query(|connection| {
-                let sql = "SELECT slug FROM runs ORDER BY started DESC, run_id DESC LIMIT 1";
-                connection.query_row(sql, [], |row| row.get(0)).optional()
-            })?,
+        let slugs = match &filter.machine {
+            Fingerprints::Slug(slug) => vec![slug.clone()],
+            Fingerprints::OfLatest => {
+                let latest: Option<Fingerprint> = self.query(|connection| {
+                    let sql = format!("SELECT fingerprint FROM runs ORDER BY imported, {LATEST_FIRST} LIMIT 1");
+                    connection.query_row(&sql, [], |row| Ok(row.get::<_, FromJson<_>>(0)?.0)).optional()
+                })?;
+                latest.map_or_else(|| Ok(Vec::new()), |latest| self.slugs_of(&latest))?
+            }
         };
         let rows = HistoryFilter { cases: filter.cases.clone(), metric: filter.metric.clone(), runs: filter.runs };
         let mut series = BTreeMap::new();
-        for row in self.rows(&rows, slug.as_deref())?.into_iter().rev() {
+        for row in self.rows(&rows, Some(&slugs))?.into_iter().rev() {
             take_point(&mut series, row);
         }
         Ok(series.into_values().collect())
     }
 
-    fn rows(&self, filter: &HistoryFilter, slug: Option<&str>) -> Result<Vec<HistoryRow>, StoreError> {
+    fn rows(&self, filter: &HistoryFilter, slugs: Option<&[String]>) -> Result<Vec<HistoryRow>, StoreError> {
+        let slugs = slugs.map(|slugs| Value::from(slugs.to_vec()).to_string());
         let cases = filter.cases.as_deref().map(pattern);
         let today = cases.as_deref().map(renamed::pattern);
         let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
@@ -145,7 +150,7 @@ impl Store {
         self.query(|connection| {
             let mut statement = connection.prepare(ROWS)?;
             statement
-                .query_map(params![cases, filter.metric, runs, slug, today, benchmark, indexed], history_row)?
+                .query_map(params![cases, filter.metric, runs, slugs, today, benchmark, indexed], history_row)?
                 .collect()
         })
     }

@@ -13,7 +13,7 @@ use crate::files::{self, COMPARISONS, RUNS};
 use crate::read;
 
 /// The version of the tables. Raising it makes older databases be rebuilt.
-pub(crate) const SCHEMA_VERSION: i64 = 2;
+pub(crate) const SCHEMA_VERSION: i64 = 3;
 
 /// Every table.
 pub(crate) const TABLES: [&str; 4] = ["runs", "results", "metrics", "comparisons"];
@@ -27,9 +27,11 @@ const SCHEMA: &str = "
         run_id TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
         started INTEGER NOT NULL, finished INTEGER, suite TEXT NOT NULL, profile TEXT NOT NULL,
         commit_hash TEXT, branch TEXT, slug TEXT NOT NULL, notes TEXT NOT NULL,
-        measured INTEGER NOT NULL, skipped INTEGER NOT NULL, failed INTEGER NOT NULL, simulated INTEGER NOT NULL
+        measured INTEGER NOT NULL, skipped INTEGER NOT NULL, failed INTEGER NOT NULL, simulated INTEGER NOT NULL,
+        sequence INTEGER, imported INTEGER NOT NULL, fingerprint TEXT NOT NULL
     ) STRICT;
     CREATE INDEX runs_by_time ON runs (started);
+    CREATE INDEX runs_by_sequence ON runs (sequence);
     CREATE TABLE results (
         run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, position INTEGER NOT NULL,
         id TEXT NOT NULL, benchmark TEXT, benchmark_type TEXT NOT NULL, outcome TEXT NOT NULL, device_type TEXT,
@@ -197,8 +199,9 @@ fn insert_run(transaction: &Transaction<'_>, file: &Path, run: &Run) -> rusqlite
     let counts = run.counts();
     let git = run.environment.git.as_ref();
     let notes = to_json(&run.notes)?;
+    let fingerprint = Fingerprint::of(&run.environment);
     transaction
-        .prepare_cached("INSERT INTO runs VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)")?
+        .prepare_cached("INSERT INTO runs VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)")?
         .execute(params![
             run.run_id.0,
             name_of(file),
@@ -209,12 +212,15 @@ fn insert_run(transaction: &Transaction<'_>, file: &Path, run: &Run) -> rusqlite
             run.profile,
             git.map(|git| git.commit.as_str()),
             git.and_then(|git| git.branch.as_deref()),
-            Fingerprint::of(&run.environment).slug(),
+            fingerprint.slug(),
             notes,
             count(counts.measured),
             count(counts.skipped),
             count(counts.failed),
             count(counts.simulated),
+            run.sequence.map(|sequence| i64::try_from(sequence).unwrap_or(i64::MAX)),
+            run.imported,
+            to_json(&fingerprint)?,
         ])?;
     for (position, result) in run.benchmarks.iter().enumerate() {
         insert_result(transaction, &run.run_id.0, count(position), result)?;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use rsb_model::{BenchmarkResult, Run, RunId, Timestamp};
 use serde::Serialize;
 
-use crate::document;
 use crate::error::StoreError;
 use crate::files::{self, DATABASE, JOURNAL_SUFFIX, RUNS};
 use crate::index::Index;
+use crate::seal::sealed_text;
 
 /// The id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or `…_nogit`.
 ///
@@ -55,13 +55,21 @@ pub struct Journal {
 
 impl Journal {
     /// Reserves an id for `run` within `results_dir`, which has a directory for runs, and writes the first line.
-    pub(crate) fn begin(results_dir: &Path, run: &Run) -> Result<Self, StoreError> {
+    /// `next` gives the sequence of a run that is measured here.
+    pub(crate) fn begin(
+        results_dir: &Path,
+        run: &Run,
+        next: impl FnOnce() -> Result<u64, StoreError>,
+    ) -> Result<Self, StoreError> {
         files::check_name(&run.run_id.0)?;
         let mut run = run.clone();
         let results = std::mem::take(&mut run.benchmarks);
         // Recovery holds the same lock, and so never meets a journal that is not locked yet. Where the file system has
         // no locks there is no recovery either: going on without is right.
         let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
+        if !run.imported {
+            run.sequence = Some(next()?);
+        }
         let (path, file) = reserve(&results_dir.join(RUNS), &mut run.run_id)?;
         let _ = file.try_lock();
         drop(guard);
@@ -74,9 +82,9 @@ impl Journal {
         begun.map(|()| journal)
     }
 
-    /// The id of the run: the one asked for, or the next that was free.
-    pub fn run_id(&self) -> &RunId {
-        &self.run.run_id
+    /// The run as it began, with its id (the one asked for, or the next that was free) and its place in the sequence.
+    pub fn run(&self) -> &Run {
+        &self.run
     }
 
     /// What was added so far.
@@ -102,7 +110,7 @@ impl Journal {
     }
 
     /// Writes the run's file, indexes it and removes the journal. The file has the cases of `run`, and of those added
-    /// here any that `run` lacks; and its id is [`Journal::run_id`].
+    /// here any that `run` lacks; its id and its place in the sequence are those of [`Journal::run`].
     ///
     /// # Errors
     /// When the file cannot be written. Then the journal stays; try again, or [`Journal::rescue`].
@@ -131,14 +139,14 @@ impl Journal {
     }
 
     fn take_over(&mut self, run: &Run) {
-        let run_id = self.run.run_id.clone();
+        let (run_id, sequence) = (self.run.run_id.clone(), self.run.sequence);
         let lacking = |kept: &BenchmarkResult| run.benchmarks.iter().all(|own| own.benchmark_id != kept.benchmark_id);
         let mut results = run.benchmarks.clone();
         results.extend(self.results.drain(..).filter(lacking));
         // What is on disk is not what is in memory any more; nothing is appended after this.
         self.written = results.len();
         self.results = results;
-        self.run = Run { run_id, benchmarks: Vec::new(), ..run.clone() };
+        self.run = Run { run_id, sequence, benchmarks: Vec::new(), ..run.clone() };
     }
 
     fn whole_run(&self) -> Run {
@@ -178,7 +186,7 @@ impl Journal {
 
 /// Writes `run` to `path`, whole or not at all.
 pub(crate) fn write_run(path: &Path, run: &Run) -> Result<(), StoreError> {
-    let text = document::to_text(run).map_err(|error| StoreError::write(path, error.into()))?;
+    let text = sealed_text(run).map_err(|error| StoreError::write(path, error.into()))?;
     files::write_atomically(path, &text)
 }
 
@@ -217,6 +225,11 @@ mod tests {
         (dir, store)
     }
 
+    /// The run `id` as the first of its directory.
+    fn first(id: &str) -> Run {
+        Run { sequence: Some(1), ..run(id, 0) }
+    }
+
     #[test]
     fn ids_say_when_and_which_commit() {
         let id = |commit| new_run_id(moment(32_592), commit).0;
@@ -251,7 +264,7 @@ mod tests {
         assert_eq!(lines.lines().count(), 4, "the run, the plan and two cases");
         let path = journal.finish(&Run { finished: Some(moment(9)), ..run("x", 0) }).unwrap();
         let expected =
-            Run { benchmarks: vec![measured("a", 1.0), skipped("b")], finished: Some(moment(9)), ..run("x", 0) };
+            Run { benchmarks: vec![measured("a", 1.0), skipped("b")], finished: Some(moment(9)), ..first("x") };
         assert_eq!(read_run(&path).unwrap(), expected);
         assert!(!journal.path.exists());
         assert_eq!(store.runs().unwrap()[0].counts.measured, 1);
@@ -274,9 +287,9 @@ mod tests {
         let (_dir, store) = store();
         let mut first = store.begin(&run("x", 0)).unwrap();
         let second = store.begin(&run("x", 0)).unwrap();
-        assert_eq!((first.run_id().0.as_str(), second.run_id().0.as_str()), ("x", "x-2"));
+        assert_eq!((first.run().run_id.0.as_str(), second.run().run_id.0.as_str()), ("x", "x-2"));
         first.finish(&run("x", 0)).unwrap();
-        assert_eq!(store.begin(&run("x", 0)).unwrap().run_id().0, "x-3");
+        assert_eq!(store.begin(&run("x", 0)).unwrap().run().run_id.0, "x-3");
         assert!(matches!(store.begin(&run("../x", 0)), Err(StoreError::BadName { .. })));
     }
 
@@ -314,7 +327,8 @@ mod tests {
         let finished = Run { finished: Some(moment(5)), ..run("x", 0) };
         assert!(matches!(journal.finish(&finished), Err(StoreError::Write { .. })));
         let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
-        assert_eq!(read_run(&rescued).unwrap(), Run { benchmarks: vec![measured("a", 1.0)], ..finished.clone() });
+        let expected = Run { benchmarks: vec![measured("a", 1.0)], finished: finished.finished, ..first("x") };
+        assert_eq!(read_run(&rescued).unwrap(), expected);
         fs::remove_file(&runs).unwrap();
         assert!(journal.finish(&finished).is_ok(), "it can be tried again");
     }

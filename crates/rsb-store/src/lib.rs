@@ -20,6 +20,7 @@ mod open;
 pub mod programs;
 pub mod read;
 mod recovery;
+pub mod seal;
 pub mod store;
 #[cfg(test)]
 mod store_tests;
@@ -36,5 +37,6 @@ pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter,
 pub use journal::{Journal, new_run_id};
 pub use programs::{KeptProgram, NotKept, Programs};
 pub use read::{UNREADABLE, read_comparison, read_run};
+pub use seal::sealed_text;
 pub use store::{ComparisonSummaryRow, RunSummary, Store};
 pub use trend_input::{TrendInputError, read_series, read_series_from};

@@ -161,7 +161,8 @@ impl Programs {
     /// Removes all but those that were used last and the one in `newest`.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
         let used = |dir: PathBuf| Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir));
-        let is_ours = |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
+        let is_ours =
+            |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
         let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
         let mut others: Vec<(SystemTime, PathBuf)> = all.filter(|dir| dir != newest).filter_map(used).collect();
         others.sort_by(|a, b| b.cmp(a));
@@ -297,7 +298,10 @@ mod tests {
         }
         let kept = programs.find(&run).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!([mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)], [0o500, 0o700, 0o700]);
+        assert_eq!(
+            [mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)],
+            [0o500, 0o700, 0o700]
+        );
         // Its name means another file now; what was opened is still what was checked.
         fs::remove_file(kept.path()).unwrap();
         fs::write(kept.path(), "another").unwrap();

@@ -4,19 +4,23 @@
 //! others, so that it costs its own verdict and no more. Cases are therefore parsed one by one, from their own text: a
 //! tree of the whole document first would take twice as long.
 
+use std::collections::HashMap;
 use std::fs;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Outcome, Reason, Run, Timestamp, format};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Note, Outcome, Reason, Run, Timestamp, format,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
 use crate::files;
+use crate::seal::{self, Seal};
 
 /// What a case says in `what` when its record could not be read.
 pub const UNREADABLE: &str = "unreadable";
@@ -26,7 +30,10 @@ pub const UNREADABLE: &str = "unreadable";
 /// # Errors
 /// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one case in it.
 pub fn read_run(path: &Path) -> Result<Run, ReadError> {
-    Document::parse(path, &read_bytes(path)?)?.into_run(path)
+    let bytes = read_bytes(path)?;
+    let document = Document::parse(path, &bytes)?;
+    document.check_seal(path)?;
+    document.into_run(path)
 }
 
 /// The comparison in `path`.
@@ -61,12 +68,14 @@ pub(crate) struct Document<'a> {
     /// Everything else.
     #[serde(flatten)]
     pub(crate) fields: Value,
+    #[serde(skip)]
+    seal: Option<Seal>,
 }
 
 impl<'a> Document<'a> {
     /// The document in `bytes`, of a format that this program reads; `path` is for errors.
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
-        let document: Self = match serde_json::from_slice(bytes) {
+        let mut document: Self = match serde_json::from_slice(bytes) {
             Ok(document) => document,
             // It is JSON, and no object, or one without such lists.
             Err(error) if error.is_data() => match serde_json::from_slice(bytes) {
@@ -75,14 +84,32 @@ impl<'a> Document<'a> {
                     if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
                         return Err(shape(path, "a run or a baseline", &error));
                     }
-                    Self { benchmarks: None, runs: None, fields }
+                    Self { benchmarks: None, runs: None, fields, seal: None }
                 }
                 _ => return Err(no_version(path)),
             },
             Err(error) => return Err(syntax(path, &error)),
         };
         check_format(path, &document.fields)?;
+        document.seal = Some(seal::check(bytes));
+        if let Value::Object(fields) = &mut document.fields {
+            fields.shift_remove("checksum");
+        }
         Ok(document)
+    }
+
+    /// Checks that a run or baseline of today's format is as it was written.
+    pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
+        let version = self.fields.get("format_version").and_then(Value::as_u64).unwrap_or_default();
+        let changed = |problem| Err(ReadError::Changed { path: path.to_owned(), problem });
+        match self.seal {
+            Some(Seal::Broken) => changed("was changed since it was written: its checksum is of another text"),
+            Some(Seal::Missing) if version >= u64::from(format::SEALED) => {
+                changed("has no checksum, which every file of its format has: it was changed since it was written")
+            }
+            // Of a part of a document, or older than checksums.
+            _ => Ok(()),
+        }
     }
 
     /// The run that it is.
@@ -90,14 +117,19 @@ impl<'a> Document<'a> {
         let cases = self.benchmarks.ok_or_else(|| no_cases(path))?;
         let mut run = head(path, self.fields)?;
         let version = today(&mut run);
+        if version < format::SEALED {
+            run.notes.push(Note::Unsealed);
+        }
         run.benchmarks = results_of(&cases, run.started, version);
         Ok(run)
     }
 }
 
 /// Marks `run` as one of today's format, which it is once its cases are upgraded from the version that this gives.
-pub(crate) const fn today(run: &mut Run) -> u32 {
-    std::mem::replace(&mut run.format_version, format::FORMAT_VERSION)
+pub(crate) fn today(run: &mut Run) -> u32 {
+    let version = run.format_version;
+    run.upgrade(version);
+    version
 }
 
 fn no_version(path: &Path) -> ReadError {
@@ -148,8 +180,26 @@ fn results_of(cases: &[&RawValue], fallback: Timestamp, version: u32) -> Vec<Ben
         for other in others {
             results.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
+        refuse_repeated(&mut results);
         results
     })
+}
+
+/// Makes failed cases of those whose id another has too: nobody can tell which of them is meant.
+pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
+    let mut counts: HashMap<CaseId, usize> = HashMap::new();
+    for result in results.iter() {
+        *counts.entry(result.benchmark_id.clone()).or_default() += 1;
+    }
+    for result in results.iter_mut() {
+        let count = counts.get(&result.benchmark_id).copied().unwrap_or_default();
+        if count > 1 {
+            let why = format!("{count} cases have this id, and nothing tells which of them is meant");
+            let reason =
+                Reason::new(UNREADABLE, why, "give each an id of its own, or remove what is left of an earlier one");
+            (result.outcome, result.reason) = (Outcome::Failed, Some(reason));
+        }
+    }
 }
 
 /// The result that `text` is, or a failed one that says why it cannot be read.
@@ -241,12 +291,12 @@ mod tests {
     #[test]
     fn what_cannot_be_trusted_is_refused_with_place_and_cure() {
         let text = document::to_text(&sample()).unwrap();
-        let newer = text.replacen("\"format_version\": 2", "\"format_version\": 99", 1);
+        let newer = text.replacen("\"format_version\": 3", "\"format_version\": 99", 1);
         for (text, expected) in [
             ("", &["some/run.json", "line 1", "cut off"][..]),
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
             ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
-            (&newer, &["99", "newer than 2", "update"]),
+            (&newer, &["99", "newer than 3", "update"]),
             ("{}", &["format_version"]),
             ("[1]", &["format_version"]),
             ("{\"format_version\": 1}", &["not a run", "benchmarks"]),

@@ -1,6 +1,7 @@
 //! Turning the journals of dead writers into run files.
 
 use std::fs::{self, File, TryLockError};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use rsb_model::{BenchmarkResult, Note, Run};
@@ -64,11 +65,21 @@ pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
         let lock = File::open(path).map(|file| file.try_lock());
         matches!(lock, Ok(Err(TryLockError::WouldBlock)))
     };
-    let begun = |path: PathBuf| {
-        let bytes = fs::read(&path).ok()?;
-        header(&path, bytes.split(|&byte| byte == b'\n').next()?).ok()
-    };
-    files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX).into_iter().filter(is_held).filter_map(begun).collect()
+    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    journals.iter().filter(|path| is_held(path)).filter_map(|path| begun(path)).collect()
+}
+
+/// The highest place in the sequence that a journal holds, of a living writer or a dead one.
+pub(crate) fn highest_sequence(results_dir: &Path) -> Option<u64> {
+    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    journals.iter().filter_map(|path| begun(path)?.sequence).max()
+}
+
+/// The run of a journal, as it began.
+fn begun(journal: &Path) -> Option<Run> {
+    let mut first = Vec::new();
+    BufReader::new(File::open(journal).ok()?).read_until(b'\n', &mut first).ok()?;
+    header(journal, first.strip_suffix(b"\n")?).ok()
 }
 
 fn kept(path: &Path, problem: String) -> StoreNotice {

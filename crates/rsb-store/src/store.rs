@@ -1,11 +1,12 @@
 //! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::Counts;
 use rsb_model::{ComparisonResult, Fingerprint, Note, Run, RunId, Timestamp, Verdict};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, COMPARISONS, DATABASE, RUNS};
@@ -143,13 +144,21 @@ impl Store {
         recovery::living(&self.results_dir)
     }
 
-    /// Begins the journal of `run`. Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
+    /// Begins the journal of `run`, which is the next in sequence unless another tool measured it. Its id is that of `run`
+    /// or, when that is taken, the same with `-2`, `-3` …
     ///
     /// # Errors
     /// When the directory cannot be written, or the id cannot be the name of a file.
     pub fn begin(&self, run: &Run) -> Result<Journal, StoreError> {
         files::create_dir(&self.results_dir.join(RUNS))?;
-        Journal::begin(&self.results_dir, run)
+        Journal::begin(&self.results_dir, run, || {
+            self.refresh()?;
+            let indexed = self.query(|connection| {
+                connection.query_row("SELECT max(sequence) FROM runs", [], |row| row.get::<_, Option<i64>>(0))
+            })?;
+            let indexed = indexed.and_then(|highest| u64::try_from(highest).ok());
+            Ok(indexed.max(recovery::highest_sequence(&self.results_dir)).unwrap_or(0).saturating_add(1))
+        })
     }
 
     /// Writes `run` in place of what its file held before: the same run, with more replicates.
@@ -190,17 +199,50 @@ impl Store {
         })
     }
 
-    /// The newest run; with `fingerprint` the newest on that hardware.
+    /// The run that was measured last, whatever clocks said; what was imported does not count.
     ///
     /// # Errors
     /// When the index does not answer, or the run's file cannot be read.
-    pub fn latest(&self, fingerprint: Option<&Fingerprint>) -> Result<Option<Run>, StoreError> {
-        let slug = fingerprint.map(Fingerprint::slug);
+    pub fn latest(&self) -> Result<Option<Run>, StoreError> {
         let file: Option<String> = self.query(|connection| {
-            let sql = "SELECT file FROM runs WHERE ?1 IS NULL OR slug = ?1 ORDER BY started DESC, run_id DESC LIMIT 1";
-            connection.query_row(sql, params![slug], |row| row.get(0)).optional()
+            let sql = format!("SELECT file FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1");
+            connection.query_row(&sql, [], |row| row.get(0)).optional()
         })?;
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
+    }
+
+    /// The files of runs that are left out and may be of later ones than `latest`: by when they were written, or by their
+    /// names. Each with the reason.
+    pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
+        let runs = self.results_dir.join(RUNS);
+        let own = latest.map(|id| runs.join(format!("{id}.json")));
+        let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+        let is_later = |path: &Path| {
+            let Some(own) = &own else { return true };
+            path.file_name() > own.file_name() || written(path) >= written(own)
+        };
+        let left_out = |notice: &StoreNotice| match notice {
+            StoreNotice::LeftOut { path, problem } if path.parent() == Some(&runs) && is_later(path) => {
+                Some((path.clone(), problem.clone()))
+            }
+            _ => None,
+        };
+        self.notices().iter().filter_map(left_out).collect()
+    }
+
+    /// The directory names under which runs of this hardware are indexed: versions that knew less of a machine gave it
+    /// another one.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn slugs_of(&self, fingerprint: &Fingerprint) -> Result<Vec<String>, StoreError> {
+        let known: Vec<(String, Fingerprint)> = self.query(|connection| {
+            let mut statement = connection.prepare("SELECT slug, min(fingerprint) FROM runs GROUP BY slug")?;
+            statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?.collect()
+        })?;
+        let hardware = |of: &Fingerprint| Fingerprint { factors: BTreeMap::new(), ..of.clone() };
+        let is_alike = |other: &Fingerprint| hardware(fingerprint).differences(&hardware(other), &[]).is_empty();
+        Ok(known.into_iter().filter(|(_, other)| is_alike(other)).map(|(slug, _)| slug).collect())
     }
 
     /// The run that `text` names: a path, an id, or the beginning of one id.
@@ -309,6 +351,10 @@ impl Store {
         })
     }
 }
+
+/// How the runs of the index are sorted so that the one measured last is the first: by their sequence, and those of before
+/// there was one by time.
+pub(crate) const LATEST_FIRST: &str = "sequence IS NULL, sequence DESC, started DESC, run_id DESC";
 
 fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<usize> {
     row.get::<_, i64>(column).map(|count| count as usize)

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rsb_model::record::{ComparisonSummary, OverallStatus};
-use rsb_model::{BenchmarkResult, CaseId, ComparisonResult, Fingerprint, Note, Run, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, ComparisonResult, Environment, Fingerprint, Note, Run, Verdict};
 
 use crate::error::{StoreError, StoreNotice};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
@@ -79,7 +79,7 @@ fn a_reader_of_a_missing_directory_creates_nothing() {
     let dir = Directory::new();
     let store = dir.read();
     assert_eq!(store.runs().unwrap(), []);
-    assert_eq!(store.latest(None).unwrap(), None);
+    assert_eq!(store.latest().unwrap(), None);
     assert_eq!(store.series(&SeriesFilter::default()).unwrap(), []);
     assert!(!dir.path().exists());
     fs::create_dir(dir.path()).unwrap();
@@ -104,9 +104,7 @@ fn runs_are_listed_and_found() {
     assert_eq!(runs.iter().map(|run| run.run_id.0.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
     assert_eq!((runs[0].counts.measured, runs[0].counts.skipped), (2, 1));
     assert_eq!((runs[0].commit.as_deref(), runs[0].started), (Some("1a2b3c4d5e6f"), moment(7200)));
-    assert_eq!(store.latest(None).unwrap().unwrap().run_id.0, "c");
-    assert_eq!(store.latest(Some(&Fingerprint::of(&machine(2)))).unwrap().unwrap().run_id.0, "c");
-    assert_eq!(store.latest(Some(&Fingerprint::of(&machine(64)))).unwrap(), None);
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "c");
     assert_eq!(store.run(runs[1].path.to_str().unwrap()).unwrap().run_id.0, "b");
     assert_eq!(notices(&store), Vec::<String>::new());
 }
@@ -185,7 +183,7 @@ fn a_finished_run_is_not_recovered_again() {
     drop(journal);
     fs::write(dir.path().join("runs/x.partial.jsonl"), left).unwrap();
     let store = dir.read();
-    assert_eq!(store.latest(None).unwrap().unwrap().finished, Some(moment(1)));
+    assert_eq!(store.latest().unwrap().unwrap().finished, Some(moment(1)));
     assert!(!dir.path().join("runs/x.partial.jsonl").exists());
 }
 
@@ -264,15 +262,20 @@ fn files_that_come_go_change_or_break_are_noticed() {
     fs::remove_file(runs.join("a.json")).unwrap();
     fs::write(runs.join("broken.json"), "{\"format_version\": 1, \"run").unwrap();
     fs::copy(runs.join("b.json"), runs.join("copy-of-b.json")).unwrap();
-    let edited =
-        fs::read_to_string(runs.join("c.json")).unwrap().replace("\"suite\": \"quick\"", "\"suite\": \"edited\"");
-    fs::write(runs.join("c.json"), edited).unwrap();
+    let rewritten = Run { suite: "edited".to_owned(), ..dir.read().run("c").unwrap() };
+    dir.write().rewrite(&rewritten).unwrap();
+    let edited = fs::read_to_string(runs.join("b.json")).unwrap().replace("gflops", "tflops");
+    fs::write(runs.join("edited.json"), edited).unwrap();
     let store = dir.read();
     assert_eq!(dir.ids(), ["c", "b"]);
     assert_eq!(store.runs().unwrap()[0].suite, "edited");
     let told = notices(&store).join("\n");
     assert!(told.contains("broken.json") && told.contains("cut off"), "{told}");
     assert!(told.contains("copy-of-b.json") && told.contains("run id b already"), "{told}");
+    assert!(told.contains("edited.json") && told.contains("was changed since it was written"), "{told}");
+    let left_out = store.left_out_after(store.latest().unwrap().map(|run| run.run_id).as_ref());
+    let names: Vec<_> = left_out.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["copy-of-b.json", "edited.json"], "written after the latest, or named so");
 }
 
 #[test]
@@ -327,10 +330,16 @@ fn history_filters_by_case_metric_and_runs() {
 fn a_series_is_of_one_machine_and_of_what_was_measured() {
     let dir = Directory::with_runs();
     let store = dir.write();
-    let other = Run { environment: machine(64), ..run("unlike", 1800) };
-    let mut journal = store.begin(&other).unwrap();
-    journal.add(&measured("fast", 500.0)).unwrap();
-    journal.finish(&other).unwrap();
+    for other in [
+        Run { environment: machine(64), ..run("unlike", 1800) },
+        // The same machine, of which this program knows more: its runs belong to the series, and are the latest.
+        Run { environment: Environment { memory_gb: Some(64.0), ..machine(2) }, ..run("known-better", 5400) },
+    ] {
+        let value = if other.run_id.0 == "unlike" { 500.0 } else { 2.5 };
+        let mut journal = store.begin(&other).unwrap();
+        journal.add(&measured("fast", value)).unwrap();
+        journal.finish(&other).unwrap();
+    }
     let values = |machine: Fingerprints| {
         let filter =
             SeriesFilter { cases: Some("fast".to_owned()), metric: Some("time_ms".to_owned()), machine, runs: None };
@@ -339,7 +348,7 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
         assert_eq!((series[0].unit.as_str(), series[0].better), ("ms", Some(rsb_model::Better::Lower)));
         series[0].points.iter().map(|point| point.value).collect::<Vec<_>>()
     };
-    assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 3.0]);
+    assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 2.5, 3.0]);
     assert_eq!(values(Fingerprints::Slug(Fingerprint::of(&machine(64)).slug())), [500.0]);
 }
 
@@ -412,7 +421,7 @@ fn the_csv_has_its_columns() {
     assert_eq!(lines.next(), Some(first));
     assert_eq!(lines.count(), 5);
     let json = export::to_json(&rows);
-    assert_eq!(json["format_version"], 2);
+    assert_eq!(json["format_version"], 3);
     assert_eq!(json["rows"][1]["metric"], "time_ms");
     assert_eq!(json["rows"][1]["better"], "lower");
 }

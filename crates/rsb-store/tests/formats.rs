@@ -41,7 +41,7 @@ fn spread_is_consistent(run: &Run) {
 fn runs_are_read_with_their_notes_devices_and_spread() {
     let first = run("20261122T072350Z");
     spread_is_consistent(&first);
-    assert_eq!((first.notes.as_slice(), first.devices[0].device), (&[][..], DeviceRef::CPU));
+    assert_eq!((first.notes.as_slice(), first.devices[0].device), (&[Note::Unsealed][..], DeviceRef::CPU));
     let case = first.benchmarks[0].case().unwrap();
     assert_eq!((case.device, case.benchmark.as_str()), (CaseDevice::Device(DeviceRef::CPU), "gemm"));
     let slowed = run("20261122T072401Z");
@@ -51,7 +51,7 @@ fn runs_are_read_with_their_notes_devices_and_spread() {
     assert!((cv - 0.778_900_779_042_3).abs() < 1e-12, "the file has it as `std_dev`: {cv}");
     let stopped = run("20261122T072412Z");
     spread_is_consistent(&stopped);
-    assert_eq!((stopped.notes.as_slice(), stopped.is_interrupted()), (&[Note::Interrupted][..], true));
+    assert_eq!((stopped.notes.as_slice(), stopped.is_interrupted()), (&[Note::Interrupted, Note::Unsealed][..], true));
     let absent = &run("20261122T072408Z").benchmarks[0];
     assert_eq!((absent.outcome, absent.benchmark_id.device().to_string().as_str()), (Outcome::Skipped, "rocm"));
     assert_eq!(absent.case().unwrap().device.device(), None);
@@ -64,7 +64,7 @@ fn a_run_that_is_read_is_written_as_today_and_read_again() {
     let old = run("20261122T072401Z");
     let path = store.rewrite(&old).unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains("\"code\": \"slowed\"") && text.contains("\"format_version\": 2"), "{text}");
+    assert!(text.contains("\"code\": \"slowed\"") && text.contains("\"format_version\": 3"), "{text}");
     assert_eq!(read_run(&path).unwrap(), old, "no figure is turned twice");
 }
 
@@ -118,7 +118,20 @@ fn a_directory_of_results_is_indexed_and_the_journal_of_a_killed_run_recovered()
     let notes: Vec<&[Note]> = runs.iter().rev().map(|run| run.notes.as_slice()).collect();
     let slowed = Note::Slowed { slowdown: "gemm=1.5".to_owned() };
     let cut_off = Note::CutOff { ended: 3, planned: Some(4), torn_lines: 0 };
-    assert_eq!(notes, [&[][..], &[slowed], &[], &[Note::Interrupted], &[cut_off]]);
+    let unsealed = Note::Unsealed;
+    let expected: [&[Note]; 5] = [
+        &[unsealed.clone()],
+        &[slowed, unsealed.clone()],
+        &[unsealed.clone()],
+        &[Note::Interrupted, unsealed],
+        &[cut_off], // Its file is of today.
+    ];
+    assert_eq!(notes, expected);
+    assert_eq!(
+        store.latest().unwrap().unwrap().run_id.0,
+        "20261122T072418Z_nogit",
+        "by time, before there was a sequence"
+    );
     let recovered = store.run("20261122T072418Z").unwrap();
     spread_is_consistent(&recovered);
     assert_eq!((recovered.benchmarks.len(), recovered.is_interrupted()), (3, true));

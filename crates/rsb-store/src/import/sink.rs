@@ -62,7 +62,8 @@ pub(super) struct Sink {
 impl Sink {
     pub(super) fn new(format: Format, path: &Path, written: Timestamp) -> Self {
         let run_id = RunId(path.display().to_string());
-        let run = Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
+        let mut run = Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
+        run.imported = true;
         Self { format, timestamp: written, run, seen: HashMap::new() }
     }
 
