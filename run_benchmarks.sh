@@ -55,9 +55,12 @@ for ((i = 0; i < ${#arguments[@]}; i++)); do
 done
 
 measured=0
-"$program" run "${arguments[@]+"${arguments[@]}"}" || measured=$?
+id_file=$(mktemp)
+trap 'rm -f "$id_file"' EXIT
+"$program" run --id-file "$id_file" "${arguments[@]+"${arguments[@]}"}" || measured=$?
+run=$(cat "$id_file")
 # Without figures there is nothing to report; a failed case among others (1) is reported with them.
-[ "$measured" -le 1 ] || exit "$measured"
+if [ "$measured" -gt 1 ] || [ -z "$run" ]; then exit "$measured"; fi
 
 # What looks slower or stays undecided is remeasured, for so long at most.
 judging=(--budget 90s)
@@ -65,8 +68,8 @@ if [ "$gate" = no ]; then
     judging+=(--baseline-optional)
 fi
 verdict=0
-"$program" gate "${judging[@]}" "${places[@]+"${places[@]}"}" >&"$after" || verdict=$?
+"$program" gate --current "$run" "${judging[@]}" "${places[@]+"${places[@]}"}" >&"$after" || verdict=$?
 # After the gate, so that the report has its verdict and every replicate.
-"$program" report "${places[@]+"${places[@]}"}" >&"$after" || exit $?
+"$program" report "$run" "${places[@]+"${places[@]}"}" >&"$after" || exit $?
 [ "$measured" -eq 0 ] || [ "$verdict" -eq 3 ] || exit "$measured"
 exit "$verdict"

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use rsb_engine::frameworks;
+use rsb_engine::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 
@@ -20,7 +21,7 @@ use crate::exit;
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-use values::{gate_format, parse_axis, parse_percent, parse_time, profile, suite, text};
+use values::{gate_format, parse_axis, parse_percent, parse_side, parse_time, profile, suite, text};
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
 /// compares it with a baseline, and fails only when something got more than 10 % slower.
@@ -167,6 +168,9 @@ pub struct RunArgs {
     /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
+    /// Also write the id of the stored run to FILE, for a script that judges this run by name
+    #[arg(long, value_name = "FILE")]
+    pub id_file: Option<PathBuf>,
     /// How to measure
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -212,6 +216,9 @@ pub struct JudgeArgs {
     /// Compare although these versions differ: driver, rocm, python or a framework, such as rocm,driver
     #[arg(long, value_delimiter = ',', value_name = "FACTOR", value_parser = factor::parse)]
     pub across: Vec<String>,
+    /// What `probe --json` wrote on the machine of a side whose own file does not tell it; once for each side
+    #[arg(long, value_name = "SIDE=FILE", value_parser = parse_side)]
+    pub environment: Vec<(SideName, PathBuf)>,
     /// Also list unchanged cases; `compare` adds textbook statistics of each case
     #[arg(long, short)]
     pub verbose: bool,
@@ -244,7 +251,7 @@ pub struct GateArgs {
     pub benchmark: Vec<String>,
     /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
     /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
-    #[arg(long, value_name = "TIME", conflicts_with = "current", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]

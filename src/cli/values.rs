@@ -1,6 +1,9 @@
 //! How the values of flags are read. What is wrong is said here, where clap adds which flag it is.
 
+use std::path::PathBuf;
+
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use rsb_engine::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 
@@ -43,6 +46,16 @@ pub(super) fn text() -> impl TypedValueParser<Value = String> {
         text.into_string().map_err(|_| "it is not UTF-8; give the file a link or a name that is")
     };
     OsStringValueParser::new().try_map(whole)
+}
+
+/// `baseline=FILE` or `current=FILE`.
+pub(super) fn parse_side(text: &str) -> Result<(SideName, PathBuf), String> {
+    let sides = [SideName::Baseline, SideName::Current];
+    let parsed = text.split_once('=').and_then(|(name, path)| {
+        let side = sides.into_iter().find(|side| side.as_str() == name)?;
+        (!path.is_empty()).then(|| (side, PathBuf::from(path)))
+    });
+    parsed.ok_or_else(|| format!("`{text}` names no side and file; write baseline=FILE or current=FILE"))
 }
 
 /// A time as people write it.

@@ -1,7 +1,7 @@
 //! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
 use anyhow::anyhow;
-use rsb_engine::gate;
+use rsb_engine::gate::{self, SideName};
 use rsb_report::Style;
 
 use super::judge;
@@ -14,8 +14,8 @@ use crate::exit::{CliError, CliResult, Exit};
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let judge = judge::load(&args.judge)?;
-    let baseline = judge.sides(std::slice::from_ref(&args.baseline))?;
-    let current = judge.current(args.current.as_slice())?;
+    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(&args.baseline))?);
+    let current = judge.place(SideName::Current, judge.current(args.current.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {
         return Err(CliError::usage(anyhow!("{why}, or name two")));
     }

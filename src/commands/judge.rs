@@ -1,10 +1,13 @@
 //! What `gate` and `compare` share: the arguments turned into a judge, a verdict kept and shown.
 
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
 use rsb_engine::gate::{Basis, Judge, Judgment};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
-use rsb_model::{ComparisonResult, Run};
+use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_stats::Policy;
@@ -19,7 +22,30 @@ use crate::{console, show};
 pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
     let (config, directories) = settings::load(&args.places)?;
     let thresholds = (&config.thresholds, args.threshold);
-    Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)
+    let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
+    let environments = args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
+    judge.set_environments(environments.collect::<Result<_, CliError>>()?);
+    Ok(judge)
+}
+
+/// The machine in what `probe --json` wrote, or in the file of a run.
+fn environment_in(path: &Path) -> Result<Environment, CliError> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    let text = text.map_err(CliError::usage)?;
+    let read = |text: &str| -> serde_json::Result<Environment> {
+        let mut document: serde_json::Value = serde_json::from_str(text)?;
+        let machine = document.get_mut("environment").map(serde_json::Value::take);
+        serde_json::from_value(machine.unwrap_or(document))
+    };
+    let problem = match read(text.trim()) {
+        Ok(environment) if environment.cpu.is_some() => return Ok(environment),
+        Ok(_) => "it names no CPU".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(CliError::usage(anyhow!(
+        "{} tells no machine: {problem}; write it with `rusty-stack-bench probe --json` where that side was measured",
+        path.display()
+    )))
 }
 
 /// Shows `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code.

@@ -23,7 +23,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage)?,
-        None => gate::latest(&store).map_err(|problem| CliError::usage(problem.error))?,
+        None => {
+            gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
+        }
     };
     let policy = judge::policy(&config, &directories, None)?;
     let comparison = gate::against_saved(&store, &directories, &run, &policy).unwrap_or_else(|why| {

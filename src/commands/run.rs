@@ -48,8 +48,12 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     let store = open_store(&directories.results)?;
     let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
     let run = &finished.run;
+    if let (Some(path), Ok(_)) = (&args.id_file, &finished.stored) {
+        let written = std::fs::write(path, format!("{}\n", run.run_id));
+        written.with_context(|| format!("cannot write the id of the run to {}", path.display()))?;
+    }
     if args.measure.json {
-        show::json(run)?;
+        show::text(&rsb_store::sealed_text(run)?)?;
     } else {
         show::text(&rsb_report::run::text(run, style))?;
         show_targets(&config, &directories, run, style)?;

@@ -24,6 +24,9 @@ pub(crate) fn environment() -> Environment {
         os: Some("Debian GNU/Linux 12 (bookworm)".into()),
         kernel: Some("6.1.0-18-amd64".into()),
         cpu: Some(Cpu {
+            family: Some(26),
+            model_number: Some(2),
+            stepping: Some(1),
             model: Some("AMD EPYC 7763 64-Core Processor".into()),
             architecture: "x86_64".into(),
             usable_cores: 2,

@@ -188,6 +188,12 @@ impl Store {
         Ok(path)
     }
 
+    /// Whether `run`, as it is, is one of those kept here.
+    pub fn holds(&self, run: &Run) -> bool {
+        let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
+        read::read_run(&path).is_ok_and(|kept| kept == *run)
+    }
+
     /// Every run, newest first.
     ///
     /// # Errors

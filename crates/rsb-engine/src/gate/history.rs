@@ -1,13 +1,15 @@
 //! `gate --against-history [N]`: judges the latest run, with its repeats, against the stored runs before it.
 
+use anyhow::anyhow;
 use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp};
 use rsb_stats::history::LEVEL;
 use rsb_stats::{AcceptedLevel, StoredRuns};
-use rsb_store::{Baseline, Baselines, RunSummary, read_run};
+use rsb_store::{Baselines, RunSummary, read_run};
 
-use super::judge::Judge;
-use super::{Basis, Judgment};
-use crate::{EngineError, Listener};
+use super::judge::{Judge, SideName};
+use super::latest::{latest, of_another_commit};
+use super::{Basis, Judgment, notes};
+use crate::{EngineError, ErrorKind, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
 /// of which each is a question of its own, and joins what somebody repeats on the same day.
@@ -27,16 +29,20 @@ pub fn against_history(
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
     let known = judge.store.runs()?;
-    let mut current = if named.is_empty() { looks(judge, &known)? } else { judge.sides(named)? };
+    let current = if named.is_empty() { looks(judge, &known) } else { judge.sides(named) };
+    let mut current = match current {
+        Ok(runs) => judge.place(SideName::Current, runs),
+        Err(error) if error.kind == ErrorKind::NoVerdict => {
+            return Ok(nothing(judge, &[], format!("{:#}", error.error)));
+        }
+        Err(error) => return Err(error),
+    };
     current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
-        return Ok(nothing(
-            judge,
-            &[],
-            "there is no run to judge yet; measure one with `rusty-stack-bench run`".to_owned(),
-        ));
+        return Ok(nothing(judge, &[], "the side to judge holds no run".to_owned()));
     };
-    let before = before(&known, &current, (first, runs, judge.across()), listener);
+    let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
+    let before = before((&known, &slugs), &current, (first, runs, judge.across()), listener);
     if before.is_empty() {
         let why = format!(
             "no earlier run of this machine and the suite {} is stored in {}; each `rusty-stack-bench run` adds one, and a verdict needs {LEVEL}",
@@ -47,7 +53,9 @@ pub fn against_history(
     }
     let accepted = accepted(judge, first, &known)?;
     let stored = StoredRuns { runs: &before, accepted: &accepted };
-    let result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), Timestamp::now());
+    let now = Timestamp::now();
+    let mut result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), now);
+    result.notes.splice(0..0, notes::of(&before, &current, now));
     Ok(Judgment::of_figures(result))
 }
 
@@ -58,9 +66,12 @@ fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgment {
 
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
 fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
-    let Some(latest) = judge.store.latest(None).map_err(EngineError::usage)? else { return Ok(Vec::new()) };
-    let slug = Fingerprint::of(&latest.environment).slug();
-    let others = known.iter().filter(|other| other.run_id != latest.run_id && is_alike(other, &slug, &latest.suite));
+    let latest = latest(&judge.store)?;
+    if let Some(why) = of_another_commit(&latest) {
+        return Err(EngineError::no_verdict(anyhow!(why)));
+    }
+    let slugs = judge.store.slugs_of(&Fingerprint::of(&latest.environment))?;
+    let others = known.iter().filter(|other| other.run_id != latest.run_id && is_alike(other, &slugs, &latest.suite));
     let recent = others
         .filter(|other| other.started <= latest.started)
         .take_while(|other| latest.started.duration_since(other.started) <= REPEATED_WITHIN);
@@ -76,8 +87,8 @@ fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
     Ok(looks)
 }
 
-fn is_alike(run: &RunSummary, slug: &str, suite: &str) -> bool {
-    run.slug == slug && run.suite == suite
+fn is_alike(run: &RunSummary, slugs: &[String], suite: &str) -> bool {
+    slugs.contains(&run.slug) && run.suite == suite
 }
 
 /// Whether two runs measured the same code: one commit, and no sign of another program. A tree with changes of its
@@ -95,17 +106,16 @@ fn is_same_code(one: &Run, other: &Run) -> bool {
 /// Those of the last `runs` runs of this machine and suite that began before `first` and may be compared with it,
 /// oldest first.
 fn before(
-    known: &[RunSummary],
+    (known, slugs): (&[RunSummary], &[String]),
     current: &[Run],
     (first, runs, across): (&Run, usize, &[String]),
     listener: &mut Listener<'_>,
 ) -> Vec<Run> {
     let here = Fingerprint::of(&first.environment);
-    let slug = here.slug();
     let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
     let earlier = known
         .iter()
-        .filter(|run| run.started <= first.started && !is_judged(&run.run_id) && is_alike(run, &slug, &first.suite));
+        .filter(|run| run.started <= first.started && !is_judged(&run.run_id) && is_alike(run, slugs, &first.suite));
     let mut found = Vec::new();
     let mut unlike = 0;
     for summary in earlier.take(runs) {
@@ -134,11 +144,12 @@ fn before(
 
 /// The levels that the baseline of this machine and suite, where there is one, says were accepted.
 fn accepted(judge: &Judge, run: &Run, known: &[RunSummary]) -> Result<Vec<AcceptedLevel>, EngineError> {
-    let path = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
+    let baselines = Baselines::new(&judge.directories.baselines);
+    let path = baselines.path_of(&Fingerprint::of(&run.environment), &run.suite);
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let baseline = Baseline::read(&path).map_err(EngineError::usage)?;
+    let baseline = baselines.read(&path).map_err(EngineError::usage)?;
     let began = |id: &str| known.iter().find(|run| run.run_id.0 == id).map(|run| run.started);
     let level = |accepted: rsb_store::Accepted| AcceptedLevel {
         since: accepted.from.as_deref().and_then(began).unwrap_or(accepted.when),

@@ -1,14 +1,16 @@
 //! Both sides of a comparison: found, read, judged.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp, Verdict};
+use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::criterion_dir::LATEST;
 use rsb_store::import::{self, ImportError};
 use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorded};
 
+use super::latest::latest;
+use super::notes;
 use crate::policy::{self, Thresholds};
 use crate::{Directories, EngineError, Listener};
 
@@ -20,6 +22,26 @@ pub struct Judge {
     pub store: Store,
     policy: Policy,
     across: Vec<String>,
+    environments: Vec<(SideName, Environment)>,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SideName {
+    /// What is compared with.
+    Baseline,
+    /// What is judged.
+    Current,
+}
+
+impl SideName {
+    /// The name used on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Current => "current",
+        }
+    }
 }
 
 impl Judge {
@@ -35,7 +57,23 @@ impl Judge {
     ) -> Result<Self, EngineError> {
         let policy = policy::load(&directories, thresholds, percent, listener)?;
         let store = open(&directories, listener)?;
-        Ok(Self { directories, store, policy, across })
+        Ok(Self { directories, store, policy, across, environments: Vec::new() })
+    }
+
+    /// The machines of sides whose own files do not tell it.
+    pub fn set_environments(&mut self, environments: Vec<(SideName, Environment)>) {
+        self.environments = environments;
+    }
+
+    /// Gives the runs of a side the machine that was told for it, where they have none of their own.
+    pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
+        let told = self.environments.iter().find(|(of, _)| *of == side);
+        for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
+            if let Some((_, environment)) = told {
+                run.environment = Environment { git: run.environment.git.take(), ..environment.clone() };
+            }
+        }
+        runs
     }
 
     /// The runs that are named, or the latest.
@@ -56,6 +94,12 @@ impl Judge {
     pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
         let sides: Result<Vec<Vec<Run>>, EngineError> = named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
+        // One thing has several spellings: `x`, `./x`, a link to it.
+        if let Some((again, first)) = same_source(named, named) {
+            return Err(EngineError::usage(anyhow!(
+                "`{again}` is `{first}` given twice on one side; each may count once"
+            )));
+        }
         let repeated =
             runs.iter().enumerate().find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
         match repeated {
@@ -72,7 +116,7 @@ impl Judge {
     /// stored run.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
-        let here = latest(&self.store).ok().map(|run| Fingerprint::of(&run.environment));
+        let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
         let is_name =
             !text.contains(['/', '@']) && Path::new(text).extension().is_none_or(|extension| extension != "json");
         let saved = is_name.then(|| baselines.load(text, here.as_ref()));
@@ -94,9 +138,12 @@ impl Judge {
         })
     }
 
-    /// The verdicts.
+    /// The verdicts, with what a reader should know of both sides.
     pub fn judge(&self, baseline: &[Run], current: &[Run]) -> ComparisonResult {
-        rsb_stats::gate(baseline, current, &self.policy, &self.across, Timestamp::now())
+        let now = Timestamp::now();
+        let mut result = rsb_stats::gate(baseline, current, &self.policy, &self.across, now);
+        result.notes.splice(0..0, notes::of(baseline, current, now));
+        result
     }
 
     /// Whether the question is what a change of the software did.
@@ -112,6 +159,36 @@ impl Judge {
     /// The factors whose change is the question.
     pub fn across(&self) -> &[String] {
         &self.across
+    }
+}
+
+/// The first of `named` that is the same thing as one of `others`, but for itself, and that one: a directory of Criterion
+/// with the same name of a result, or a file that is the same or holds the same bytes.
+pub(super) fn same_source<'n>(named: &'n [String], others: &'n [String]) -> Option<(&'n str, &'n str)> {
+    let others_sources: Vec<Option<Source>> = others.iter().map(|text| Source::of(text)).collect();
+    named.iter().enumerate().find_map(|(index, text)| {
+        let own = Source::of(text)?;
+        let itself = |at: usize| std::ptr::eq(named, others) && at >= index;
+        let mut all = others.iter().zip(&others_sources).enumerate();
+        let same = all.find(|(at, (_, source))| !itself(*at) && source.as_ref() == Some(&own));
+        same.map(|(_, (other, _))| (text.as_str(), other.as_str()))
+    })
+}
+
+/// What a text on the command line stands for, whichever way it is spelled.
+#[derive(PartialEq)]
+enum Source {
+    Criterion { dir: PathBuf, result: String },
+    File { bytes: Vec<u8> },
+}
+
+impl Source {
+    fn of(text: &str) -> Option<Self> {
+        if let Some((dir, result)) = criterion_dir(text) {
+            return Some(Self::Criterion { dir: dir.canonicalize().ok()?, result: result.to_owned() });
+        }
+        let path = Path::new(text);
+        path.is_file().then(|| std::fs::read(path).ok()).flatten().map(|bytes| Self::File { bytes })
     }
 }
 
@@ -175,18 +252,6 @@ pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<St
         listener(&Event::note(notice.to_string()));
     }
     Ok(store)
-}
-
-/// The latest run of the store.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
-pub fn latest(store: &Store) -> Result<Run, EngineError> {
-    let run = store.latest(None).map_err(EngineError::usage)?;
-    run.ok_or_else(|| {
-        let dir = store.results_dir().display();
-        EngineError::no_verdict(anyhow!("there is no run in {dir} yet; measure one with `rusty-stack-bench run`, or name the directory with --results-dir"))
-    })
 }
 
 /// A run, a baseline, or what another tool has measured.

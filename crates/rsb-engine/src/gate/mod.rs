@@ -4,6 +4,8 @@ mod budget;
 mod history;
 mod interleaved;
 mod judge;
+mod latest;
+mod notes;
 mod paired;
 mod remeasure;
 mod stored;
@@ -14,7 +16,8 @@ use rsb_model::ComparisonResult;
 
 pub use history::against_history;
 pub use interleaved::Sides;
-pub use judge::{Judge, against_saved, as_gated, is_itself, is_path, latest, open};
+pub use judge::{Judge, SideName, against_saved, as_gated, is_itself, is_path, open};
+pub use latest::{latest, latest_for_a_look};
 pub use remeasure::unlike_here;
 pub use stored::{StoredRequest, saved_for, stored};
 

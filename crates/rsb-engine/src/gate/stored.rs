@@ -8,7 +8,8 @@ use jiff::SignedDuration;
 use rsb_model::{CaseId, ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
-use super::judge::{Judge, is_itself};
+use super::judge::{Judge, SideName, is_itself, same_source};
+use super::latest::{latest, of_another_commit};
 use super::{BUDGET, Basis, Judgment, paired, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
 
@@ -31,10 +32,18 @@ pub struct StoredRequest {
 /// # Errors
 /// When a side cannot be read.
 pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_>) -> Result<Judgment, EngineError> {
-    let named = judge.sides(&request.baseline)?;
-    let Some(current) = current(judge, &request.current)? else {
-        return Ok(nothing(judge, &[], "there is no run to judge yet; measure one with `rusty-stack-bench run`"));
+    let named = judge.place(SideName::Baseline, judge.sides(&request.baseline)?);
+    let current = match current(judge, &request.current) {
+        Ok(runs) => judge.place(SideName::Current, runs),
+        Err(error) if error.kind == ErrorKind::NoVerdict => {
+            return Ok(nothing(judge, &[], &format!("{:#}", error.error)));
+        }
+        Err(error) => return Err(error),
     };
+    if let Some((text, other)) = same_source(&request.current, &request.baseline) {
+        let why = format!("`{text}` and `{other}` are the same file or directory: nothing was measured in between");
+        return Ok(nothing(judge, &current, &why));
+    }
     let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
     let baseline = match saved {
         Ok(runs) => runs,
@@ -74,7 +83,14 @@ fn measure_again(
 ) -> Result<ComparisonResult, EngineError> {
     let began = Instant::now();
     let result = judge.judge(baseline, &current);
-    let Ok([run]) = <[Run; 1]>::try_from(current) else { return Ok(result) };
+    let Ok([run]) = <[Run; 1]>::try_from(current) else {
+        listener(&Event::note("nothing is remeasured: several runs are judged together"));
+        return Ok(result);
+    };
+    if !judge.store.holds(&run) {
+        listener(&Event::note(format!("nothing is remeasured: the run {} is not kept in these results", run.run_id)));
+        return Ok(result);
+    }
     if let Some(why) = remeasure::unlike_here(&run) {
         listener(&Event::note(format!("nothing is remeasured: {why}")));
         return Ok(result);
@@ -96,12 +112,16 @@ fn measure_again(
     })
 }
 
-/// The runs named, or the latest; `None` when there is none yet.
-fn current(judge: &Judge, named: &[String]) -> Result<Option<Vec<Run>>, EngineError> {
+/// The runs named, or the latest, which must be of the commit that is here.
+fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
     if !named.is_empty() {
-        return judge.sides(named).map(Some);
+        return judge.sides(named);
     }
-    Ok(judge.store.latest(None).map_err(EngineError::usage)?.map(|run| vec![run]))
+    let run = latest(&judge.store)?;
+    match of_another_commit(&run) {
+        Some(why) => Err(EngineError::no_verdict(anyhow!(why))),
+        None => Ok(vec![run]),
+    }
 }
 
 /// Nothing to compare with: no verdict, and a document that says so.
@@ -131,5 +151,14 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
             fingerprint.slug(),
         )));
     }
-    Ok(baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs())
+    let runs = baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs();
+    match runs.iter().find(|run| run.suite != first.suite) {
+        // It was saved under the name of a suite that it is not of.
+        Some(other) => Err(EngineError::usage(anyhow!(
+            "the baseline `{}` is of the suite {}: save one of this suite, or name that one with --baseline",
+            first.suite,
+            other.suite
+        ))),
+        None => Ok(runs),
+    }
 }

@@ -1,0 +1,80 @@
+//! Which run is meant where nobody names one: the one measured last in these results, if that is beyond doubt.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_model::{Event, Run};
+use rsb_store::Store;
+
+use crate::revisions::git;
+use crate::{EngineError, Listener};
+
+/// The run that was measured last.
+///
+/// # Errors
+/// When there is none (no verdict), or another may be the latest one: one that is being measured, or whose file cannot
+/// be read.
+pub fn latest(store: &Store) -> Result<Run, EngineError> {
+    let run = known_latest(store)?;
+    match doubt(store, &run) {
+        Some(doubt) => Err(EngineError::no_verdict(anyhow!("{doubt}"))),
+        None => Ok(run),
+    }
+}
+
+/// As [`latest`]; that another run may be the latest one is only said.
+///
+/// # Errors
+/// When there is none, or the index does not answer.
+pub fn latest_for_a_look(store: &Store, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
+    let run = known_latest(store)?;
+    if let Some(doubt) = doubt(store, &run) {
+        listener(&Event::note(doubt));
+    }
+    Ok(run)
+}
+
+fn known_latest(store: &Store) -> Result<Run, EngineError> {
+    store.refresh().map_err(EngineError::usage)?;
+    store.latest().map_err(EngineError::usage)?.ok_or_else(|| {
+        let dir = store.results_dir().display();
+        let broken = store.left_out_after(None);
+        let why = broken.first().map_or_else(String::new, |(path, problem)| format!("; `{}`: {problem}", path.display()));
+        EngineError::no_verdict(anyhow!(
+            "there is no run in {dir} yet{why}; measure one with `rusty-stack-bench run`, or name the directory with --results-dir"
+        ))
+    })
+}
+
+/// Why another run may be later than `run`.
+fn doubt(store: &Store, run: &Run) -> Option<String> {
+    if let Some(living) = store.being_measured().first() {
+        return Some(format!(
+            "the run {} is being measured now, and {} is of before: wait until it has ended, or name the run that is meant",
+            living.run_id, run.run_id
+        ));
+    }
+    let (path, problem) = store.left_out_after(Some(&run.run_id)).into_iter().next()?;
+    Some(format!(
+        "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run that is meant",
+        path.display(),
+        run.run_id
+    ))
+}
+
+/// Why `run`, which nobody named, is not what is meant: the repository here is at another commit by now.
+pub(super) fn of_another_commit(run: &Run) -> Option<String> {
+    let measured = run.environment.git.as_ref()?;
+    let here = rsb_probe::git(Path::new("."))?;
+    let is_known_here = || git(Path::new("."), &["cat-file", "-e", &format!("{}^{{commit}}", measured.commit)]).is_ok();
+    (here.commit != measured.commit && is_known_here()).then(|| {
+        let short = |commit: &str| commit.get(..7).unwrap_or(commit).to_owned();
+        format!(
+            "the latest run {id} is of the commit {}, and the repository is at {}: measure again with \
+             `rusty-stack-bench run`, or judge that run with `rusty-stack-bench gate --current {id}`",
+            short(&measured.commit),
+            short(&here.commit),
+            id = run.run_id,
+        )
+    })
+}
