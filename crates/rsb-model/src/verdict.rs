@@ -89,6 +89,10 @@ pub enum ReasonCode {
     MachineMoved,
     /// An absolute target is not met.
     TargetMissed,
+    /// The fastest samples are as before, and the median is worse by the threshold or more.
+    MedianWorse,
+    /// Both sides, or two runs of one side, hold the same samples.
+    SameSamples,
 }
 
 impl ReasonCode {
@@ -111,6 +115,8 @@ impl ReasonCode {
             Self::Accepted => "accepted",
             Self::MachineMoved => "machine_moved",
             Self::TargetMissed => "target_missed",
+            Self::MedianWorse => "median_worse",
+            Self::SameSamples => "same_samples",
         }
     }
 }

@@ -6,6 +6,7 @@
 mod cases;
 mod compared;
 mod control;
+mod evidence;
 mod exact;
 mod machine;
 mod paired;
@@ -65,6 +66,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
             None => rows.extend(rows_of(id, &before, &after, (policy, pairing))),
         }
     }
+    let notes = evidence::note(&rows).into_iter().collect();
     let mut comparisons = decide(rows, policy);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
@@ -81,7 +83,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
         summary: summary::summarize(&comparisons, &checks.shown, policy),
         threshold_checks: checks.shown,
-        notes: Vec::new(),
+        notes,
         comparisons,
     }
 }

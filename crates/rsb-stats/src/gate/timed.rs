@@ -9,7 +9,7 @@ use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdic
 
 use super::{Row, exact, percentiles, reason, refused, summary};
 use crate::compare::{Pair, PairConclusion, Side};
-use crate::estimate::location;
+use crate::estimate::{location, median};
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed};
 
@@ -155,17 +155,19 @@ fn lone_sample(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> O
 }
 
 /// One time in milliseconds for each fresh process. Of processes that were measured apart it is their floor, as what is
-/// compared is the least that each side shows.
+/// compared is the least that each side shows. Beside it stands the median of the process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let time = |replicate: &Samples| match pairing {
         Pairing::Independent => replicate.floor(),
         Pairing::Paired => location(replicate),
     };
-    let mut times = Vec::new();
+    let (mut times, mut medians) = (Vec::new(), Vec::new());
     for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
         times.push(time(&replicate).map_err(|error| error.to_string())? / 1e6);
+        let each = replicate.per_iteration().map_err(|error| error.to_string())?;
+        medians.extend(median(&each).map(|time| time / 1e6));
     }
-    Side::new(times).ok_or_else(|| SamplesError::Empty.to_string())
+    Side::with_medians(times, medians).ok_or_else(|| SamplesError::Empty.to_string())
 }
 
 /// The samples of one run with those of one process together: two lists of one process are not two replicates.
