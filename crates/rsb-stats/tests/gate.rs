@@ -6,10 +6,10 @@ use std::slice::from_ref;
 
 use common::{bare, id, now, run, steady, valued};
 use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
-use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Samples, Verdict};
+use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Run, Samples, Verdict};
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
 use rsb_stats::remeasure::AGAINST_BASELINE;
-use rsb_stats::{Policy, exit_code, gate};
+use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
@@ -164,6 +164,28 @@ fn what_few_processes_call_slower_is_measured_again() {
 }
 
 #[test]
+fn the_same_samples_twice_are_one_measurement_and_no_verdict() {
+    let (one, two, three) = (times(1.0), times(1.0), times(1.0));
+    let side = |name: &str, cases: &[&BenchmarkResult]| -> Vec<Run> {
+        cases.iter().map(|case| run(name, vec![(*case).clone()])).collect()
+    };
+    for (before, after, same) in [
+        (vec![&one], vec![&one], true),
+        (vec![&one, &two], vec![&three, &two], true),
+        (vec![&one, &one], vec![&two], true),
+        (vec![&one], vec![&two, &two], true),
+        (vec![&one], vec![&two, &three], false),
+    ] {
+        let result = gate(&side("before", &before), &side("after", &after), &Policy::default(), &[], now());
+        let expected = if same { (ReasonCode::SameSamples, 4) } else { (ReasonCode::WithinNoise, 0) };
+        assert_eq!((result.comparisons[0].reason_code, exit_code(&result)), expected, "{result:#?}");
+    }
+    // Pairs are of two processes whatever they show.
+    let side = run("side", vec![one]);
+    assert_eq!(exit_code(&gate_paired(&side, &side, &Policy::default(), now())), 0);
+}
+
+#[test]
 fn nothing_to_compare_is_no_verdict() {
     let skipped = || vec![bare("gemm", Outcome::Skipped)];
     for (before, after) in [(vec![], vec![]), (vec![], vec![times(1.0)]), (skipped(), skipped())] {
@@ -176,7 +198,7 @@ fn nothing_to_compare_is_no_verdict() {
 #[test]
 fn another_machine_is_named_and_factors_can_be_compared_across() {
     let before = run("before", vec![times(1.0)]);
-    let mut after = before.clone();
+    let mut after = run("after", vec![times(1.0)]);
     after.environment.rocm = Some("7.2.4".into());
     let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &[], now());
     check(&result.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeMachine);
@@ -188,7 +210,8 @@ fn another_machine_is_named_and_factors_can_be_compared_across() {
     let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &["rocm".into()], now());
     assert_eq!(exit_code(&result), 0);
     after.environment.gpus.push(rsb_model::environment::Gpu::default());
-    let result = gate(from_ref(&before), &[before.clone(), after], &Policy::default(), &["rocm".into()], now());
+    let result =
+        gate(from_ref(&before), &[run("again", vec![times(1.0)]), after], &Policy::default(), &["rocm".into()], now());
     assert!(result.comparisons[0].reason.contains("gpu_count (0 before, 1 now)"), "{}", result.comparisons[0].reason);
     let vulkan = |kind| BenchmarkResult { device_type: Some(kind), ..times(1.0) };
     check(&one(vulkan(DeviceType::Cpu), vulkan(DeviceType::Gpu)), Verdict::NotComparable, ReasonCode::UnlikeMachine);
@@ -207,9 +230,12 @@ fn several_runs_of_a_side_are_replicates() {
 
 #[test]
 fn two_lists_of_one_process_are_one_replicate() {
-    let mut doubled = steady("gemm", &[1000.0]);
-    doubled.samples.push(doubled.samples[0].clone());
-    check(&one(doubled.clone(), doubled), Verdict::Inconclusive, ReasonCode::TooFewSamples);
+    let doubled = || {
+        let mut doubled = steady("gemm", &[1000.0]);
+        doubled.samples.push(doubled.samples[0].clone());
+        doubled
+    };
+    check(&one(doubled(), doubled()), Verdict::Inconclusive, ReasonCode::TooFewSamples);
 }
 
 #[test]
@@ -294,7 +320,7 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
         effect,
         reference: None,
     };
-    let case = BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
+    let case = || BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
     for (value, effect, passed, exit) in [
         (100.0, TargetEffect::Fail, true, 0),
         (120.0, TargetEffect::Show, false, 0),
@@ -302,7 +328,7 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
     ] {
         let mut policy = Policy::default();
         policy.add_target("target[0]", target(value, effect)).unwrap();
-        let result = compared(vec![case.clone()], vec![case.clone()], &policy);
+        let result = compared(vec![case()], vec![case()], &policy);
         let check = &result.threshold_checks[0];
         assert_eq!((check.passed, exit_code(&result)), (Some(passed), exit));
         assert_eq!(

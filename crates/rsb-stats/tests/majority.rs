@@ -16,7 +16,8 @@ type Slow = (usize, f64);
 /// One case with a process for each of `slow`, of `samples` samples each.
 fn case(name: &str, seed: usize, samples: usize, slow: &[Slow]) -> BenchmarkResult {
     let process = |(replicate, &(count, factor)): (usize, &Slow)| {
-        let wobble = |at: usize| 1.0 + 0.004 * ((at * 7 + replicate * 5 + seed * 3) % 11) as f64 / 11.0;
+        let wobble =
+            |at: usize| 1.0 + 0.004 * ((at * 7 + replicate * 5 + seed * 3) % 11) as f64 / 11.0 + 1e-4 * seed as f64;
         let time = |at: usize| 1000.0 * wobble(at) * if at < count { factor } else { 1.0 };
         let replicate = u32::try_from(replicate).unwrap();
         Samples { replicate, iters: vec![1; samples], times_ns: (0..samples).map(time).collect() }

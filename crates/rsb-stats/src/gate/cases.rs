@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run};
+use rsb_model::record::ACCEPTED_FROM;
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run, RunId};
 
 use super::Why;
 use crate::policy::Policy;
 
 /// The results of one side by case, in the order in which cases first appear.
 pub(super) struct Cases<'a> {
+    runs: Vec<&'a RunId>,
     order: Vec<&'a CaseId>,
     results: HashMap<&'a CaseId, Entry<'a>>,
 }
@@ -37,7 +39,8 @@ pub(super) enum Standing<'a> {
 impl<'a> Cases<'a> {
     /// Those of `runs` that the policy does not leave out.
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
-        let mut cases = Self { order: Vec::new(), results: HashMap::new() };
+        let ids = runs.iter().map(|run| &run.run_id).collect();
+        let mut cases = Self { runs: ids, order: Vec::new(), results: HashMap::new() };
         for result in runs.iter().flat_map(|run| &run.benchmarks) {
             let id = &result.benchmark_id;
             if policy.ignores_case(id.as_str()) {
@@ -68,6 +71,12 @@ impl<'a> Cases<'a> {
             let promises = |outcome| entry.has(outcome).is_some();
             !entry.measured.is_empty() || promises(Outcome::Simulated) || promises(Outcome::Failed)
         })
+    }
+
+    /// Whether `result`, of a baseline, holds samples of one of these runs because a person accepted them.
+    pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
+        let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
+        from.is_some_and(|from| self.runs.iter().any(|run| run.0 == from))
     }
 
     /// The cases that ran here, whatever came of it.

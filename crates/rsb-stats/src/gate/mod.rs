@@ -12,6 +12,7 @@ mod machine;
 mod paired;
 mod percentiles;
 mod reason;
+mod same;
 pub(crate) mod summary;
 mod targets;
 #[cfg(test)]
@@ -148,6 +149,11 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
         Standing::Measured(current) => {
             if let Some(sentence) = machine::device_difference(baseline, &current) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
+            }
+            let own: Vec<_> = baseline.iter().copied().filter(|result| !after.was_accepted(result)).collect();
+            let copied = if pairing == Pairing::Independent { same::sentence(&own, &current) } else { None };
+            if let Some(sentence) = copied {
+                return refusal(Verdict::Inconclusive, ReasonCode::SameSamples, &sentence);
             }
             let mut rows = timed::rows(id, baseline, &current, (policy, pairing));
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
