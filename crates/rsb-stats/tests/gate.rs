@@ -89,6 +89,7 @@ fn a_case_without_a_verdict_is_never_green() {
         (times(1.0), unreadable(vec![f64::NAN], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![-5.0], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![5.0], vec![]), Inconclusive, Unreadable),
+        (times(1.0), unreadable(vec![5e19], vec![u64::MAX]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![], vec![]), Inconclusive, Unreadable),
         (unreadable(vec![0.0], vec![1]), times(1.0), Inconclusive, Unreadable),
         (bare("gemm", Outcome::Measured), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
@@ -148,6 +149,50 @@ fn a_single_sample_beside_many_is_named_and_never_green() {
         check(&result.comparisons[0], Verdict::Inconclusive, ReasonCode::TooFewSamples);
         assert!(result.comparisons[0].reason.starts_with(side), "{}", result.comparisons[0].reason);
         assert_eq!(exit_code(&result), 4);
+    }
+}
+
+#[test]
+fn few_samples_beside_ten_times_as_many_are_never_green() {
+    // Counted over all processes of a side.
+    for (few, many, refused) in [(2, 100, true), (9, 90, true), (10, 100, false), (9, 89, false)] {
+        let of = |count: usize, processes: usize| {
+            let part = |at: usize| count / processes + usize::from(at < count % processes);
+            let samples = |at: usize| {
+                let mut samples = Samples::new(u32::try_from(at).unwrap());
+                (0..part(at)).for_each(|sample| samples.push(1, 1000.0 + sample as f64 / 10.0 + at as f64 / 100.0));
+                samples
+            };
+            BenchmarkResult { samples: (0..processes).map(samples).collect(), ..bare("copy", Outcome::Measured) }
+        };
+        for (before, after, side) in [(of(many, 4), of(few, 2), "the run"), (of(few, 2), of(many, 4), "the baseline")] {
+            let row = one(before, after);
+            assert_eq!(row.reason_code == ReasonCode::TooFewSamples, refused, "{few} of {many}: {row:#?}");
+            assert!(!refused || row.reason.starts_with(&format!("{side} has {few} samples")), "{}", row.reason);
+        }
+    }
+}
+
+#[test]
+fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
+    let with = |name: &str| run(name, vec![times(1.0), steady("copy", &BASE)]);
+    let lacking = |name: &str| run(name, vec![steady("copy", &BASE)]);
+    let skipping = |name: &str| run(name, vec![bare("gemm", Outcome::Skipped), steady("copy", &BASE)]);
+    for (current, named) in [
+        (vec![with("a"), lacking("b"), lacking("c")], Some("not in b, c:")),
+        (vec![skipping("a"), with("b")], Some("not in a:")),
+        (vec![with("a"), with("b")], None),
+    ] {
+        let result = gate(&[with("before"), lacking("old")], &current, &Policy::default(), &[], now());
+        let row = &result.comparisons[0];
+        match named {
+            Some(named) => {
+                check(row, Verdict::Inconclusive, ReasonCode::Missing);
+                assert!(row.reason.contains(named), "{}", row.reason);
+                assert_eq!((exit_code(&result), result.missing.len()), (4, 0));
+            }
+            None => assert_eq!(exit_code(&result), 0, "what a part of the baseline lacks is judged by the rest"),
+        }
     }
 }
 

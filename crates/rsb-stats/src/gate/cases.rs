@@ -19,13 +19,17 @@ pub(super) struct Cases<'a> {
 #[derive(Default)]
 pub(super) struct Entry<'a> {
     measured: Vec<&'a BenchmarkResult>,
+    /// The places of the runs that measured it.
+    measured_in: Vec<usize>,
     others: Vec<&'a BenchmarkResult>,
 }
 
 /// How a case stands on the side that is judged.
 pub(super) enum Standing<'a> {
-    /// Measured in at least one run, and broken in none.
+    /// Measured in every run.
     Measured(Vec<&'a BenchmarkResult>),
+    /// Measured in some runs, and missing or skipped in these.
+    Partial(Vec<&'a RunId>),
     /// Failed in at least one run.
     Failed(Why<'a>),
     /// Skipped in every run that lists it.
@@ -41,7 +45,8 @@ impl<'a> Cases<'a> {
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
         let ids = runs.iter().map(|run| &run.run_id).collect();
         let mut cases = Self { runs: ids, order: Vec::new(), results: HashMap::new() };
-        for result in runs.iter().flat_map(|run| &run.benchmarks) {
+        let each = runs.iter().enumerate().flat_map(|(at, run)| run.benchmarks.iter().map(move |result| (at, result)));
+        for (at, result) in each {
             let id = &result.benchmark_id;
             if policy.ignores_case(id.as_str()) {
                 continue;
@@ -52,6 +57,7 @@ impl<'a> Cases<'a> {
             });
             if outcome(result) == Outcome::Measured {
                 entry.measured.push(result);
+                entry.measured_in.push(at);
             } else {
                 entry.others.push(result);
             }
@@ -104,7 +110,9 @@ impl<'a> Cases<'a> {
         } else if entry.measured.is_empty() {
             Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
         } else {
-            Standing::Measured(entry.measured.clone())
+            let without = self.runs.iter().enumerate().filter(|(at, _)| !entry.measured_in.contains(at));
+            let without: Vec<&RunId> = without.map(|(_, run)| *run).collect();
+            if without.is_empty() { Standing::Measured(entry.measured.clone()) } else { Standing::Partial(without) }
         }
     }
 }

@@ -173,6 +173,14 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
             let sentence = "it ran on a fake GPU, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
         }
+        Standing::Partial(without) => {
+            let runs: Vec<&str> = without.iter().map(|run| run.0.as_str()).collect();
+            let sentence = format!(
+                "it was measured in some of the runs and not in {}: judge runs that all have it, or measure it there",
+                runs.join(", ")
+            );
+            refusal(Verdict::Inconclusive, ReasonCode::Missing, &sentence)
+        }
         Standing::Missing => {
             let sentence =
                 "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";

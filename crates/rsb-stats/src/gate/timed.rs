@@ -64,9 +64,7 @@ pub(super) fn rows(
         (Err(why), _) => unreadable("the baseline", &why),
         (_, Err(why)) => unreadable("the run", &why),
         (Ok(before), Ok(after)) => {
-            if let Some(side) = lone_sample(baseline, current) {
-                let sentence =
-                    format!("{side} has a single sample of it, which says nothing of its spread: measure it again");
+            if let Some(sentence) = uneven(baseline, current) {
                 return vec![refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy)];
             }
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
@@ -141,15 +139,28 @@ fn difference(change: f64, better: Better) -> f64 {
     }
 }
 
-/// The side that has one sample in all where the other has several: something was cut off. Where both have one, as from
+/// Fewer samples than this say little beside [`MANY`] times as many.
+const FEW: usize = 10;
+
+/// So many times as many samples on the other side.
+const MANY: usize = 10;
+
+/// The sentence for a side that has far fewer samples than the other: something was cut off. Where both have one, as from
 /// tools that print a figure a case, the other cases tell how far such figures vary.
-fn lone_sample(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<&'static str> {
+fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
     let count = |results: &[&BenchmarkResult]| -> usize {
         results.iter().flat_map(|result| &result.samples).map(|samples| samples.times_ns.len()).sum()
     };
-    match [baseline, current].map(count) {
-        [1, other] if other > 1 => Some("the baseline"),
-        [other, 1] if other > 1 => Some("the run"),
+    let [before, after] = [baseline, current].map(count);
+    let (side, few, many) = if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
+    match few {
+        1 if many > 1 => {
+            Some(format!("{side} has a single sample of it, which says nothing of its spread: measure it again"))
+        }
+        _ if few > 1 && few < FEW && many >= MANY * few => Some(format!(
+            "{side} has {few} samples of it and the other side has {many}: it was cut off, or measured otherwise; measure \
+             it again in the same way"
+        )),
         _ => None,
     }
 }
