@@ -20,8 +20,7 @@ fn read(path: &std::path::Path) -> Value {
 
 /// Writes `run` as `current.json`, with the cases of `slower` that many times as slow.
 fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
-    let mut current = run.clone();
-    current["run_id"] = "current".into();
+    let mut current = crate::common::made_up::again(run, "current");
     for (index, factor) in slower {
         crate::common::made_up::scale(&mut current["benchmarks"][index], *factor);
     }

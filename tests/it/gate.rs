@@ -3,7 +3,7 @@
 //! Real measurements on a shared machine are noisy, and no test may depend on that: the run here is one that the
 //! program wrote, with made-up times in it. Only the last test measures both sides.
 
-use crate::common::made_up::scale;
+use crate::common::made_up::{again, scale};
 use crate::common::{Bench, SMALL};
 use serde_json::Value;
 
@@ -12,10 +12,9 @@ fn with_baseline() -> (Bench, Value) {
     crate::common::made_up::with_baseline(Bench::new())
 }
 
-/// Writes `run` as the current side, changed by `change`, and gates it.
+/// Writes `run`, measured again, as the current side, changed by `change`, and gates it.
 fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> Value {
-    let mut current = run.clone();
-    current["run_id"] = "current".into();
+    let mut current = again(run, "current");
     change(&mut current);
     bench.write("current.json", &current.to_string());
     let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"]);
@@ -98,6 +97,28 @@ fn without_a_baseline_there_is_no_verdict_and_the_command_that_saves_one_is_name
 }
 
 #[test]
+fn a_copy_of_what_was_measured_is_no_verdict() {
+    let (bench, run) = with_baseline();
+    let mut copy = run.clone();
+    copy["run_id"] = "copy".into();
+    bench.write("copy.json", &copy.to_string());
+    let copied = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "copy.json", "--json"]).expect(4).json();
+    let rows = copied["comparisons"].as_array().unwrap();
+    assert!(rows.iter().filter(|row| row["metric"] == "time_ms").all(|row| row["reason_code"] == "same_samples"));
+    // Criterion writes no new result where a benchmark panics: what it left there is what was saved.
+    criterion_dir(&bench, "left", (12, |_: u32| 1.0));
+    for case in 0..12 {
+        let kept = bench.path(&format!("left/group/case-{case}"));
+        std::fs::create_dir(kept.join("main")).unwrap();
+        for file in ["sample.json", "benchmark.json"] {
+            std::fs::copy(kept.join("new").join(file), kept.join("main").join(file)).unwrap();
+        }
+    }
+    let stale = bench.run(&["gate", "--baseline", "left@main", "--current", "left", "--json"]).expect(4).json();
+    assert_eq!(stale["comparisons"][0]["reason_code"], "same_samples");
+}
+
+#[test]
 fn a_new_case_is_listed_and_changes_nothing() {
     let (bench, run) = with_baseline();
     let result = gate(&bench, &run, 0, |run| {
@@ -149,8 +170,8 @@ fn a_workload_made_slower_on_purpose_is_named() {
 
 #[test]
 fn the_exit_code_stands_when_the_reader_has_left() {
-    let (bench, mut run) = with_baseline();
-    run["run_id"] = "current".into();
+    let (bench, run) = with_baseline();
+    let mut run = again(&run, "current");
     scale(&mut run["benchmarks"][2], 3.0);
     bench.write("current.json", &run.to_string());
     let mut child = bench
@@ -197,8 +218,8 @@ fn a_case_is_judged_by_its_time_whatever_the_policy_leaves_out() {
 
 #[test]
 fn every_format_names_the_regression() {
-    let (bench, mut run) = with_baseline();
-    run["run_id"] = "current".into();
+    let (bench, run) = with_baseline();
+    let mut run = again(&run, "current");
     scale(&mut run["benchmarks"][2], 1.5);
     bench.write("current.json", &run.to_string());
     for format in ["text", "json", "markdown", "junit", "sarif", "github"] {
@@ -257,6 +278,17 @@ fn hyperfine(bench: &Bench, name: &str, (factor, code): (f64, i32)) -> String {
     name.to_owned()
 }
 
+/// As [`hyperfine`], with nine of ten runs of the fourth command three times as long.
+fn mostly_slow(bench: &Bench, name: &str) -> String {
+    let name = hyperfine(bench, name, (1.0, 0));
+    let mut file: Value = serde_json::from_str(&std::fs::read_to_string(bench.path(&name)).unwrap()).unwrap();
+    for time in file["results"][3]["times"].as_array_mut().unwrap().iter_mut().skip(1) {
+        *time = (time.as_f64().unwrap() * 3.0).into();
+    }
+    bench.write(&name, &file.to_string());
+    name
+}
+
 #[test]
 fn a_command_that_fails_fast_did_not_improve() {
     let bench = Bench::new();
@@ -268,6 +300,10 @@ fn a_command_that_fails_fast_did_not_improve() {
     let failed: Vec<_> = rows.iter().filter(|row| row["metric"] == "failed_runs_percent").collect();
     assert_eq!(failed.len(), 1, "where nothing fails there is nothing to say: {failed:?}");
     assert!(failed[0]["reason"].as_str().unwrap().starts_with("100 % after 0"), "{failed:?}");
+    let mostly = gate(&mostly_slow(&bench, "mostly.json")).expect(4).json();
+    let doubted: Vec<_> =
+        mostly["comparisons"].as_array().unwrap().iter().filter(|row| row["verdict"] != "Unchanged").collect();
+    assert_eq!((doubted.len(), &doubted[0]["reason_code"]), (1, &"median_worse".into()), "{doubted:?}");
     let same = gate(&hyperfine(&bench, "same.json", (1.0, 0))).expect(0).json();
     assert!(same["comparisons"].as_array().unwrap().iter().all(|row| row["metric"] == "time_ms"), "{same}");
 }

@@ -62,6 +62,9 @@ pub struct BenchmarkResult {
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
+/// What the metadata of an accepted case in a baseline call the run that its samples are from.
+pub const ACCEPTED_FROM: &str = "accepted_from";
+
 const fn measured() -> Outcome {
     Outcome::Measured
 }

@@ -14,6 +14,9 @@ pub struct Samples {
     pub times_ns: Vec<f64>,
 }
 
+/// Iterations of a sample at most, 2^53: more are no exact number to whoever writes them as a floating-point one.
+pub const MOST_ITERATIONS: u64 = 1 << 53;
+
 /// Why samples cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SamplesError {
@@ -34,6 +37,14 @@ pub enum SamplesError {
         iters: u64,
         /// Its time.
         time_ns: f64,
+    },
+    /// A number of iterations that nobody can have counted.
+    #[error("sample {index} is of {iters} iterations; a count must be a whole number from 1 to 2^53")]
+    Uncounted {
+        /// Position in the list.
+        index: usize,
+        /// Its iterations.
+        iters: u64,
     },
     /// Nothing at all.
     #[error("there are no samples")]
@@ -65,7 +76,8 @@ impl Samples {
     /// Nanoseconds of one iteration, for each sample.
     ///
     /// # Errors
-    /// When there is none, the lists differ in length, or a time is NaN, infinite, zero or negative.
+    /// When there is none, the lists differ in length, a time is NaN, infinite, zero or negative, or there are more
+    /// iterations than [`MOST_ITERATIONS`].
     pub fn per_iteration(&self) -> Result<Vec<f64>, SamplesError> {
         if self.iters.len() != self.times_ns.len() {
             return Err(SamplesError::Lengths { iters: self.iters.len(), times: self.times_ns.len() });
@@ -74,6 +86,9 @@ impl Samples {
             return Err(SamplesError::Empty);
         }
         let each = |(index, (&iters, &time_ns)): (usize, (&u64, &f64))| {
+            if iters > MOST_ITERATIONS {
+                return Err(SamplesError::Uncounted { index, iters });
+            }
             let time = time_ns / iters as f64;
             if time.is_finite() && time > 0.0 {
                 Ok(time)
@@ -94,6 +109,41 @@ impl Samples {
         times.sort_by(f64::total_cmp);
         share_of_sorted(&times, FLOOR_SHARE).ok_or(SamplesError::Empty)
     }
+}
+
+impl Samples {
+    /// At most [`SAMPLES_KEPT`] samples that have the same center and spread: where there were more, their times of one
+    /// iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …), the lowest of them by the floor.
+    /// Times keep six significant digits. Samples that no clock can give stay as they are: what judges them says what is
+    /// wrong with them.
+    #[must_use]
+    pub fn thinned(&self) -> Self {
+        let Ok(mut each) = self.per_iteration() else { return self.clone() };
+        if each.len() <= SAMPLES_KEPT {
+            let times_ns = self.times_ns.iter().map(|&time| six_digits(time)).collect();
+            return Self { times_ns, ..self.clone() };
+        }
+        each.sort_by(f64::total_cmp);
+        let mut iters = self.iters.clone();
+        iters.sort_unstable();
+        let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);
+        let time = |index: usize| {
+            let share = if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
+            six_digits(share_of_sorted(&each, share).unwrap_or(f64::NAN) * typical as f64) // Never empty.
+        };
+        Self {
+            replicate: self.replicate,
+            iters: vec![typical; SAMPLES_KEPT],
+            times_ns: (0..SAMPLES_KEPT).map(time).collect(),
+        }
+    }
+}
+
+/// Samples of one replicate of one case in a baseline, at most.
+pub const SAMPLES_KEPT: usize = 30;
+
+fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// The share of samples that lie below [`Samples::floor`].
@@ -138,6 +188,9 @@ mod tests {
             [(vec![1], vec![f64::NAN]), (vec![1], vec![-1.0]), (vec![0], vec![1.0]), (vec![1], vec![0.0])]
         {
             assert!(matches!(samples(&iters, &times).per_iteration(), Err(SamplesError::Impossible { .. })));
+        }
+        for (iters, possible) in [(1 << 53, true), ((1 << 53) + 1, false), (u64::MAX, false)] {
+            assert_eq!(samples(&[iters], &[5e18]).per_iteration().is_ok(), possible, "{iters}");
         }
         assert!(matches!(samples(&[1, 2], &[1.0]).per_iteration(), Err(SamplesError::Lengths { .. })));
         assert_eq!(samples(&[], &[]).per_iteration(), Err(SamplesError::Empty));

@@ -91,6 +91,10 @@ pub enum ReasonCode {
     TargetMissed,
     /// The case had no turn before the time to measure was over.
     NotMeasured,
+    /// The fastest samples are as before, and the median is worse by the threshold or more.
+    MedianWorse,
+    /// Both sides, or two runs of one side, hold the same samples.
+    SameSamples,
 }
 
 impl ReasonCode {
@@ -114,6 +118,8 @@ impl ReasonCode {
             Self::MachineMoved => "machine_moved",
             Self::TargetMissed => "target_missed",
             Self::NotMeasured => "not_measured",
+            Self::MedianWorse => "median_worse",
+            Self::SameSamples => "same_samples",
         }
     }
 }

@@ -55,10 +55,15 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
         Verdict::Improved => 3,
         Verdict::Unchanged => 4,
     };
-    let size = |comparison: &Comparison| comparison.difference_percent.map_or(0.0, f64::abs);
     let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
     sorted.sort_by(|a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
     sorted
+}
+
+/// How large a change is: beyond every percentage where something came of nothing.
+fn size(comparison: &Comparison) -> f64 {
+    let from_nothing = comparison.baseline_value == Some(0.0) && comparison.current_value.is_some_and(|now| now != 0.0);
+    comparison.difference_percent.map_or(if from_nothing { f64::INFINITY } else { 0.0 }, f64::abs)
 }
 
 /// What is said one by one, and what is only counted.
@@ -189,7 +194,7 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     let count = |wanted: &[Verdict]| result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count();
     let all = format_count(result.comparisons.len(), "comparison", "comparisons");
     let sentence = match result.verdict {
-        Verdict::Regressed => format!("REGRESSED: {}.", regressed(result, count(&[Verdict::Regressed]), &all)),
+        Verdict::Regressed => format!("REGRESSED: {}.", regressed(result, &all)),
         Verdict::Inconclusive | Verdict::NotComparable => {
             let undecided = count(&[Verdict::Inconclusive, Verdict::NotComparable]);
             format!("NO VERDICT: {}.", undecided_parts(result, undecided, &all))
@@ -200,14 +205,16 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     (tone(result.verdict), sentence)
 }
 
-fn regressed(result: &ComparisonResult, count: usize, all: &str) -> String {
+fn regressed(result: &ComparisonResult, all: &str) -> String {
     let mut parts = Vec::new();
-    if count > 0 {
-        parts.push(format!("{count} of {all} {} worse by the threshold", is_are(count)));
-        let worst = by_importance(result).into_iter().find_map(|each| Some((each, each.difference_percent?)));
-        parts.extend(worst.map(|(each, percent)| {
-            format!("the worst is {} {} ({})", short(each.id.as_str()), each.metric, format_percent(percent))
-        }));
+    // A missed target is counted with the targets.
+    let is_worse =
+        |each: &&Comparison| each.verdict == Verdict::Regressed && each.reason_code != ReasonCode::TargetMissed;
+    let worse: Vec<&Comparison> = by_importance(result).into_iter().filter(is_worse).collect();
+    if let Some(worst) = worse.first() {
+        parts.push(format!("{} of {all} {} worse by the threshold", worse.len(), is_are(worse.len())));
+        let change = change_told(worst);
+        parts.push(format!("the worst is {} {}{change}", short(worst.id.as_str()), worst.metric));
     }
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     if missed > 0 {
@@ -215,6 +222,16 @@ fn regressed(result: &ComparisonResult, count: usize, all: &str) -> String {
     }
     parts.extend(missing(result));
     parts.join("; ")
+}
+
+/// ` (+12.3 %)`; ` (10 % after 0 %)` where there is no percentage of nothing.
+fn change_told(comparison: &Comparison) -> String {
+    let quantity = |value: f64| format_quantity(value, &comparison.unit);
+    match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
+        (Some(percent), ..) => format!(" ({})", format_percent(percent)),
+        (None, Some(before), Some(now)) => format!(" ({} after {})", quantity(now), quantity(before)),
+        (None, ..) => String::new(),
+    }
 }
 
 fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> String {
@@ -372,7 +389,49 @@ const fn change_word(status: ChangeStatus) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::found_from;
+    use rsb_model::record::Comparison;
+    use rsb_model::{ReasonCode, Verdict};
+
+    use super::{found_from, verdict_sentence};
+    use crate::sample;
+
+    #[test]
+    fn the_worst_is_what_regressed_whatever_else_changed_more() {
+        let regressed = |unit: &str, (before, now), percent| Comparison {
+            metric: "failed_runs_percent".into(),
+            unit: unit.into(),
+            baseline_value: Some(before),
+            current_value: Some(now),
+            difference_percent: percent,
+            verdict: Verdict::Regressed,
+            ..sample::comparison().comparisons[1].clone()
+        };
+        let missed = Comparison {
+            reason_code: ReasonCode::TargetMissed,
+            baseline_value: None,
+            ..regressed("%", (0.0, 3.0), None)
+        };
+        let time = || sample::comparison().comparisons[2].clone();
+        for (rows, said) in [
+            (
+                vec![time(), regressed("%", (0.0, 100.0), None)],
+                "2 of 3 comparisons are worse by the threshold; the worst is tensor-ops cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
+            ),
+            (vec![regressed("%", (5.0, 10.0), Some(100.0)), time()], "failed_runs_percent (+100 %)"),
+            (
+                vec![time(), missed.clone()],
+                "1 of 3 comparisons is worse by the threshold; the worst is gemm cpu:0/f32/1024x1024x1024 time_ms (+15.9 %)",
+            ),
+            (vec![missed], "REGRESSED: 1 target is missed"),
+        ] {
+            let mut result = sample::comparison();
+            // An improvement that is larger than any of them.
+            let improved = Comparison { difference_percent: Some(-98.0), ..result.comparisons[1].clone() };
+            result.comparisons = rows.into_iter().chain([improved]).collect();
+            let sentence = verdict_sentence(&result).1;
+            assert!(sentence.contains(said), "{sentence}");
+        }
+    }
 
     #[test]
     fn what_would_have_been_found_is_said_once_and_not_beyond_sense() {

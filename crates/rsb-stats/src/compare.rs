@@ -6,6 +6,8 @@
 
 mod agreement;
 mod estimate;
+mod majority;
+mod side;
 
 use std::collections::BTreeMap;
 
@@ -13,30 +15,13 @@ use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::agreement::Agreement;
 use self::estimate::{Center, Estimate};
+use self::majority::Majority;
+pub use self::side::Side;
 use crate::multiple::ascending;
 use crate::spread::{Law, Residual, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
-
-/// The values of one side, one for each fresh process, in the metric's unit: finite and above zero.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Side {
-    replicates: Vec<f64>,
-}
-
-impl Side {
-    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean nothing.
-    pub fn new(replicates: Vec<f64>) -> Option<Self> {
-        let usable = |value: &f64| value.is_finite() && *value > 0.0;
-        (!replicates.is_empty() && replicates.iter().all(usable)).then_some(Self { replicates })
-    }
-
-    /// The values.
-    pub fn replicates(&self) -> &[f64] {
-        &self.replicates
-    }
-}
 
 /// One metric of one case on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +54,8 @@ pub struct PairConclusion {
     pub corrected_low: Option<f64>,
     /// The smallest change for the worse that would be called Regressed, but for the chance of a miss.
     pub detectable: Option<f64>,
+    /// Change of the median over the processes of each one's median, where that is why there is no verdict.
+    pub median_change: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
@@ -98,6 +85,9 @@ impl ErrorRates {
 /// | otherwise Δ < T and hi < 1.5 T | Unchanged |
 /// | anything else | Inconclusive |
 ///
+/// Where the sides were measured apart and the median is worse by T or more, and by more than the baseline explains, what
+/// would be Unchanged or Improved is Inconclusive: by their least disturbed samples alone, most of them are not seen.
+///
 /// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one false alarm is rarer
 /// than `alpha`.
 pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<PairConclusion> {
@@ -124,8 +114,12 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
         miss: Factor::new(rates.miss),
         agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
     };
+    let majority = Majority::of(pairs, shift);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
-    each.map(|(((pair, center), estimate), level)| judging.finding(pair, center, (estimate, level))).collect()
+    each.map(|(((pair, center), estimate), level)| {
+        majority.heard(pair, judging.finding(pair, center, (estimate, level)))
+    })
+    .collect()
 }
 
 /// Every pair's estimate under one law.
@@ -243,6 +237,7 @@ impl Judging {
                 interval: None,
                 corrected_low: None,
                 detectable: None,
+                median_change: None,
                 verdict,
                 reason,
             };
@@ -265,6 +260,7 @@ impl Judging {
             interval: Some(interval),
             corrected_low,
             detectable,
+            median_change: None,
             verdict,
             reason,
         }

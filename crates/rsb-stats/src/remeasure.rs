@@ -22,8 +22,8 @@ pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 /// Processes beside a baseline that stays as it is.
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
-/// The cases that more replicates of `current` may decide, or decide better: undecided for noise or because the machine
-/// had changed, which may pass; with the threshold within their interval, so that the next replicate may turn the
+/// The cases that more replicates of `current` may decide, or decide better: undecided for noise, by a
+/// median that is worse, or because the machine had changed, which may pass; with the threshold within their interval, so that the next replicate may turn the
 /// verdict; or Regressed by fewer processes than one begins with. None that was measured often enough.
 pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
     let replicates = |id: &CaseId| {
@@ -54,7 +54,7 @@ pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
 }
 
 fn is_open(comparison: &Comparison) -> bool {
-    let open = [ReasonCode::TooNoisy, ReasonCode::TooFewSamples, ReasonCode::MachineMoved];
+    let open = [ReasonCode::TooNoisy, ReasonCode::TooFewSamples, ReasonCode::MachineMoved, ReasonCode::MedianWorse];
     comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)
 }
 

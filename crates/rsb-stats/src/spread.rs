@@ -206,7 +206,12 @@ impl Common {
 
     /// Whether a case's change lies among them.
     pub fn holds(&self, change: f64) -> bool {
-        (change - self.center).abs() <= REACH * self.deviation
+        (change - self.center).abs() <= self.reach()
+    }
+
+    /// How far from their center changes lie that are no change of one case.
+    pub fn reach(&self) -> f64 {
+        REACH * self.deviation
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{bare, now, run, steady};
+use common::{bare, now, run};
 use rsb_model::record::{BothSides, ComparisonStatistics, TTest};
 use rsb_model::{BenchmarkResult, Outcome, Samples};
 use rsb_stats::{Policy, gate, with_statistics};
@@ -101,7 +101,15 @@ fn outliers_and_percentiles_rest_on_all_samples() {
 fn what_the_figures_cannot_tell_is_left_out() {
     let unlike = compared(case(&BEFORE), case(&AFTER[..3])).expect("statistics");
     assert!(unlike.paired_t.is_none() && unlike.welch_t.is_some(), "{unlike:?}");
-    let constant = compared(steady("gemm", &[1000.0; 3]), steady("gemm", &[1000.0; 3])).expect("statistics");
+    let of = |iters: u32| {
+        let samples = |replicate| Samples {
+            replicate,
+            iters: vec![iters.into(); 5],
+            times_ns: vec![1000.0 * f64::from(iters); 5],
+        };
+        BenchmarkResult { samples: (0..3).map(samples).collect(), ..bare("gemm", Outcome::Measured) }
+    };
+    let constant = compared(of(1), of(2)).expect("statistics");
     assert!(constant.welch_t.is_none() && constant.paired_t.is_none() && constant.cohens_d.is_none(), "{constant:?}");
     assert_eq!(constant.mann_whitney_u, None);
     assert_eq!((constant.cliffs_delta, constant.percentile_changes.p99), (Some(0.0), 0.0));

@@ -6,10 +6,10 @@ use std::slice::from_ref;
 
 use common::{bare, id, now, run, steady, valued};
 use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
-use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Samples, Verdict};
+use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Run, Samples, Verdict};
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
 use rsb_stats::remeasure::AGAINST_BASELINE;
-use rsb_stats::{Policy, exit_code, gate};
+use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
@@ -89,6 +89,7 @@ fn a_case_without_a_verdict_is_never_green() {
         (times(1.0), unreadable(vec![f64::NAN], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![-5.0], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![5.0], vec![]), Inconclusive, Unreadable),
+        (times(1.0), unreadable(vec![5e19], vec![u64::MAX]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![], vec![]), Inconclusive, Unreadable),
         (unreadable(vec![0.0], vec![1]), times(1.0), Inconclusive, Unreadable),
         (bare("gemm", Outcome::Measured), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
@@ -152,6 +153,50 @@ fn a_single_sample_beside_many_is_named_and_never_green() {
 }
 
 #[test]
+fn few_samples_beside_ten_times_as_many_are_never_green() {
+    // Counted over all processes of a side.
+    for (few, many, refused) in [(2, 100, true), (9, 90, true), (10, 100, false), (9, 89, false)] {
+        let of = |count: usize, processes: usize| {
+            let part = |at: usize| count / processes + usize::from(at < count % processes);
+            let samples = |at: usize| {
+                let mut samples = Samples::new(u32::try_from(at).unwrap());
+                (0..part(at)).for_each(|sample| samples.push(1, 1000.0 + sample as f64 / 10.0 + at as f64 / 100.0));
+                samples
+            };
+            BenchmarkResult { samples: (0..processes).map(samples).collect(), ..bare("copy", Outcome::Measured) }
+        };
+        for (before, after, side) in [(of(many, 4), of(few, 2), "the run"), (of(few, 2), of(many, 4), "the baseline")] {
+            let row = one(before, after);
+            assert_eq!(row.reason_code == ReasonCode::TooFewSamples, refused, "{few} of {many}: {row:#?}");
+            assert!(!refused || row.reason.starts_with(&format!("{side} has {few} samples")), "{}", row.reason);
+        }
+    }
+}
+
+#[test]
+fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
+    let with = |name: &str| run(name, vec![times(1.0), steady("copy", &BASE)]);
+    let lacking = |name: &str| run(name, vec![steady("copy", &BASE)]);
+    let skipping = |name: &str| run(name, vec![bare("gemm", Outcome::Skipped), steady("copy", &BASE)]);
+    for (current, named) in [
+        (vec![with("a"), lacking("b"), lacking("c")], Some("not in b, c:")),
+        (vec![skipping("a"), with("b")], Some("not in a:")),
+        (vec![with("a"), with("b")], None),
+    ] {
+        let result = gate(&[with("before"), lacking("old")], &current, &Policy::default(), &[], now());
+        let row = &result.comparisons[0];
+        match named {
+            Some(named) => {
+                check(row, Verdict::Inconclusive, ReasonCode::Missing);
+                assert!(row.reason.contains(named), "{}", row.reason);
+                assert_eq!((exit_code(&result), result.missing.len()), (4, 0));
+            }
+            None => assert_eq!(exit_code(&result), 0, "what a part of the baseline lacks is judged by the rest"),
+        }
+    }
+}
+
+#[test]
 fn what_few_processes_call_slower_is_measured_again() {
     let before = vec![steady("copy", &[100.0, 100.1, 99.9, 100.2, 99.8])];
     for (processes, again) in [(1, 1), (4, 1), (5, 0)] {
@@ -161,6 +206,28 @@ fn what_few_processes_call_slower_is_measured_again() {
         assert_eq!(rsb_stats::undecided_cases(&result, &after, AGAINST_BASELINE).len(), again, "{processes} processes");
         assert_eq!(result.comparisons[0].reason.contains("one process of the run"), processes == 1);
     }
+}
+
+#[test]
+fn the_same_samples_twice_are_one_measurement_and_no_verdict() {
+    let (one, two, three) = (times(1.0), times(1.0), times(1.0));
+    let side = |name: &str, cases: &[&BenchmarkResult]| -> Vec<Run> {
+        cases.iter().map(|case| run(name, vec![(*case).clone()])).collect()
+    };
+    for (before, after, same) in [
+        (vec![&one], vec![&one], true),
+        (vec![&one, &two], vec![&three, &two], true),
+        (vec![&one, &one], vec![&two], true),
+        (vec![&one], vec![&two, &two], true),
+        (vec![&one], vec![&two, &three], false),
+    ] {
+        let result = gate(&side("before", &before), &side("after", &after), &Policy::default(), &[], now());
+        let expected = if same { (ReasonCode::SameSamples, 4) } else { (ReasonCode::WithinNoise, 0) };
+        assert_eq!((result.comparisons[0].reason_code, exit_code(&result)), expected, "{result:#?}");
+    }
+    // Pairs are of two processes whatever they show.
+    let side = run("side", vec![one]);
+    assert_eq!(exit_code(&gate_paired(&side, &side, &Policy::default(), now())), 0);
 }
 
 #[test]
@@ -176,7 +243,7 @@ fn nothing_to_compare_is_no_verdict() {
 #[test]
 fn another_machine_is_named_and_factors_can_be_compared_across() {
     let before = run("before", vec![times(1.0)]);
-    let mut after = before.clone();
+    let mut after = run("after", vec![times(1.0)]);
     after.environment.rocm = Some("7.2.4".into());
     let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &[], now());
     check(&result.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeMachine);
@@ -188,7 +255,8 @@ fn another_machine_is_named_and_factors_can_be_compared_across() {
     let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &["rocm".into()], now());
     assert_eq!(exit_code(&result), 0);
     after.environment.gpus.push(rsb_model::environment::Gpu::default());
-    let result = gate(from_ref(&before), &[before.clone(), after], &Policy::default(), &["rocm".into()], now());
+    let result =
+        gate(from_ref(&before), &[run("again", vec![times(1.0)]), after], &Policy::default(), &["rocm".into()], now());
     assert!(result.comparisons[0].reason.contains("gpu_count (0 before, 1 now)"), "{}", result.comparisons[0].reason);
     let vulkan = |kind| BenchmarkResult { device_type: Some(kind), ..times(1.0) };
     check(&one(vulkan(DeviceType::Cpu), vulkan(DeviceType::Gpu)), Verdict::NotComparable, ReasonCode::UnlikeMachine);
@@ -207,9 +275,12 @@ fn several_runs_of_a_side_are_replicates() {
 
 #[test]
 fn two_lists_of_one_process_are_one_replicate() {
-    let mut doubled = steady("gemm", &[1000.0]);
-    doubled.samples.push(doubled.samples[0].clone());
-    check(&one(doubled.clone(), doubled), Verdict::Inconclusive, ReasonCode::TooFewSamples);
+    let doubled = || {
+        let mut doubled = steady("gemm", &[1000.0]);
+        doubled.samples.push(doubled.samples[0].clone());
+        doubled
+    };
+    check(&one(doubled(), doubled()), Verdict::Inconclusive, ReasonCode::TooFewSamples);
 }
 
 #[test]
@@ -294,7 +365,7 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
         effect,
         reference: None,
     };
-    let case = BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
+    let case = || BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
     for (value, effect, passed, exit) in [
         (100.0, TargetEffect::Fail, true, 0),
         (120.0, TargetEffect::Show, false, 0),
@@ -302,7 +373,7 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
     ] {
         let mut policy = Policy::default();
         policy.add_target("target[0]", target(value, effect)).unwrap();
-        let result = compared(vec![case.clone()], vec![case.clone()], &policy);
+        let result = compared(vec![case()], vec![case()], &policy);
         let check = &result.threshold_checks[0];
         assert_eq!((check.passed, exit_code(&result)), (Some(passed), exit));
         assert_eq!(

@@ -1,16 +1,11 @@
 //! Making a run small enough to be committed.
 //!
-//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples. Where there were more, their times of one
-//! iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …), the lowest of them by the floor that the
-//! gate compares ([`Samples::floor`]): floor, center and spread stay, the order in which they were taken and the farthest
-//! outliers do not. Times keep six significant digits.
+//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples ([`Samples::thinned`]): floor, center and spread stay, the
+//! order in which they were taken and the farthest outliers do not.
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::samples::{FLOOR_SHARE, share_of_sorted};
-use rsb_model::{BenchmarkResult, Run, Samples};
-
-/// Samples of one replicate of one case in a baseline, at most.
-pub const SAMPLES_KEPT: usize = 30;
+pub use rsb_model::samples::SAMPLES_KEPT;
+use rsb_model::{BenchmarkResult, Run};
 
 /// `run` with its cases in order of their ids, and few samples for each.
 pub(crate) fn compact_run(run: &Run) -> Run {
@@ -25,39 +20,14 @@ pub(crate) fn compact_run(run: &Run) -> Run {
 fn compact_result(result: &mut BenchmarkResult) {
     result.environment = EnvironmentSummary::default();
     for samples in &mut result.samples {
-        *samples = compact_samples(samples);
+        *samples = samples.thinned();
     }
-}
-
-/// At most [`SAMPLES_KEPT`] samples that have the same center and spread. Samples that no clock can give stay as they
-/// are: what judges them says what is wrong with them.
-fn compact_samples(samples: &Samples) -> Samples {
-    let Ok(mut each) = samples.per_iteration() else { return samples.clone() };
-    if each.len() <= SAMPLES_KEPT {
-        let times_ns = samples.times_ns.iter().map(|&time| six_digits(time)).collect();
-        return Samples { times_ns, ..samples.clone() };
-    }
-    each.sort_by(f64::total_cmp);
-    let mut iters = samples.iters.clone();
-    iters.sort_unstable();
-    let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);
-    let time = |index: usize| {
-        let share = if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
-        six_digits(share_of_sorted(&each, share).unwrap_or(f64::NAN) * typical as f64) // Never empty.
-    };
-    Samples {
-        replicate: samples.replicate,
-        iters: vec![typical; SAMPLES_KEPT],
-        times_ns: (0..SAMPLES_KEPT).map(time).collect(),
-    }
-}
-
-fn six_digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::Samples;
+
     use super::*;
 
     fn spread(values: &[f64]) -> (f64, f64) {
@@ -73,7 +43,7 @@ mod tests {
             (0..500_u32).map(|i| 100.0 - (1.0 - f64::from(i * 37 % 500) / 500.0).ln() * 10.0).collect();
         let samples =
             Samples { replicate: 3, iters: vec![4; 500], times_ns: times.iter().map(|time| time * 4.0).collect() };
-        let kept = compact_samples(&samples);
+        let kept = samples.thinned();
         assert_eq!((kept.replicate, kept.len(), kept.iters.len()), (3, SAMPLES_KEPT, SAMPLES_KEPT));
         let each = kept.per_iteration().unwrap();
         let ((mean, deviation), (kept_mean, kept_deviation)) = (spread(&times), spread(&each));
@@ -91,14 +61,14 @@ mod tests {
     #[test]
     fn few_samples_stay_in_their_order() {
         let samples = Samples { replicate: 0, iters: vec![1, 2, 3], times_ns: vec![3.123_456_789, 2.0, 1e9 + 1.0] };
-        assert_eq!(compact_samples(&samples).times_ns, [3.123_46, 2.0, 1e9]);
-        assert_eq!(compact_samples(&samples).iters, [1, 2, 3]);
+        assert_eq!(samples.thinned().times_ns, [3.123_46, 2.0, 1e9]);
+        assert_eq!(samples.thinned().iters, [1, 2, 3]);
     }
 
     #[test]
     fn impossible_samples_stay_for_the_gate_to_refuse() {
         let samples = Samples { replicate: 0, iters: vec![1; 50], times_ns: vec![-1.0; 50] };
-        assert_eq!(compact_samples(&samples), samples);
+        assert_eq!(samples.thinned(), samples);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rsb_model::record::EnvironmentSummary;
+use rsb_model::samples::MOST_ITERATIONS;
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
 use serde_json::{Value, json};
 
@@ -113,8 +114,20 @@ fn samples(document: &Value) -> Result<Samples, String> {
     if iters.len() != times.len() {
         return Err(format!("sample.json has {} iteration counts but {} times", iters.len(), times.len()));
     }
-    iters.iter().zip(times).for_each(|(&iters, time)| samples.push(iters as u64, time));
+    for (&iters, time) in iters.iter().zip(times) {
+        samples.push(counted(iters)?, time);
+    }
     Ok(samples)
+}
+
+/// A number of iterations. What is no whole number in range was not counted: to saturate or round it would make up a time.
+fn counted(iters: f64) -> Result<u64, String> {
+    let is_count = iters.fract() == 0.0 && (1.0..=MOST_ITERATIONS as f64).contains(&iters);
+    if is_count {
+        Ok(iters as u64)
+    } else {
+        Err(format!("sample.json: `iters` holds {iters}, which is no whole number from 1 to 2^53"))
+    }
 }
 
 #[cfg(test)]
@@ -156,9 +169,14 @@ mod tests {
             write(dir.path(), &format!("{name}/new/benchmark.json"), &format!(r#"{{"full_id":"{name}"}}"#));
         }
         write(dir.path(), "e/new/sample.json", SAMPLE);
+        for (name, iters) in [("f", "1e300"), ("g", "1.5"), ("h", "0.0"), ("i", "-1.0"), ("j", "9007199254740994.0")] {
+            let text = format!(r#"{{"iters":[{iters}],"times":[1.0]}}"#);
+            write(dir.path(), &format!("{name}/new/sample.json"), &text);
+            write(dir.path(), &format!("{name}/new/benchmark.json"), &format!(r#"{{"full_id":"{name}"}}"#));
+        }
         let run = read_criterion_dir(dir.path(), LATEST).unwrap();
         let outcome = |id: &str| run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome;
-        assert!(["a", "b", "c"].iter().all(|id| outcome(id) == Outcome::Failed));
+        assert!(["a", "b", "c", "f", "g", "h", "i", "j"].iter().all(|id| outcome(id) == Outcome::Failed));
         assert_eq!((outcome("d"), outcome("e")), (Outcome::Measured, Outcome::Measured));
         let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
         assert!(error.contains("`gone`"), "{error}");

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run};
+use rsb_model::record::ACCEPTED_FROM;
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run, RunId};
 
 use super::Why;
 use crate::policy::Policy;
 
 /// The results of one side by case, in the order in which cases first appear.
 pub(super) struct Cases<'a> {
+    runs: Vec<&'a RunId>,
     order: Vec<&'a CaseId>,
     results: HashMap<&'a CaseId, Entry<'a>>,
 }
@@ -17,13 +19,17 @@ pub(super) struct Cases<'a> {
 #[derive(Default)]
 pub(super) struct Entry<'a> {
     measured: Vec<&'a BenchmarkResult>,
+    /// The places of the runs that measured it.
+    measured_in: Vec<usize>,
     others: Vec<&'a BenchmarkResult>,
 }
 
 /// How a case stands on the side that is judged.
 pub(super) enum Standing<'a> {
-    /// Measured in at least one run, and broken in none.
+    /// Measured in every run.
     Measured(Vec<&'a BenchmarkResult>),
+    /// Measured in some runs, and missing or skipped in these.
+    Partial(Vec<&'a RunId>),
     /// Failed in at least one run.
     Failed(Why<'a>),
     /// Skipped in every run that lists it.
@@ -37,8 +43,10 @@ pub(super) enum Standing<'a> {
 impl<'a> Cases<'a> {
     /// Those of `runs` that the policy does not leave out.
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
-        let mut cases = Self { order: Vec::new(), results: HashMap::new() };
-        for result in runs.iter().flat_map(|run| &run.benchmarks) {
+        let ids = runs.iter().map(|run| &run.run_id).collect();
+        let mut cases = Self { runs: ids, order: Vec::new(), results: HashMap::new() };
+        let each = runs.iter().enumerate().flat_map(|(at, run)| run.benchmarks.iter().map(move |result| (at, result)));
+        for (at, result) in each {
             let id = &result.benchmark_id;
             if policy.ignores_case(id.as_str()) {
                 continue;
@@ -49,6 +57,7 @@ impl<'a> Cases<'a> {
             });
             if outcome(result) == Outcome::Measured {
                 entry.measured.push(result);
+                entry.measured_in.push(at);
             } else {
                 entry.others.push(result);
             }
@@ -68,6 +77,12 @@ impl<'a> Cases<'a> {
             let promises = |outcome| entry.has(outcome).is_some();
             !entry.measured.is_empty() || promises(Outcome::Simulated) || promises(Outcome::Failed)
         })
+    }
+
+    /// Whether `result`, of a baseline, holds samples of one of these runs because a person accepted them.
+    pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
+        let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
+        from.is_some_and(|from| self.runs.iter().any(|run| run.0 == from))
     }
 
     /// The cases that ran here, whatever came of it.
@@ -95,7 +110,9 @@ impl<'a> Cases<'a> {
         } else if entry.measured.is_empty() {
             Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
         } else {
-            Standing::Measured(entry.measured.clone())
+            let without = self.runs.iter().enumerate().filter(|(at, _)| !entry.measured_in.contains(at));
+            let without: Vec<&RunId> = without.map(|(_, run)| *run).collect();
+            if without.is_empty() { Standing::Measured(entry.measured.clone()) } else { Standing::Partial(without) }
         }
     }
 }

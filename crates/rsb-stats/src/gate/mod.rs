@@ -6,11 +6,13 @@
 mod cases;
 mod compared;
 mod control;
+mod evidence;
 mod exact;
 mod machine;
 mod paired;
 mod percentiles;
 mod reason;
+mod same;
 pub(crate) mod summary;
 mod targets;
 #[cfg(test)]
@@ -65,6 +67,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
             None => rows.extend(rows_of(id, &before, &after, (policy, pairing))),
         }
     }
+    let notes = evidence::note(&rows).into_iter().collect();
     let mut comparisons = decide(rows, policy);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
@@ -81,7 +84,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
         summary: summary::summarize(&comparisons, &checks.shown, policy),
         threshold_checks: checks.shown,
-        notes: Vec::new(),
+        notes,
         comparisons,
     }
 }
@@ -171,6 +174,11 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
             if let Some(sentence) = machine::device_difference(baseline, &current) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
             }
+            let own: Vec<_> = baseline.iter().copied().filter(|result| !after.was_accepted(result)).collect();
+            let copied = if pairing == Pairing::Independent { same::sentence(&own, &current) } else { None };
+            if let Some(sentence) = copied {
+                return refusal(Verdict::Inconclusive, ReasonCode::SameSamples, &sentence);
+            }
             let mut rows = timed::rows(id, baseline, &current, (policy, pairing));
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
             if rows.is_empty() && is_blank(baseline) {
@@ -188,6 +196,14 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
         Standing::Simulated(_) => {
             let sentence = "it ran on a fake GPU, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
+        }
+        Standing::Partial(without) => {
+            let runs: Vec<&str> = without.iter().map(|run| run.0.as_str()).collect();
+            let sentence = format!(
+                "it was measured in some of the runs and not in {}: judge runs that all have it, or measure it there",
+                runs.join(", ")
+            );
+            refusal(Verdict::Inconclusive, ReasonCode::Missing, &sentence)
         }
         Standing::Missing => {
             let sentence =

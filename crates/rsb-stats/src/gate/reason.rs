@@ -8,7 +8,7 @@ use rsb_model::{Better, Field, ReasonCode, Unit};
 
 use super::Why;
 use super::exact::ValuesConclusion;
-use crate::compare::{Pair, PairConclusion};
+use crate::compare::{Pair, PairConclusion, Side};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
@@ -36,22 +36,36 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
     let change = told(finding.change, Some(interval), pair.better, context);
     match finding.reason {
         ReasonCode::AboveThreshold => format!("{change}, above the threshold of {threshold} %{}", caution(pair)),
-        ReasonCode::BetterThanThreshold => format!("{change}, beyond the threshold of {threshold} %"),
-        ReasonCode::BelowThreshold => format!("{change}, a clear change below the threshold of {threshold} %"),
+        ReasonCode::BetterThanThreshold => format!("{change}, beyond the threshold of {threshold} %{}", caution(pair)),
+        ReasonCode::BelowThreshold => {
+            format!("{change}, a clear change below the threshold of {threshold} %{}", caution(pair))
+        }
         ReasonCode::TooNoisy => format!("{change}, {}", doubt(pair, finding, context)),
+        ReasonCode::MedianWorse => {
+            format!("{change} by the fastest samples, {}", majority(pair, finding, context))
+        }
         ReasonCode::MachineMoved => change, // The control set says the rest.
-        _ => format!("{change}, within the noise"),
+        _ => format!("{change}, within the noise{}", caution(pair)),
     }
 }
 
-/// What one process cannot tell: whether the code became slower or lay less well in memory.
+/// What one process cannot tell: whether the code changed, or lay less well in memory than it usually does.
 fn caution(pair: &Pair) -> &'static str {
-    match [&pair.baseline, &pair.current].map(|side| side.replicates().len() == 1) {
+    match [&pair.baseline, &pair.current].map(Side::is_lone) {
         [true, true] => "; it rests on one process a side, so repeat it with replicates",
         [true, false] => "; its baseline is of one process, so save one with replicates",
         [false, true] => "; it rests on one process of the run, so repeat it with replicates",
         [false, false] => "",
     }
+}
+
+/// What the median says, and the cure.
+fn majority(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
+    let median = told(finding.median_change.unwrap_or_default(), None, pair.better, context);
+    format!(
+        "but {median} by the median, and by more than the baseline varies: most of the run was slow; measure it again, \
+         or both sides at once with `gate --against`"
+    )
 }
 
 /// What keeps a noisy case from a verdict, and the cure.

@@ -6,6 +6,7 @@ use rsb_model::record::{
 };
 
 use super::timed::TIME;
+use crate::compare::LARGEST;
 use crate::policy::Policy;
 
 /// Half the width of the display band.
@@ -76,13 +77,18 @@ fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
     (weights > 0.0).then(|| 100.0 * (sum / weights).exp_m1())
 }
 
+/// The change of what was zero, held to what a document can carry.
+fn from_nothing(comparison: &Comparison) -> Option<f64> {
+    comparison.baseline_value.filter(|before| *before == 0.0).and(comparison.current_value).map(|_| 100.0 * LARGEST)
+}
+
 /// What regressed, the largest change first, then what improved.
 fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantChange> {
     let mut found: Vec<SignificantChange> = comparisons
         .iter()
         .filter(|comparison| matches!(comparison.verdict, Verdict::Regressed | Verdict::Improved))
         .filter_map(|comparison| {
-            let change_percent = comparison.difference_percent?;
+            let change_percent = comparison.difference_percent.or_else(|| from_nothing(comparison))?;
             let severity = if comparison.verdict == Verdict::Improved {
                 Severity::Info
             } else if change_percent.abs() >= policy.critical_factor() * comparison.threshold_percent {
@@ -99,4 +105,25 @@ fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantCh
         (b.severity != Severity::Info).cmp(&(a.severity != Severity::Info)).then(size(b).total_cmp(&size(a)))
     });
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::testing::row;
+
+    #[test]
+    fn what_came_of_nothing_is_the_most_significant_change() {
+        let failed = Comparison {
+            metric: "failed_runs_percent".to_owned(),
+            baseline_value: Some(0.0),
+            current_value: Some(100.0),
+            difference_percent: None,
+            ..row("b", Verdict::Regressed, 0.0)
+        };
+        let found = significant(&[row("a", Verdict::Regressed, 50.0), failed], &Policy::default());
+        let names: Vec<&str> = found.iter().map(|change| change.metric.as_str()).collect();
+        assert_eq!(names, ["cpu_performance/gemm/cpu:0/b failed_runs_percent", "cpu_performance/gemm/cpu:0/a time_ms"]);
+        assert_eq!(found[0].severity, Severity::Critical);
+    }
 }

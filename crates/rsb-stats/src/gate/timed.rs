@@ -9,7 +9,7 @@ use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdic
 
 use super::{Row, exact, percentiles, reason, refused, summary};
 use crate::compare::{Pair, PairConclusion, Side};
-use crate::estimate::location;
+use crate::estimate::{location, median};
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed};
 
@@ -64,9 +64,7 @@ pub(super) fn rows(
         (Err(why), _) => unreadable("the baseline", &why),
         (_, Err(why)) => unreadable("the run", &why),
         (Ok(before), Ok(after)) => {
-            if let Some(side) = lone_sample(baseline, current) {
-                let sentence =
-                    format!("{side} has a single sample of it, which says nothing of its spread: measure it again");
+            if let Some(sentence) = uneven(baseline, current) {
                 return vec![refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy)];
             }
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
@@ -141,31 +139,46 @@ fn difference(change: f64, better: Better) -> f64 {
     }
 }
 
-/// The side that has one sample in all where the other has several: something was cut off. Where both have one, as from
+/// Fewer samples than this say little beside [`MANY`] times as many.
+const FEW: usize = 10;
+
+/// So many times as many samples on the other side.
+const MANY: usize = 10;
+
+/// The sentence for a side that has far fewer samples than the other: something was cut off. Where both have one, as from
 /// tools that print a figure a case, the other cases tell how far such figures vary.
-fn lone_sample(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<&'static str> {
+fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
     let count = |results: &[&BenchmarkResult]| -> usize {
         results.iter().flat_map(|result| &result.samples).map(|samples| samples.times_ns.len()).sum()
     };
-    match [baseline, current].map(count) {
-        [1, other] if other > 1 => Some("the baseline"),
-        [other, 1] if other > 1 => Some("the run"),
+    let [before, after] = [baseline, current].map(count);
+    let (side, few, many) = if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
+    match few {
+        1 if many > 1 => {
+            Some(format!("{side} has a single sample of it, which says nothing of its spread: measure it again"))
+        }
+        _ if few > 1 && few < FEW && many >= MANY * few => Some(format!(
+            "{side} has {few} samples of it and the other side has {many}: it was cut off, or measured otherwise; measure \
+             it again in the same way"
+        )),
         _ => None,
     }
 }
 
 /// One time in milliseconds for each fresh process. Of processes that were measured apart it is their floor, as what is
-/// compared is the least that each side shows.
+/// compared is the least that each side shows. Beside it stands the median of the process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let time = |replicate: &Samples| match pairing {
         Pairing::Independent => replicate.floor(),
         Pairing::Paired => location(replicate),
     };
-    let mut times = Vec::new();
+    let (mut times, mut medians) = (Vec::new(), Vec::new());
     for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
         times.push(time(&replicate).map_err(|error| error.to_string())? / 1e6);
+        let each = replicate.per_iteration().map_err(|error| error.to_string())?;
+        medians.extend(median(&each).map(|time| time / 1e6));
     }
-    Side::new(times).ok_or_else(|| SamplesError::Empty.to_string())
+    Side::with_medians(times, medians).ok_or_else(|| SamplesError::Empty.to_string())
 }
 
 /// The samples of one run with those of one process together: two lists of one process are not two replicates.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rsb_model::record::{Comparison, ComparisonResult, comparison_id};
+use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, comparison_id};
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Verdict};
 
 use super::sentence::{SentenceContext, sentence};
@@ -60,6 +60,8 @@ pub fn gate_history(
             rewrite(row, question, found, context);
         }
     }
+    // One figure a run is what a history is made of, however many processes gave it.
+    result.notes.retain(|note| note.code != ComparisonNoteCode::Evidence);
     result.baseline_run_id = range(stored.runs);
     result.comparison_id = comparison_id(&result.baseline_run_id, &RunId(result.current_run_id.clone()), now);
     // Nothing is one-sided: this counts again.

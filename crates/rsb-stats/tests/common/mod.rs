@@ -1,6 +1,8 @@
 //! Synthetic runs with known noise. Each test file uses its own part of this.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, Run, RunId, Samples, Timestamp,
@@ -43,12 +45,15 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
     }
 }
 
-/// A measured case with one list of samples for each of `times_ns`, all of them the same.
+/// A measured case with one list of samples for each of `times_ns`, all of them the same; no two cases have the very same
+/// samples, as no two measurements do.
 pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let own = 1.0 + f64::from(MADE.fetch_add(1, Ordering::Relaxed)) * 1e-12;
     let samples = times_ns.iter().zip(0..).map(|(&time, replicate)| Samples {
         replicate,
         iters: vec![10; 5],
-        times_ns: vec![time * 10.0; 5],
+        times_ns: vec![time * 10.0 * own; 5],
     });
     BenchmarkResult { samples: samples.collect(), ..bare(name, Outcome::Measured) }
 }

@@ -1,5 +1,6 @@
 //! Regressions that a person has accepted: what a baseline keeps of them, and how their samples become its own.
 
+use rsb_model::record::ACCEPTED_FROM;
 use rsb_model::{CaseId, Fingerprint, Run, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,7 @@ impl Baseline {
         }
         for result in &mut taken {
             result.metadata.insert(OF_ANOTHER_PROGRAM.to_owned(), run.program.clone().into());
+            result.metadata.insert(ACCEPTED_FROM.to_owned(), run.run_id.0.clone().into());
         }
         for own in &mut self.runs {
             own.benchmarks.retain(|result| result.benchmark_id != *id);
@@ -101,6 +103,7 @@ mod tests {
         let taken = &baseline.runs[0].benchmarks[0];
         let replicates: Vec<(u32, usize)> = taken.samples.iter().map(|each| (each.replicate, each.len())).collect();
         assert!(taken.metadata.contains_key(OF_ANOTHER_PROGRAM));
+        assert_eq!(taken.metadata[ACCEPTED_FROM], "z", "judged again, its samples are on both sides");
         assert_eq!(replicates, [(0, crate::compact::SAMPLES_KEPT), (1, crate::compact::SAMPLES_KEPT)]);
         assert!(taken.samples[0].per_iteration().unwrap().iter().all(|&time| time >= 1.5e6));
         assert_eq!(baseline.runs[0].benchmarks[1], before.runs[0].benchmarks[1]);

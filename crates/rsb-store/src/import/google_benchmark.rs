@@ -1,6 +1,6 @@
 //! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are samples of one case.
 
-use rsb_model::Fields;
+use rsb_model::{Fields, Samples};
 use serde_json::Value;
 
 use super::Input;
@@ -86,13 +86,14 @@ fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
     if group.repetitions.is_empty() {
         return aggregated(group);
     }
-    let mut found = ImportedCase::default();
+    let mut samples = Samples::new(0);
     for entry in &group.repetitions {
         let iterations = json::count(entry, "iterations")?.ok_or("it has no `iterations`")?;
         let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
-        found.samples.push(iterations, time_ns * iterations as f64);
+        samples.push(iterations, time_ns * iterations as f64);
     }
-    found.fields = rates(&group.repetitions)?;
+    let fields = rates(&group.repetitions)?;
+    let mut found = ImportedCase { fields, samples: vec![samples], ..ImportedCase::default() };
     if let Some(threads) = group.repetitions.first().and_then(|entry| entry.get("threads")) {
         found.fields.set("threads", threads.clone());
     }

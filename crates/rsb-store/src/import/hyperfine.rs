@@ -1,4 +1,5 @@
-//! `hyperfine --export-json`: the wall time of each run of each command, in seconds.
+//! `hyperfine --export-json`: the wall time of each run of each command, in seconds. Each run is a fresh process, and so a
+//! replicate of its own.
 
 use rsb_model::Fields;
 use serde_json::Value;
@@ -29,7 +30,7 @@ fn was_killed(result: &Value) -> bool {
 
 fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
-        Some(times) if !times.is_empty() => ImportedCase::of_samples(1, &times),
+        Some(times) if !times.is_empty() => ImportedCase::of_processes(&times),
         _ => ImportedCase::of(Fields::new().with("time_ms", json::needed(result, "median")? * 1e3)),
     };
     if let Some(peak) = json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max)) {
@@ -64,8 +65,16 @@ mod tests {
         let run = read(Format::Hyperfine, sample(Format::Hyperfine)).unwrap();
         let [sleep, list] = &run.benchmarks[..] else { panic!("{run:?}") };
         assert_eq!(sleep.benchmark_id.as_str(), "cpu_performance/hyperfine/sleep 0.02");
-        let times = sleep.samples[0].per_iteration().unwrap();
-        assert!(times.iter().zip([21e6, 22e6, 23e6]).all(|(time, expected)| (time / expected - 1.0).abs() < 1e-12));
+        let replicates: Vec<(u32, f64)> =
+            sleep.samples.iter().map(|process| (process.replicate, process.per_iteration().unwrap()[0])).collect();
+        let expected = [(0, 21e6), (1, 22e6), (2, 23e6)];
+        assert!(
+            replicates
+                .iter()
+                .zip(expected)
+                .all(|(found, (replicate, time))| { found.0 == replicate && (found.1 / time - 1.0).abs() < 1e-12 })
+        );
+        assert_eq!(replicates.len(), 3, "each run is a fresh process");
         assert!((sleep.fields().unwrap().number("time_ms").unwrap() - 22.0).abs() < 1e-9);
         assert_eq!(sleep.fields().unwrap().number("memory_used_mb"), Some(2.5));
         assert!(list.samples.is_empty());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rsb_model::field::FieldRole;
 use rsb_model::record::EnvironmentSummary;
+use rsb_model::samples::SamplesError;
 use rsb_model::{
     BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Note, Outcome, Reason, Run, RunId, Samples,
     Timestamp,
@@ -22,8 +23,8 @@ pub(super) const SECOND: f64 = 1e9;
 pub(super) struct ImportedCase {
     /// Figures and parameters.
     pub(super) fields: Fields,
-    /// Samples, where the tool keeps them.
-    pub(super) samples: Samples,
+    /// Samples, where the tool keeps them, one list for each process.
+    pub(super) samples: Vec<Samples>,
     /// What has no field.
     pub(super) metadata: Map<String, Value>,
 }
@@ -33,13 +34,24 @@ impl ImportedCase {
         Self { fields, ..Self::default() }
     }
 
-    /// Samples of `iters` iterations each that took `seconds` for one iteration, kept in nanoseconds.
+    /// Samples of one process, of `iters` iterations each that took `seconds` for one iteration, kept in nanoseconds.
     pub(super) fn of_samples(iters: u64, seconds: &[f64]) -> Self {
         let mut samples = Samples::new(0);
         for time in seconds {
             samples.push(iters, time * SECOND * iters as f64);
         }
+        let samples = if samples.is_empty() { Vec::new() } else { vec![samples] };
         Self { samples, ..Self::default() }
+    }
+
+    /// One sample of one iteration in each of several fresh processes.
+    pub(super) fn of_processes(seconds: &[f64]) -> Self {
+        let process = |(replicate, time): (u32, &f64)| {
+            let mut samples = Samples::new(replicate);
+            samples.push(1, time * SECOND);
+            samples
+        };
+        Self { samples: (0..).zip(seconds).map(process).collect(), ..Self::default() }
     }
 
     /// Adds what has no field of its own, unless it is null.
@@ -113,7 +125,7 @@ impl Sink {
     fn measured(&mut self, name: &str, found: ImportedCase) {
         let mut result = self.blank(name, Outcome::Measured);
         result.results = vec![found.fields];
-        result.samples = if found.samples.is_empty() { Vec::new() } else { vec![found.samples] };
+        result.samples = found.samples;
         result.metadata.extend(found.metadata);
         self.run.benchmarks.push(result);
     }
@@ -179,7 +191,8 @@ fn checked(mut found: ImportedCase) -> Result<ImportedCase, String> {
         let has_metric = found.fields.metrics().next().is_some();
         return if has_metric { Ok(found) } else { Err("it has no figure".to_owned()) };
     }
-    let mut times = found.samples.per_iteration().map_err(|error| error.to_string())?;
+    let each: Result<Vec<Vec<f64>>, SamplesError> = found.samples.iter().map(Samples::per_iteration).collect();
+    let mut times = each.map_err(|error| error.to_string())?.concat();
     found.fields.set("time_ms", median(&mut times) / 1e6);
     found.fields.set("num_runs", times.len());
     Ok(found)

@@ -1,0 +1,57 @@
+//! The figures of one side: what each fresh process shows at its best, and in its middle.
+
+use rsb_model::samples::share_of_sorted;
+
+use crate::estimate::{median, sorted};
+
+/// How many of the processes may lie further apart than what is called their spread, at each end.
+const FAR: f64 = 0.1;
+
+/// The values of one side, one for each fresh process, in the metric's unit: finite and above zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    replicates: Vec<f64>,
+    medians: Vec<f64>,
+}
+
+impl Side {
+    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean nothing.
+    pub fn new(replicates: Vec<f64>) -> Option<Self> {
+        let medians = replicates.clone();
+        Self::with_medians(replicates, medians)
+    }
+
+    /// As [`Side::new`], where the median of a process is another than its value.
+    pub fn with_medians(replicates: Vec<f64>, medians: Vec<f64>) -> Option<Self> {
+        let usable = |value: &f64| value.is_finite() && *value > 0.0;
+        let complete = !replicates.is_empty() && replicates.len() == medians.len();
+        (complete && replicates.iter().chain(&medians).all(usable)).then_some(Self { replicates, medians })
+    }
+
+    /// The values.
+    pub fn replicates(&self) -> &[f64] {
+        &self.replicates
+    }
+
+    /// Whether a single process gave it.
+    pub fn is_lone(&self) -> bool {
+        self.replicates.len() == 1
+    }
+
+    /// The logarithm of the median over the processes of each one's median.
+    pub(super) fn median_log(&self) -> f64 {
+        median(&self.median_logs()).unwrap_or(f64::NAN) // Never empty.
+    }
+
+    /// How far the medians of the processes lie apart, on the logarithm; of more than five, the outermost tenth at each
+    /// end does not count. `None` of a single process.
+    pub(super) fn medians_apart(&self) -> Option<f64> {
+        let logs = sorted(&self.median_logs());
+        let (low, high) = (share_of_sorted(&logs, FAR)?, share_of_sorted(&logs, 1.0 - FAR)?);
+        (logs.len() > 1).then_some(high - low)
+    }
+
+    fn median_logs(&self) -> Vec<f64> {
+        self.medians.iter().map(|value| value.ln()).collect()
+    }
+}
