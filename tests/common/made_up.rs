@@ -11,7 +11,7 @@ pub fn with_baseline(bench: Bench) -> (Bench, Value) {
     let mut run: Value = serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
     let measured = run["benchmarks"][0].take();
     run["benchmarks"] = (0..12).map(|index| made_up(&measured, index)).collect();
-    bench.write("made-up.json", &run.to_string());
+    bench.write_sealed("made-up.json", &run);
     bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
     (bench, run)
 }

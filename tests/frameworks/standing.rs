@@ -14,7 +14,7 @@ fn a_run_of_a_component_is_gated_and_shows_among_the_components() {
     let run = bench.run_files().remove(0);
     let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&run).unwrap()).unwrap();
     again["run_id"] = "again".into();
-    bench.write("again.json", &again.to_string());
+    bench.write_sealed("again.json", &again);
     let verdict = bench.run(&["compare", run.to_str().unwrap(), "again.json", "--json"]).expect(0).json();
     assert!(verdict["comparisons"].as_array().is_some_and(|rows| !rows.is_empty()), "{verdict}");
     let components = bench.run(&["components", "--json"]).expect(0).json();

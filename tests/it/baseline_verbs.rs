@@ -24,7 +24,7 @@ fn write_current(bench: &Bench, run: &Value, slower: &[(usize, f64)]) {
     for (index, factor) in slower {
         crate::common::made_up::scale(&mut current["benchmarks"][index], *factor);
     }
-    bench.write("current.json", &current.to_string());
+    bench.write_sealed("current.json", &current);
 }
 
 fn accept(bench: &Bench, id: &str, because: &str) -> ProgramOutput {
@@ -106,11 +106,11 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
     from("made-up.json", 4, "is the baseline itself");
     let mut elsewhere = read(&bench.path("current.json"));
     elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
-    bench.write("elsewhere.json", &elsewhere.to_string());
+    bench.write_sealed("elsewhere.json", &elsewhere);
     from("elsewhere.json", 4, "cpu_model");
     let mut vanished = read(&bench.path("current.json"));
     vanished["benchmarks"].as_array_mut().unwrap().remove(2);
-    bench.write("vanished.json", &vanished.to_string());
+    bench.write_sealed("vanished.json", &vanished);
     from("vanished.json", 4, "has no verdict");
     let other = ["baseline", "accept", ID, "--because", "why", "--from", "current.json", "--baseline", "other"];
     assert!(bench.run(&other).expect(2).stderr.contains("baseline list"));
@@ -134,7 +134,7 @@ fn a_refreshed_baseline_holds_the_same_cases_measured_as_often() {
     let mut old = read(&path);
     let accepted = serde_json::json!({ "id": "x", "why": "kept", "since": "2026-01-01T00:00:00Z" });
     old["accepted"] = Value::Array(vec![accepted]);
-    std::fs::write(&path, old.to_string()).unwrap();
+    bench.write_sealed(path.to_str().unwrap(), &old);
     let ended = bench.run(&["baseline", "refresh"]).expect(0);
     assert!(ended.stdout.contains("Comparison") && ended.stdout.contains("git diff"), "{}", ended.stdout);
     let new = read(&path);
@@ -173,7 +173,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
             case["category"] = "forgotten".into();
         }),
     ]);
-    std::fs::write(&path, old.to_string()).unwrap();
+    bench.write_sealed(path.to_str().unwrap(), &old);
     let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(1);
     for expected in ["no figures of cpu_performance/tensor-ops/cpu:0/broken: ", "cpu:0/f32: this program", "--force"] {
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
@@ -186,7 +186,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
 
     let mut nothing = old.clone();
     nothing["runs"][0]["benchmarks"].as_array_mut().unwrap().remove(0);
-    std::fs::write(&path, nothing.to_string()).unwrap();
+    bench.write_sealed(path.to_str().unwrap(), &nothing);
     let ended = bench.run(&["baseline", "refresh", "--force"]).expect(1);
     assert!(ended.stderr.contains("nothing was measured"), "{}", ended.stderr);
     assert_eq!(read(&path), nothing);
@@ -201,11 +201,11 @@ fn what_cannot_be_refreshed_is_exit_2_with_the_cure() {
     let whole = read(&path);
     let mut criterion = whole.clone();
     criterion["runs"][0]["profile"] = "criterion".into();
-    std::fs::write(&path, criterion.to_string()).unwrap();
+    bench.write_sealed(path.to_str().unwrap(), &criterion);
     assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("measured under `criterion`"));
     let mut elsewhere = whole;
     elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
-    std::fs::write(&path, elsewhere.to_string()).unwrap();
+    bench.write_sealed(path.to_str().unwrap(), &elsewhere);
     let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(2);
     assert!(ended.stderr.contains("cpu_model") && ended.stderr.contains("refresh it there"), "{}", ended.stderr);
 }

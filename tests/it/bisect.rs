@@ -39,7 +39,7 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     bench.write("src/main.rs", "what is not committed does not matter");
     let arguments = ["bisect", &commits[0], "main", "--case", "cpu_performance/made-up/cpu:0/one"];
     let document = bench.run(&[&arguments[..], &["--json"]].concat()).expect(0).json();
-    assert_eq!(document["format_version"], 2);
+    assert_eq!(document["format_version"], 3);
     assert_eq!((&document["good"], &document["bad"]), (&commits[0].clone().into(), &commits[9].clone().into()));
     let found = &document["first_bad"];
     assert_eq!(found["commit"], commits[6], "{document:#}");

@@ -13,7 +13,7 @@ fn json_is_one_document_and_nothing_else_reaches_standard_output() {
     let bench = Bench::new();
     let ended = bench.run(&small(&[&TINY_GEMM[..], &["--json"]].concat())).expect(0);
     let document = ended.json();
-    assert_eq!(document["format_version"], 2);
+    assert_eq!(document["format_version"], 3);
     let case = &document["benchmarks"][0];
     assert_eq!(case["outcome"], "measured");
     assert_eq!(case["benchmark_type"], "cpu_performance");

@@ -16,7 +16,7 @@ fn with_baseline() -> (Bench, Value) {
 fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> Value {
     let mut current = again(run, "current");
     change(&mut current);
-    bench.write("current.json", &current.to_string());
+    bench.write_sealed("current.json", &current);
     let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"]);
     ended.expect(code).json()
 }
@@ -73,7 +73,7 @@ fn what_cannot_be_judged_is_never_green() {
 fn what_cannot_be_read_is_exit_2() {
     let (bench, run) = with_baseline();
     let whole = run.to_string();
-    let newer = whole.replacen("\"format_version\":2", "\"format_version\":99", 1);
+    let newer = whole.replacen("\"format_version\":3", "\"format_version\":99", 1);
     for (name, text, expected) in [
         ("truncated.json", &whole[..whole.len() / 2], "truncated.json"),
         ("empty.json", "", "empty.json"),
@@ -173,7 +173,7 @@ fn the_exit_code_stands_when_the_reader_has_left() {
     let (bench, run) = with_baseline();
     let mut run = again(&run, "current");
     scale(&mut run["benchmarks"][2], 3.0);
-    bench.write("current.json", &run.to_string());
+    bench.write_sealed("current.json", &run);
     let mut child = bench
         .command(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--verbose"])
         .stdout(std::process::Stdio::piped())
@@ -192,7 +192,7 @@ fn a_run_counts_once_and_is_not_its_own_baseline() {
     let own = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "made-up.json"]).expect(4);
     assert!(own.stdout.contains("is the baseline itself"), "{}", own.stdout);
     run["run_id"] = "../elsewhere".into();
-    bench.write("escaping.json", &run.to_string());
+    bench.write_sealed("escaping.json", &run);
     assert!(bench.run(&["report", "escaping.json"]).expect(2).stderr.contains("run_id"));
 }
 
@@ -221,7 +221,7 @@ fn every_format_names_the_regression() {
     let (bench, run) = with_baseline();
     let mut run = again(&run, "current");
     scale(&mut run["benchmarks"][2], 1.5);
-    bench.write("current.json", &run.to_string());
+    bench.write_sealed("current.json", &run);
     for format in ["text", "json", "markdown", "junit", "sarif", "github"] {
         let ended = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--format", format]);
         assert!(ended.expect(3).stdout.contains("made-up-2"), "{format}");

@@ -40,7 +40,7 @@ fn with_a_record_of_better_days() -> Bench {
             }
         }
     }
-    bench.write(&name, &baseline.to_string());
+    bench.write_sealed(&name, &baseline);
     bench
 }
 
@@ -116,7 +116,8 @@ fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said()
     let file = std::fs::read_dir(bench.path("baselines")).unwrap().map(|entry| entry.unwrap().path());
     let file = file.filter(|path| path.is_dir()).map(|dir| dir.join("tensor-ops.json")).next().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace(hash, "0123456789abcdef")).unwrap();
+    let changed: Value = serde_json::from_str(&text.replace(hash, "0123456789abcdef")).unwrap();
+    bench.write_sealed(file.to_str().unwrap(), &changed);
     let gated = bench.run(&GATE).expect(3);
     assert_eq!(gated.stderr.matches("kept by an earlier version").count(), 1, "{}", gated.stderr);
 }

@@ -220,7 +220,7 @@ fn captured_trees_are_readable_pages() {
         }
         assert!(!pages.contains("not found"), "{archive}: nothing was looked for on a host\n{pages}");
         let (_, document) = json_of(&bench, &tree, "probe");
-        assert_eq!(document["format_version"], 2);
+        assert_eq!(document["format_version"], 3);
         assert!(!document["gpus"].as_array().unwrap().is_empty(), "{archive}");
     }
 }

@@ -141,7 +141,15 @@ fn drive() {
     assert_eq!(result.verdict, Verdict::Regressed, "{result:?}");
     let times = result.comparisons.iter().filter(|row| row.metric == "time_ms");
     assert_eq!(times.map(|row| row.verdict).collect::<Vec<_>>(), [Verdict::Regressed; 2], "{result:?}");
-    assert_eq!(judge.judge(std::slice::from_ref(&fast), &[as_measured(&fast)]).verdict, Verdict::Unchanged);
+    assert_eq!(
+        judge.judge(std::slice::from_ref(&fast), &[as_measured(&fast)]).verdict,
+        Verdict::Inconclusive,
+        "itself"
+    );
+    let mut again = as_measured(&fast);
+    let samples = again.benchmarks.iter_mut().flat_map(|case| &mut case.samples);
+    samples.flat_map(|samples| &mut samples.times_ns).for_each(|time| *time *= 1.002);
+    assert_eq!(judge.judge(std::slice::from_ref(&fast), &[again]).verdict, Verdict::Unchanged);
 
     // The policy of the project counts.
     std::fs::create_dir_all(&directories.baselines).unwrap();

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_document_counts_each_severity() {
         let document: serde_json::Value = serde_json::from_str(&json(&found()).unwrap()).unwrap();
-        assert_eq!(document["format_version"], 2);
+        assert_eq!(document["format_version"], 3);
         assert_eq!(document["summary"], serde_json::json!({ "error": 1, "warning": 1, "note": 0, "ok": 1 }));
         assert_eq!(document["findings"][0]["severity"], "error");
         assert!(document["findings"][2]["cure"].is_null());

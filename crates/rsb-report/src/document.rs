@@ -60,7 +60,7 @@ mod tests {
     fn lists_carry_the_version() {
         assert_eq!(
             document("cases", &["a"]).unwrap(),
-            "{\n  \"format_version\": 2,\n  \"cases\": [\n    \"a\"\n  ]\n}\n"
+            "{\n  \"format_version\": 3,\n  \"cases\": [\n    \"a\"\n  ]\n}\n"
         );
     }
 

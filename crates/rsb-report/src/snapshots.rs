@@ -97,7 +97,7 @@ fn a_whole_report() {
     assert_eq!(text.matches("Targets").count(), 1);
     assert!(text.trim_end().lines().last().is_some_and(|line| line.starts_with("REGRESSED")), "{text}");
     let value: serde_json::Value = serde_json::from_str(&report::json(&report).unwrap()).unwrap();
-    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&2.into(), &"Regressed".into()));
+    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&3.into(), &"Regressed".into()));
 }
 
 #[test]

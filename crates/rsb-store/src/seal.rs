@@ -45,7 +45,8 @@ pub(crate) fn check(bytes: &[u8]) -> Seal {
     let text: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
     let start = text.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count() + 1;
     let end = start + BEFORE.len() + DIGITS + AFTER.len();
-    let line = text.get(start..end).filter(|line| line.starts_with(BEFORE.as_bytes()) && text.first() == Some(&b'{'));
+    let is_seal = |line: &&[u8]| line.starts_with(BEFORE.as_bytes()) && line.ends_with(AFTER.as_bytes());
+    let line = text.get(start..end).filter(is_seal).filter(|_| text.first() == Some(&b'{'));
     let Some(line) = line else { return Seal::Missing };
     let told = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
     // On a line of its own the break before it goes with it, else the space behind it.

@@ -139,7 +139,14 @@ mod tests {
         let known = result("measured", 3);
         let mut late = known.clone();
         late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
-        let cases = [&known, &late].map(|result| result.case().unwrap()).to_vec();
+        let case = |result: &BenchmarkResult| Case {
+            id: result.benchmark_id.clone(),
+            benchmark: "made-up".into(),
+            benchmark_type: result.benchmark_type,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        };
+        let cases = [&known, &late].map(case).to_vec();
         let mut sides = Sides::new(programs, ["a", "b"], cases);
         let verdicts = |sides: &Sides| -> Vec<(String, ReasonCode)> {
             let result = sides.compare(&Policy::default());
