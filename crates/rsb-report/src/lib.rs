@@ -47,7 +47,7 @@ pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
-pub use style::{Color, Style, Tone};
+pub use style::{Color, Style, Tone, clean};
 pub use svg::svg;
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 

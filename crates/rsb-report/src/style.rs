@@ -81,9 +81,17 @@ impl Style {
     }
 }
 
-/// `text` without control characters: what comes from a driver or a file must not move the cursor.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// `text` without what moves the cursor, breaks the line or turns the direction of what follows: what comes from a
+/// driver, a file or another program must look like what it is.
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if is_disguise(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a terminal obeys `c` rather than shows it: control characters, separators of lines, marks of direction.
+pub(crate) fn is_disguise(c: char) -> bool {
+    let separates = matches!(c, '\u{2028}' | '\u{2029}');
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || separates || turns
 }
 
 #[cfg(test)]
@@ -112,5 +120,7 @@ mod tests {
     #[test]
     fn control_characters_are_removed() {
         assert_eq!(clean("a\x1b[31mb\nc"), "a [31mb c");
+        assert_eq!(clean("a\u{9b}b\u{202e}c\u{2066}d\u{2028}e\u{7f}f\u{200f}"), "a b c d e f ");
+        assert_eq!(clean("Größe – 25 °C ⚠ 机"), "Größe – 25 °C ⚠ 机");
     }
 }

@@ -1,0 +1,84 @@
+//! Where output goes: the files of a verdict, standard error and standard output that take nothing, links in the way.
+
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::made_up::{scale, with_baseline};
+use crate::common::{Bench, SMALL};
+
+/// A bench with a baseline, and two runs to judge against it: one that passes and one with a case that regressed, whose
+/// id is returned.
+fn judged() -> (Bench, String) {
+    let (bench, mut run) = with_baseline(Bench::new());
+    run["run_id"] = "same".into();
+    bench.write("same.json", &run.to_string());
+    run["run_id"] = "slower".into();
+    scale(&mut run["benchmarks"][2], 1.3);
+    bench.write("slower.json", &run.to_string());
+    let id = run["benchmarks"][2]["benchmark_id"].as_str().unwrap().to_owned();
+    (bench, id)
+}
+
+fn gate<'a>(run: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["gate", "--baseline", "tensor-ops", "--current", run][..], more].concat()
+}
+
+/// Ends with what `redirection` makes of the program's streams.
+fn redirected(bench: &Bench, redirection: &str, words: &[&str]) -> Option<i32> {
+    let own = bench.command(words);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec \"$@\" {redirection}"), "sh"]).arg(own.get_program()).args(own.get_args());
+    shell.current_dir(bench.dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.status().unwrap().code()
+}
+
+#[test]
+fn standard_error_that_takes_nothing_stops_nothing() {
+    if File::options().write(true).open("/dev/full").is_err() {
+        return;
+    }
+    let (bench, _) = judged();
+    let measured = bench.run_files().len();
+    let tiny = [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
+    for (done, redirection) in ["2>&-", "2>/dev/full"].into_iter().enumerate() {
+        assert_eq!(redirected(&bench, redirection, &tiny), Some(0), "{redirection}");
+        assert_eq!(bench.run_files().len(), measured + done + 1, "{redirection}");
+        for (words, code) in [
+            (gate("slower.json", &[]), 3),
+            (gate("no-such-run", &[]), 2),
+            (vec!["gate", "--baseline", "tensor-ops", "--current", "same.json", "--format", "json"], 0),
+            (vec!["baseline", "save"], 0),
+            (vec!["history", "--limit", "1"], 0),
+            (vec!["--no-such-flag"], 2),
+        ] {
+            assert_eq!(redirected(&bench, redirection, &words), Some(code), "{words:?} {redirection}");
+        }
+    }
+}
+
+#[test]
+fn standard_output_that_takes_nothing_fails_a_pass_and_changes_no_verdict() {
+    if File::options().write(true).open("/dev/full").is_err() {
+        return;
+    }
+    let (bench, _) = judged();
+    for (words, full, closed) in [
+        (gate("same.json", &["--json"]), 1, 0),
+        (gate("slower.json", &["--json"]), 3, 3),
+        (vec!["history", "--json"], 1, 0),
+        (vec!["export"], 1, 0),
+        (vec!["report", "--format", "csv"], 1, 0),
+    ] {
+        assert_eq!(redirected(&bench, ">/dev/full", &words), Some(full), "{words:?}");
+        assert_eq!(redirected(&bench, ">&-", &words), Some(closed), "{words:?}: asked for no output");
+    }
+}
