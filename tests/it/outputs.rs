@@ -82,3 +82,52 @@ fn standard_output_that_takes_nothing_fails_a_pass_and_changes_no_verdict() {
         assert_eq!(redirected(&bench, ">&-", &words), Some(closed), "{words:?}: asked for no output");
     }
 }
+
+#[test]
+fn no_output_follows_a_link() {
+    let (bench, _) = judged();
+    let theirs = bench.write("theirs/file", "theirs");
+    symlink(&theirs, bench.path("link")).unwrap();
+    symlink(bench.path("theirs"), bench.path("dir")).unwrap();
+    symlink(bench.path("nowhere"), bench.path("dangling")).unwrap();
+    for words in [
+        &["report", "--output", "link"][..],
+        &["report", "--format", "csv", "--output", "dangling"],
+        &["report", "--format", "svg", "--output", "dir"],
+        &["export", "--output", "link"],
+        &["schema", "--dir", "dir"],
+    ] {
+        let ended = bench.run(words).expect(2);
+        assert!(ended.stderr.contains("symbolic link") && ended.stderr.contains("remove the link"), "{}", ended.stderr);
+    }
+    // What lies beside the results, and the results themselves.
+    let results = bench.path("benchmark_results");
+    std::fs::remove_dir_all(results.join("logs")).unwrap();
+    std::fs::remove_file(results.join("benchmarks.db")).unwrap();
+    for (at, name) in [("dir", "logs"), ("dir", "charts"), ("dir", "comparisons"), ("dangling", "benchmarks.db")] {
+        let _ = std::fs::remove_dir_all(results.join(name));
+        symlink(bench.path(at), results.join(name)).unwrap();
+    }
+    let tiny = [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
+    assert!(bench.run(&tiny).expect(0).stderr.contains("there is no log"));
+    bench.run(&["report"]).expect(2);
+    assert!(bench.run(&gate("slower.json", &[])).expect(3).stderr.contains("the comparison is not kept"));
+    std::fs::remove_dir_all(results.join("runs")).unwrap();
+    symlink(bench.path("theirs"), results.join("runs")).unwrap();
+    assert!(bench.run(&tiny).expect(2).stderr.contains("symbolic link"));
+    let left: Vec<_> =
+        std::fs::read_dir(bench.path("theirs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"]);
+    assert_eq!(std::fs::read_to_string(theirs).unwrap(), "theirs");
+    assert!(!bench.path("nowhere").exists());
+}
+
+#[test]
+fn standard_output_can_be_named() {
+    let (bench, _) = judged();
+    let plain = bench.run(&["export"]).expect(0).stdout;
+    for name in ["-", "/dev/stdout", "/dev/fd/1"] {
+        assert_eq!(bench.run(&["export", "--output", name]).expect(0).stdout, plain, "{name}");
+        assert!(!bench.run(&["report", "--format", "csv", "--output", name]).expect(0).stdout.is_empty(), "{name}");
+    }
+}

@@ -87,7 +87,9 @@ fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default());
+    Ok(sum.finalize().iter().flat_map(digits).collect())
 }
 
 impl KeptProgram {
@@ -152,7 +154,7 @@ impl Programs {
         let since = fs::symlink_metadata(marker).and_then(|data| data.modified()).map_err(|_| NotKept::Never)?;
         let path = dir.join(PROGRAM);
         let untrusted = |why: io::Error| NotKept::Untrusted { path: path.clone(), why: why.to_string() };
-        private(&self.dir).and_then(|_| private(&dir)).map_err(untrusted)?;
+        private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
         let file = open_checked(&path, wanted).map_err(untrusted)?;
         touch(&file);
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
@@ -161,7 +163,8 @@ impl Programs {
     /// Removes all but those that were used last and the one in `newest`.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
         let used = |dir: PathBuf| Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir));
-        let is_ours = |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
+        let is_ours =
+            |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
         let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
         let mut others: Vec<(SystemTime, PathBuf)> = all.filter(|dir| dir != newest).filter_map(used).collect();
         others.sort_by(|a, b| b.cmp(a));
@@ -297,7 +300,10 @@ mod tests {
         }
         let kept = programs.find(&run).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!([mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)], [0o500, 0o700, 0o700]);
+        assert_eq!(
+            [mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)],
+            [0o500, 0o700, 0o700]
+        );
         // Its name means another file now; what was opened is still what was checked.
         fs::remove_file(kept.path()).unwrap();
         fs::write(kept.path(), "another").unwrap();
