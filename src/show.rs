@@ -30,6 +30,9 @@ fn width() -> usize {
     terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
 }
 
+/// What an error of [`text`] is about.
+pub const FAILED: &str = "cannot write to standard output";
+
 /// Writes `text` to standard output, with one newline at its end.
 ///
 /// # Errors

@@ -26,6 +26,62 @@ fn gate<'a>(run: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["gate", "--baseline", "tensor-ops", "--current", run][..], more].concat()
 }
 
+#[test]
+fn every_form_is_of_one_judgment() {
+    let (bench, id) = judged();
+    let case = id.rsplit('/').next().unwrap();
+    let forms = ["junit=j.xml", "sarif=s.sarif", "markdown=m.md", "json=o.json", "github=g", "text=sub/../t.txt"];
+    std::fs::create_dir(bench.path("sub")).unwrap();
+    let outputs: Vec<&str> = forms.iter().flat_map(|form| ["--output", form]).collect();
+    let ended = bench.run(&gate("slower.json", &outputs)).expect(3);
+    assert!(ended.stdout.contains(case) && ended.stdout.contains("REGRESSED"), "{}", ended.stdout);
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
+    for file in ["j.xml", "s.sarif", "m.md", "o.json", "g", "t.txt"] {
+        assert!(read(file).contains(case) && read(file).ends_with('\n'), "{file}");
+    }
+    let document: Value = serde_json::from_str(&read("o.json")).unwrap();
+    assert!(read("j.xml").contains(document["comparison_id"].as_str().unwrap()), "one comparison");
+    // `compare` writes them too, and what cannot be compared is a document all the same.
+    bench.run(&["compare", "tensor-ops", "slower.json", "--output", "json=c.json"]).expect(0);
+    assert!(read("c.json").contains("\"statistics\""));
+    std::fs::remove_dir_all(bench.path("baselines")).unwrap();
+    bench.run(&["gate", "--output", "junit=none.xml"]).expect(4);
+    assert!(read("none.xml").contains("<error"));
+}
+
+#[test]
+fn a_file_that_cannot_be_meant_is_exit_2_before_anything_is_judged() {
+    let (bench, _) = judged();
+    symlink("target", bench.path("link")).unwrap();
+    for (outputs, expected) in [
+        (&["html=a"][..], "sarif"),
+        (&["a.xml"], "FORM=FILE"),
+        (&["json=-"], "--format"),
+        (&["json=a", "junit=./a"], "given twice"),
+        (&["json=link"], "symbolic link"),
+    ] {
+        let outputs: Vec<&str> = outputs.iter().flat_map(|output| ["--output", output]).collect();
+        let ended = bench.run(&gate("slower.json", &outputs)).expect(2);
+        assert!(ended.stderr.contains(expected) && ended.stdout.is_empty(), "{outputs:?}: {}", ended.stderr);
+    }
+    assert!(!bench.path("a").exists() && !bench.path("target").exists());
+}
+
+#[test]
+fn what_cannot_be_written_fails_a_pass_and_changes_no_verdict() {
+    let (bench, _) = judged();
+    for (run, code) in [("same.json", 1), ("slower.json", 3)] {
+        let ended = bench.run(&gate(run, &["--output", "json=nowhere/a.json", "--output", "junit=b.xml"])).expect(code);
+        assert!(ended.stderr.contains("error: cannot write nowhere/a.json"), "{}", ended.stderr);
+        assert!(!ended.stdout.is_empty());
+        std::fs::remove_file(bench.path("b.xml")).unwrap();
+    }
+    std::fs::remove_dir_all(bench.path("baselines")).unwrap();
+    let optional = ["gate", "--baseline-optional", "--output"];
+    bench.run(&[&optional[..], &["json=nowhere/a.json"]].concat()).expect(1);
+    bench.run(&[&optional[..], &["json=a.json"]].concat()).expect(0);
+}
+
 /// Ends with what `redirection` makes of the program's streams.
 fn redirected(bench: &Bench, redirection: &str, words: &[&str]) -> Option<i32> {
     let own = bench.command(words);
