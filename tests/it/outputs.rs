@@ -187,3 +187,55 @@ fn standard_output_can_be_named() {
         assert!(!bench.run(&["report", "--format", "csv", "--output", name]).expect(0).stdout.is_empty(), "{name}");
     }
 }
+
+#[test]
+fn nothing_that_a_file_says_is_obeyed_by_a_terminal() {
+    const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\nFORGED";
+    let (bench, mut run) = with_baseline(Bench::new());
+    run["run_id"] = "slower".into();
+    scale(&mut run["benchmarks"][2], 1.3);
+    let whole = run.clone();
+    for (name, pointer) in [
+        ("id.json", "/run_id"),
+        ("case.json", "/benchmarks/0/benchmark_id"),
+        ("model.json", "/environment/cpu/model"),
+        ("system.json", "/environment/os"),
+        ("suite.json", "/suite"),
+        ("outcome.json", "/benchmarks/0/outcome"),
+        ("started.json", "/started"),
+    ] {
+        run = whole.clone();
+        *run.pointer_mut(pointer).unwrap() = HOSTILE.into();
+        bench.write(name, &run.to_string());
+    }
+    bench.write("broken.json", &format!("{{\"run_id\": {HOSTILE}"));
+    bench.write("policy.toml", &format!("thresold = \"{}\"\n", HOSTILE.replace('\n', "\\n").replace('\u{7}', "")));
+    bench.write("series.csv", &format!("timestamp,value\n0,\"{HOSTILE}\"\n"));
+    let files =
+        ["id", "case", "model", "system", "suite", "outcome", "started", "broken"].map(|name| format!("{name}.json"));
+    let mut calls: Vec<Vec<&str>> = vec![
+        vec!["gate", "--policy", "policy.toml"],
+        vec!["trend", "--input", "series.csv"],
+        vec!["gate", "--baseline", HOSTILE],
+        vec!["baseline", "save", HOSTILE, "--run", "id.json"],
+        vec!["baseline", "list"],
+    ];
+    for file in &files {
+        calls.push(gate(file, &["--verbose"]));
+        calls.push(gate(file, &["--json"]));
+        calls.push(gate(file, &["--format", "github"]));
+        calls.push(vec!["report", file, "--format", "text"]);
+        calls.push(vec!["report", file, "--format", "csv"]);
+        calls.push(vec!["baseline", "save", "mine", "--run", file]);
+        calls.push(vec!["baseline", "show", "mine"]);
+    }
+    for words in calls {
+        let ended = bench.run(&words);
+        assert!(ended.code >= 0 && ended.code < 101, "{words:?}: {}", ended.stderr);
+        for text in [ended.stdout, ended.stderr] {
+            let obeyed = text.chars().find(|c| *c != '\n' && rsb_model::shown::is_disguise(*c));
+            assert_eq!(obeyed, None, "{words:?}: {text:?}");
+            assert!(!text.lines().any(|line| line.starts_with("FORGED")), "{words:?}: {text}");
+        }
+    }
+}

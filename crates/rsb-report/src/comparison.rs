@@ -206,7 +206,8 @@ fn regressed(result: &ComparisonResult, count: usize, all: &str) -> String {
         parts.push(format!("{count} of {all} {} worse by the threshold", is_are(count)));
         let worst = by_importance(result).into_iter().find_map(|each| Some((each, each.difference_percent?)));
         parts.extend(worst.map(|(each, percent)| {
-            format!("the worst is {} {} ({})", short(each.id.as_str()), each.metric, format_percent(percent))
+            let name = clean(&format!("{} {}", short(each.id.as_str()), each.metric));
+            format!("the worst is {name} ({})", format_percent(percent))
         }));
     }
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
@@ -241,8 +242,8 @@ const fn is_are(count: usize) -> &'static str {
 fn head(result: &ComparisonResult) -> String {
     format!(
         "{} against {}, threshold {}",
-        result.current_run_id,
-        result.baseline_run_id,
+        clean(&result.current_run_id),
+        clean(&result.baseline_run_id),
         format_threshold(result.threshold_percent)
     )
 }
