@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --example record_pairs -- FILE PAIRS [busy]` writes both sides as two runs. With `busy`, another
 //! thread keeps a core busy with arithmetic and copies all the while.
+#![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

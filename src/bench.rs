@@ -34,7 +34,7 @@ fn as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCod
     match under_criterion(&selections) {
         Ok(exit) => exit.into(),
         Err(CliError { kind, error }) => {
-            eprintln!("error: {}", show::chain(&error));
+            console::say(&format!("error: {}", show::chain(&error)));
             Exit::from(kind).into()
         }
     }
@@ -43,7 +43,7 @@ fn as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCod
 fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
     environment::check()?;
     for note in environment::not_of_bench() {
-        eprintln!("note: {note}");
+        console::say(&format!("note: {note}"));
     }
     let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let places = Places { results_dir: path("RSB_RESULTS_DIR"), config: path("RSB_CONFIG"), ..Places::default() };
@@ -63,8 +63,8 @@ fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) ->
     let counts = results.counts;
     if let Some(mut recorder) = results.recorder {
         let path = recorder.finish()?;
-        eprintln!("stored in {}", path.display());
-        eprintln!("{}", in_words(counts));
+        console::say(&format!("stored in {}", path.display()));
+        console::say(&in_words(counts));
     }
     Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
 }
@@ -101,7 +101,7 @@ impl Results {
         console::tell(event);
         let Event::CaseUpdated(result) = event else { return };
         if let Some(reason) = &result.reason {
-            eprintln!("{}: {}: {reason}", result.benchmark_id, result.outcome);
+            console::say(&format!("{}: {}: {reason}", result.benchmark_id, result.outcome));
         }
         match result.outcome {
             Outcome::Measured => self.counts.measured += 1,
@@ -112,7 +112,7 @@ impl Results {
         if self.recorder.is_none() {
             match begin() {
                 Ok(recorder) => self.recorder = Some(recorder),
-                Err(error) => eprintln!("warning: results are not kept: {}", show::chain(&error.error)),
+                Err(error) => console::say(&format!("warning: results are not kept: {}", show::chain(&error.error))),
             }
         }
         if let Some(recorder) = &mut self.recorder {

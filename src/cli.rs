@@ -21,7 +21,10 @@ use crate::exit;
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-use values::{gate_format, parse_axis, parse_percent, parse_side, parse_time, profile, suite, text};
+pub use values::VerdictFile;
+use values::{
+    gate_format, parse_axis, parse_percent, parse_side, parse_time, parse_verdict_file, profile, suite, text,
+};
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
 /// compares it with a baseline, and fails only when something got more than 10 % slower.
@@ -210,6 +213,9 @@ pub struct JudgeArgs {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// Also write the verdict to FILE, in FORM (as with --format); may be repeated, all forms are of one judgement
+    #[arg(long, value_name = "FORM=FILE", value_parser = parse_verdict_file)]
+    pub output: Vec<VerdictFile>,
     /// Threshold in percent unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
@@ -333,7 +339,7 @@ pub struct ExportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub format: ExportFormat,
-    /// File to write [default: standard output]
+    /// File to write; `-` for standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where things are kept

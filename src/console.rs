@@ -1,12 +1,28 @@
-//! What a person sees on standard error while the engine works.
+//! Standard error: what a person sees while the engine works, and what goes wrong. Nothing else writes to it.
+
+use std::io::Write;
 
 use rsb_model::Event;
+use rsb_report::clean;
 use rsb_report::number::format_count;
+
+/// Writes `text` to standard error, cleaned of what would move the cursor. The first line stands at the margin, those
+/// after it do not: nothing that is quoted can pass for a message of its own.
+///
+/// Where nobody can be told, as on a full disk, that is no reason to stop.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().write_all(sayable(text).as_bytes());
+}
+
+fn sayable(text: &str) -> String {
+    let lines: Vec<String> = text.trim_end().lines().map(clean).collect();
+    lines.join("\n  ") + "\n"
+}
 
 /// Says what happens, a line each; the progress of a run has a bar of its own.
 pub fn tell(event: &Event) {
     if let Some(line) = line(event) {
-        eprintln!("{line}");
+        say(&line);
     }
 }
 
@@ -40,6 +56,13 @@ fn line(event: &Event) -> Option<String> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn what_is_said_cannot_move_the_cursor_nor_pass_for_a_message() {
+        let hostile = "error: \u{1b}]0;title\u{7}a\u{202e}b\u{2066}c\u{9b}31m\nPASS\r\n";
+        assert_eq!(sayable(hostile), "error:  ]0;title a b c 31m\n  PASS\n");
+        assert_eq!(sayable("plain – ⚠ ü\n\n"), "plain – ⚠ ü\n");
+    }
 
     #[test]
     fn each_event_that_a_person_waits_for_has_its_line() {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use rsb_engine::ErrorKind;
+use rsb_store::output::OutputError;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,3 +56,11 @@ impl From<ErrorKind> for Exit {
 
 /// What a verb returns.
 pub type CliResult = Result<Exit, CliError>;
+
+/// The error of an output file: a link where it should be is the user's to resolve.
+pub(crate) fn refused(error: OutputError) -> CliError {
+    match error {
+        OutputError::Link { .. } => CliError::usage(error),
+        OutputError::Io { .. } => CliError::from(anyhow::Error::new(error)),
+    }
+}

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use rusty_stack_bench::cli::{self, Verb};
 use rusty_stack_bench::exit::{CliError, Exit};
-use rusty_stack_bench::{commands, show};
+use rusty_stack_bench::{commands, console, show};
 
 fn main() -> ExitCode {
     if let Some(ended) = rsb_engine::measure::as_child() {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(CliError { kind, error }) => {
-            eprintln!("error: {}", show::chain(&error));
+            console::say(&format!("error: {}", show::chain(&error)));
             Exit::from(kind).into()
         }
     }

@@ -30,14 +30,17 @@ fn width() -> usize {
     terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
 }
 
-/// Writes `text` to standard output, with one newline at its end.
+/// What an error of [`text`] is about.
+pub const FAILED: &str = "cannot write to standard output";
+
+/// Writes `text` to standard output, with one newline at its end, and nothing in it that a terminal would obey but colors.
 ///
 /// # Errors
 /// When it cannot be written, as to a full disk.
 pub fn text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out
-        .write_all(text.trim_end_matches('\n').as_bytes())
+        .write_all(rsb_report::presentable(text.trim_end_matches('\n')).as_bytes())
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush());
     match written {
@@ -52,7 +55,7 @@ pub fn text(text: &str) -> std::io::Result<()> {
 /// # Errors
 /// As [`text`].
 pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
-    Ok(text(&serde_json::to_string_pretty(document)?)?)
+    Ok(text(&rsb_report::json(document)?)?)
 }
 
 /// `error` and its causes in one line; a cause that the text before already says is not said twice.

@@ -6,6 +6,7 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Ty
 use rsb_engine::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
+use rsb_report::gate::UnknownFormat;
 
 /// `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
@@ -20,6 +21,29 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
 /// The form of a verdict.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
     PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+}
+
+/// A file for the verdict, and the form that it takes there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictFile {
+    /// The form.
+    pub format: GateFormat,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// `FORM=FILE`.
+pub(super) fn parse_verdict_file(text: &str) -> Result<VerdictFile, String> {
+    const FORM: &str = "write FORM=FILE, such as junit=report.xml";
+    let (form, file) = text.split_once('=').ok_or(FORM)?;
+    match file {
+        "" => Err(FORM.to_owned()),
+        "-" => Err("standard output has its form by --format; name a file".to_owned()),
+        file => Ok(VerdictFile {
+            format: form.parse().map_err(|error: UnknownFormat| error.to_string())?,
+            path: PathBuf::from(file),
+        }),
+    }
 }
 
 /// How thoroughly to measure.
@@ -99,6 +123,18 @@ mod tests {
             let Err(error) = command().try_get_matches_from(words) else { panic!("it is not UTF-8") };
             let text = error.to_string();
             assert!(text.contains("UTF-8") && text.contains("--"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_for_the_verdict_has_a_form_and_a_name() {
+        let expected = VerdictFile { format: GateFormat::Junit, path: "a=b.xml".into() };
+        assert_eq!(parse_verdict_file("junit=a=b.xml"), Ok(expected));
+        for (wrong, cure) in
+            [("a.xml", "FORM=FILE"), ("junit=", "FORM=FILE"), ("html=a", "sarif"), ("json=-", "--format")]
+        {
+            let error = parse_verdict_file(wrong).unwrap_err();
+            assert!(error.contains(cure), "{wrong}: {error}");
         }
     }
 

@@ -53,13 +53,16 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         )));
     }
     for sentence in machine_lock::disturbed(&runs) {
-        eprintln!("warning: {sentence}");
+        console::say(&format!("warning: {sentence}"));
     }
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
     keep_program_or_warn(&runs);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
-        eprintln!("warning: {} failed in it: until a baseline has it, it has no verdict", case.benchmark_id);
+        console::say(&format!(
+            "warning: {} failed in it: until a baseline has it, it has no verdict",
+            case.benchmark_id
+        ));
     }
     show::text(&format!(
         "saved {} ({} measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
@@ -73,7 +76,9 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
 /// A baseline is good without its program: where it cannot be kept, that is said.
 fn keep_program_or_warn(runs: &[Run]) {
     if let Err(error) = keep_program(runs) {
-        eprintln!("warning: this program is not kept ({error}): the gate cannot measure it beside a later one");
+        console::say(&format!(
+            "warning: this program is not kept ({error}): the gate cannot measure it beside a later one"
+        ));
     }
 }
 
@@ -100,7 +105,7 @@ fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
                 cases: contents.cases,
                 replicates: contents.replicates,
             }),
-            Err(problem) => eprintln!("warning: {}: {problem}", info.path.display()),
+            Err(problem) => console::say(&format!("warning: {}: {problem}", info.path.display())),
         }
     }
     let text = if json { rsb_report::document("baselines", &rows)? } else { rsb_report::list::baselines(&rows, style) };

@@ -21,7 +21,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let request = BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget };
     let bisection = bisect::bisect(&request, &policy, &mut console::tell)?;
     let Some(case) = &bisection.case else {
-        eprintln!("interrupted before anything was measured");
+        console::say("interrupted before anything was measured");
         return Ok(Exit::Interrupted);
     };
     if args.json {

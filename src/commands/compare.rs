@@ -22,6 +22,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let result = judge.judge(&baseline, &current);
     judge::keep(&judge, &result);
     // For a reader only: what is kept, and what decides, is the verdict without them.
-    judge::print(&args.judge, &rsb_stats::with_statistics(result.clone(), &baseline, &current), style)?;
-    Ok(if args.check { judge::exit_of(&result) } else { Exit::Pass })
+    let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
+    let shown = rsb_stats::with_statistics(result, &baseline, &current);
+    Ok(judge::deliver(&args.judge, &shown, None, (style, exit)))
 }

@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use rsb_model::renamed;
 
+use crate::console;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
@@ -68,7 +69,9 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
         if let Some((_, now)) = renamed::VARIABLES.iter().find(|(old, _)| *old == name) {
-            eprintln!("note: {name} is called {now} now; the old name is read in this version for the last time");
+            console::say(&format!(
+                "note: {name} is called {now} now; the old name is read in this version for the last time"
+            ));
             continue;
         }
         if KNOWN.iter().all(|(known, _)| *known != name) {

@@ -1,13 +1,12 @@
 //! Every stored result, for other programs.
 
-use anyhow::Context;
 use rsb_engine::gate;
 use rsb_store::{HistoryFilter, export};
 
 use super::settings;
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::exit::{CliResult, Exit};
-use crate::{console, show};
+use crate::console;
+use crate::exit::CliResult;
 
 /// The verb `export`.
 ///
@@ -28,9 +27,5 @@ pub fn run(args: &ExportArgs) -> CliResult {
             rsb_report::document("runs", &runs)?
         }
     };
-    match &args.output {
-        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,
-        None => show::text(&text)?,
-    }
-    Ok(Exit::Pass)
+    super::report::to(args.output.as_deref(), &text)
 }

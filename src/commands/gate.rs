@@ -16,24 +16,22 @@ use crate::exit::{CliResult, Exit};
 pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let judge = judge::load(&args.judge)?;
     super::interrupt::listen();
+    let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {
         let request = AgainstRequest { revision, benchmarks: &args.benchmark, suite: args.suite, budget: args.budget };
         let judgment = revisions::against(&judge, &request, &mut console::tell)?;
-        return judge::conclude(&judge, &args.judge, &judgment, style);
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
     }
     if let Some(runs) = args.against_history {
         let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        return judge::conclude(&judge, &args.judge, &judgment, style);
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
     }
     let request = StoredRequest { baseline: args.baseline.clone(), current: args.current.clone(), budget: args.budget };
     let judgment = gate::stored(&judge, &request, &mut console::tell)?;
-    let exit = judge::conclude(&judge, &args.judge, &judgment, style)?;
-    match judgment.basis {
-        Basis::Nothing { .. } if args.baseline_optional => return Ok(Exit::Pass),
-        Basis::Figures { remeasured: false } if exit == Exit::NoVerdict && args.current.is_empty() => {
-            eprintln!("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
-        }
-        _ => {}
+    let exit = judge::conclude(&judge, &args.judge, &judgment, ends);
+    let may_measure = judgment.basis == Basis::Figures { remeasured: false } && args.current.is_empty();
+    if may_measure && exit == Exit::NoVerdict {
+        console::say("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
     }
     Ok(exit)
 }

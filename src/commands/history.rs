@@ -41,7 +41,7 @@ fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) ->
         } else {
             format_count(left_out, "earlier run is", "earlier runs are")
         };
-        eprintln!("note: {count} left out; show more with --limit {}", args.limit as usize + left_out);
+        console::say(&format!("note: {count} left out; show more with --limit {}", args.limit as usize + left_out));
     }
     rows.truncate(end);
     rows

@@ -9,7 +9,7 @@ use rsb_store::{Store, new_run_id};
 use super::settings;
 use crate::cli::ImportArgs;
 use crate::exit::{CliError, CliResult, Exit};
-use crate::show;
+use crate::{console, show};
 
 /// The verb `import`.
 ///
@@ -31,7 +31,7 @@ pub fn run(args: &ImportArgs) -> CliResult {
     let path = journal.finish(&run)?;
     let counts = run.counts();
     for line in failures(&run) {
-        eprintln!("{line}");
+        console::say(&line);
     }
     show::text(&format!(
         "{} taken in ({} skipped, {} failed) as {}",

@@ -1,6 +1,7 @@
 //! What `gate` and `compare` share: the arguments turned into a judge, a verdict kept and shown.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use rsb_engine::gate::{Basis, Judge, Judgment};
@@ -11,15 +12,17 @@ use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_stats::Policy;
+use rsb_store::output;
 
 use super::settings;
-use crate::cli::JudgeArgs;
+use crate::cli::{JudgeArgs, VerdictFile};
 use crate::config::Config;
-use crate::exit::{CliError, CliResult, Exit};
+use crate::exit::{CliError, Exit};
 use crate::{console, show};
 
-/// The judge that the arguments ask for.
+/// The judge that the arguments ask for. What is wrong with them is said before anything is measured.
 pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
+    check_files(&args.output)?;
     let (config, directories) = settings::load(&args.places)?;
     let thresholds = (&config.thresholds, args.threshold);
     let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
@@ -48,23 +51,19 @@ fn environment_in(path: &Path) -> Result<Environment, CliError> {
     )))
 }
 
-/// Shows `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code.
-pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, style: Style) -> CliResult {
-    match &judgment.basis {
+/// Shows and writes `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code, which is
+/// `without` where there is nothing to compare.
+pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (style, without): (Style, Exit)) -> Exit {
+    let result = &judgment.result;
+    let (exit, sentence) = match &judgment.basis {
         Basis::Figures { .. } => {
-            keep(judge, &judgment.result);
-            print(args, &judgment.result, style)?;
-            Ok(if interrupt::asked() { Exit::Interrupted } else { exit_of(&judgment.result) })
+            keep(judge, result);
+            (if interrupt::asked() { Exit::Interrupted } else { exit_of(result) }, None)
         }
-        Basis::Nothing { why } => {
-            say(args, &judgment.result, &format!("NO VERDICT: {why}"))?;
-            Ok(Exit::NoVerdict)
-        }
-        Basis::Same { why } => {
-            say(args, &judgment.result, &format!("UNCHANGED: {why}."))?;
-            Ok(Exit::Pass)
-        }
-    }
+        Basis::Nothing { why } => (without, Some(format!("NO VERDICT: {why}"))),
+        Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
+    };
+    deliver(args, result, sentence.as_deref(), (style, exit))
 }
 
 /// Keeps the comparison, where results are kept.
@@ -72,24 +71,75 @@ pub(super) fn keep(judge: &Judge, result: &ComparisonResult) {
     if judge.store.results_dir().is_dir()
         && let Err(error) = judge.store.save_comparison(result)
     {
-        eprintln!("warning: the comparison is not kept: {error}");
+        console::say(&format!("warning: the comparison is not kept: {error}"));
     }
+}
+
+/// Shows `result`, or the sentence that says it all, and writes it to every file that was asked for. What could not be
+/// written is said; it is a failure where `exit` would pass, and changes no verdict.
+pub(super) fn deliver(
+    args: &JudgeArgs,
+    result: &ComparisonResult,
+    sentence: Option<&str>,
+    (style, exit): (Style, Exit),
+) -> Exit {
+    let shown = match sentence {
+        Some(sentence) => say(args, result, sentence),
+        None => print(args, result, style),
+    };
+    let written = args.output.iter().map(|file| write(file, args, result));
+    let problems: Vec<anyhow::Error> = std::iter::once(shown).chain(written).filter_map(Result::err).collect();
+    for problem in &problems {
+        console::say(&format!("error: {}", show::chain(problem)));
+    }
+    if exit == Exit::Pass && !problems.is_empty() { Exit::Failure } else { exit }
 }
 
 /// Shows the comparison in the format that was asked for.
-pub(super) fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> Result<(), CliError> {
-    let detail = if args.verbose { Detail::Full } else { Detail::Brief };
-    Ok(show::text(&rsb_report::gate::write(result, format(args), style, detail)?)?)
+fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> anyhow::Result<()> {
+    show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?).context(show::FAILED)
 }
 
 /// A verdict that needs no table: the sentence for people, the document for programs.
-fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> Result<(), CliError> {
+fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> anyhow::Result<()> {
     let format = format(args);
     if format == GateFormat::Text {
-        return Ok(show::text(sentence)?);
+        return show::text(sentence).context(show::FAILED);
     }
-    eprintln!("{sentence}");
-    Ok(show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?)?)
+    console::say(sentence);
+    show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?).context(show::FAILED)
+}
+
+/// Writes the comparison to a file.
+fn write(file: &VerdictFile, args: &JudgeArgs, result: &ComparisonResult) -> anyhow::Result<()> {
+    let text = rsb_report::gate::write(result, file.format, Style::PLAIN, detail(args))?;
+    Ok(output::write(&file.path, &text)?)
+}
+
+/// That no two of `files` are one, however they are spelled, and none is a link.
+fn check_files(files: &[VerdictFile]) -> Result<(), CliError> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        output::refuse_link(&file.path).map_err(|error| CliError::usage(anyhow!("--output: {error}")))?;
+        if !seen.insert(whole(&file.path)) {
+            let path = file.path.display();
+            return Err(CliError::usage(anyhow!("--output: {path} is given twice; each form needs a file of its own")));
+        }
+    }
+    Ok(())
+}
+
+/// The one spelling of a path whose file need not be there yet.
+fn whole(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.canonicalize(), path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn detail(args: &JudgeArgs) -> Detail {
+    if args.verbose { Detail::Full } else { Detail::Brief }
 }
 
 /// The format that was asked for.

@@ -1,11 +1,13 @@
 //! A log for each run in `logs/` beside the results. `RSB_LOG` says how much.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Mutex;
 
 use rsb_model::{Event, RunId};
+use rsb_store::output;
 use tracing::level_filters::LevelFilter;
+
+use crate::console;
 
 /// Begins with a run, and notes each result.
 pub(super) fn on_event(results: &Path, event: &Event) {
@@ -19,15 +21,19 @@ pub(super) fn on_event(results: &Path, event: &Event) {
 /// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: problem is said and passed over.
 fn to_file(results: &Path, run_id: &RunId) {
     let dir = results.join("logs");
-    let file = std::fs::create_dir_all(&dir).and_then(|()| File::create(dir.join(format!("{run_id}.log"))));
+    let file = output::create_dir(&dir).and_then(|()| output::create(&dir.join(format!("{run_id}.log"))));
     match file {
         Ok(file) => {
             let level = std::env::var("RSB_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
-            let subscriber =
-                tracing_subscriber::fmt().with_ansi(false).with_max_level(level).with_writer(Mutex::new(file)).finish();
+            let subscriber = tracing_subscriber::fmt()
+                .with_ansi(false)
+                .with_max_level(level)
+                .with_writer(Mutex::new(file))
+                .log_internal_errors(false)
+                .finish();
             // A second run in one process goes on with the first one's log.
             let _ = tracing::subscriber::set_global_default(subscriber);
         }
-        Err(error) => eprintln!("warning: cannot write the log to {}: {error}", dir.display()),
+        Err(error) => console::say(&format!("warning: there is no log: {error}")),
     }
 }

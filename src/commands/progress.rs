@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rsb_model::{Case, Event};
 
+use crate::console;
+
 /// The progress of a run, once it has begun.
 #[derive(Default)]
 pub(super) struct Progress {
@@ -58,7 +60,7 @@ impl Bar {
         self.drawn.set_message(case.id.to_string());
         self.drawn.tick();
         if !self.is_terminal {
-            eprintln!("[{step}/{steps}] {}", case.id);
+            console::say(&format!("[{step}/{steps}] {}", case.id));
         }
     }
 

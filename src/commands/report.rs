@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use rsb_engine::gate;
 use rsb_model::Run;
 use rsb_report::{ChartLink, Report, Style, charts, report};
-use rsb_store::Store;
+use rsb_store::{Store, output};
 
 use super::judge;
 use super::settings;
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::exit::{CliError, CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::{console, show};
 
 /// The verb `report`.
@@ -29,7 +28,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     };
     let policy = judge::policy(&config, &directories, None)?;
     let comparison = gate::against_saved(&store, &directories, &run, &policy).unwrap_or_else(|why| {
-        eprintln!("note: the report has no comparison: {why}");
+        console::say(&format!("note: the report has no comparison: {why}"));
         None
     });
     let checks = judge::targets(&config, &directories, &run)?;
@@ -58,11 +57,14 @@ fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> CliResult 
         let time = run.started.strftime("%Y%m%dT%H%M%SZ");
         store.results_dir().join(format!("benchmark_report_{time}.md"))
     });
+    output::refuse_link(&path).map_err(refused)?;
     let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+    // Of both directories that the charts make, neither may lead elsewhere.
+    output::create_dir(&beside.join("charts")).map_err(refused)?;
     let dir = charts_dir(&beside, run);
     let links = write_charts(report, &dir)?;
     let text = report::markdown(report, &links);
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    output::write(&path, &text).map_err(refused)?;
     show::text(&format!("report: {}", path.display()))?;
     Ok(Exit::Pass)
 }
@@ -71,25 +73,26 @@ fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
     beside.join("charts").join(&run.run_id.0)
 }
 
-fn write_charts(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<ChartLink>> {
+fn write_charts(report: &Report<'_>, dir: &Path) -> Result<Vec<ChartLink>, CliError> {
     let charts = charts::all(report);
     if !charts.is_empty() {
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        output::create_dir(dir).map_err(refused)?;
     }
     let relative = format!("charts/{}", report.run().run_id);
-    let write = |(chart, picture): (&rsb_report::Chart, String)| -> anyhow::Result<ChartLink> {
+    let write = |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
         let path = dir.join(chart.file_name());
-        std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+        output::write(&path, &picture).map_err(refused)?;
         Ok(chart.link(&relative))
     };
     let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
     drawn.map(write).collect()
 }
 
-fn to(path: Option<&Path>, text: &str) -> CliResult {
+/// Writes `text` to the file that was asked for; to standard output where none was, or `-`.
+pub(super) fn to(path: Option<&Path>, text: &str) -> CliResult {
     match path {
         Some(path) if path != Path::new("-") => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            output::write(path, text).map_err(refused)?;
         }
         _ => show::text(text)?,
     }

@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         show::text(&rsb_report::run::text(run, style))?;
         show_targets(&config, &directories, run, style)?;
         if let Ok(path) = &finished.stored {
-            eprintln!("stored in {}", path.display());
+            console::say(&format!("stored in {}", path.display()));
         }
     }
     finished.stored?;
@@ -95,7 +95,7 @@ fn show_targets(
     match judge::targets_met(config, directories, run) {
         Ok(targets) if targets.is_empty() => {}
         Ok(targets) => show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?,
-        Err(error) => eprintln!("warning: no targets are shown: {}", show::chain(&error.error)),
+        Err(error) => console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error))),
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ pub(crate) fn open_store(results: &Path) -> Result<Store, CliError> {
         })
         .map_err(CliError::usage)?;
     for notice in store.notices().iter() {
-        eprintln!("note: {notice}");
+        console::say(&format!("note: {notice}"));
     }
     Ok(store)
 }

@@ -1,11 +1,11 @@
 //! The JSON Schemas of the documents, generated from the types.
 
-use anyhow::Context;
+use rsb_store::output;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use crate::cli::SchemaArgs;
-use crate::exit::{CliError, CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::show;
 
 /// Every document: name and schema, draft-07.
@@ -31,11 +31,10 @@ pub fn run(args: &SchemaArgs) -> CliResult {
     let schemas = all();
     match (&args.dir, &args.name) {
         (Some(dir), _) => {
-            std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+            output::create_dir(dir).map_err(refused)?;
             for (name, schema) in &schemas {
                 let path = dir.join(format!("{name}.schema.json"));
-                let text = serde_json::to_string_pretty(schema)? + "\n";
-                std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+                output::write(&path, &serde_json::to_string_pretty(schema)?).map_err(refused)?;
             }
         }
         (None, Some(name)) => {

@@ -11,6 +11,7 @@ use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{MeasureArgs, Places};
 use crate::config::{self, Config};
+use crate::console;
 use crate::exit::CliError;
 
 /// The configuration and the directories.
@@ -51,7 +52,7 @@ pub(super) fn resolve(
     };
     let configured = custom.iter().flat_map(|entry| &entry.axes);
     if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
-        eprintln!("note: {note}");
+        console::say(&format!("note: {note}"));
     }
     let selection = Selection { names, suite, custom, backend, devices, axes: args.axis.clone(), profile };
     Ok((selection, settings))

@@ -41,7 +41,7 @@ fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
 }
 
 fn store(bench: &Bench, run: &Value) {
-    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), &run);
+    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
 }
 
 /// A bench with this many runs, one an hour.

@@ -68,7 +68,21 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     let kept = program_of(&bench);
     let path = kept.display().to_string();
     assert!(result["notes"].to_string().contains(&path), "{:#}", result["notes"]);
-    // Without the program that made it, the record is all there is.
+    // Asked again, the gate agrees with itself and measures nothing, whichever way it is asked.
+    let run = result["current_run_id"].as_str().unwrap();
+    for words in [&[][..], &["--budget", "90s"], &["--current", run]] {
+        let again = bench.run(&[&GATE[..], words].concat()).expect(0);
+        assert!(
+            again.stderr.contains("that verdict stands") && !again.stderr.contains("interleaved"),
+            "{}",
+            again.stderr
+        );
+        assert_eq!(again.json(), result);
+    }
+    bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3);
+    bench.run(&GATE).expect(0);
+    // Without the program that made it, the record is all there is, once something has changed.
+    bench.write("baselines/policy.toml", "threshold_percent = 90.0\n");
     let program = std::fs::read(&kept).unwrap();
     std::fs::remove_dir_all(bench.path("cache/programs")).unwrap();
     assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);

@@ -19,6 +19,7 @@ mod generated;
 mod kernel_compilation;
 #[cfg(feature = "opencl")]
 mod opencl;
+mod outputs;
 mod probe_trees;
 mod resilience;
 mod schemas;

@@ -5,7 +5,7 @@
 //! `rsb_fake_gpu`, by which a program can tell it from the real thing. What is asked of it is checked: a wild pointer,
 //! a handle that is none or a copy beyond an allocation is a status. Faults are ordered by variables, see `orders`.
 // The names are those of the C interface that is imitated.
-#![allow(unsafe_code, non_snake_case)]
+#![allow(unsafe_code, non_snake_case, clippy::print_stderr)]
 
 mod api;
 mod clock;

@@ -38,6 +38,7 @@ pub use matrix::matrix_dtypes;
 
 use rsb_model::{BackendId, Reason};
 use runtime_loading::{Lack, Unavailable};
+use std::io::Write as _;
 
 use rsb_device::device::{Device, DeviceError, DeviceInfo};
 
@@ -52,7 +53,8 @@ pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
         match driver.facts(ordinal(driver.backend(), index)?) {
             Ok(facts) => found.push(facts.info),
             Err(reason) => {
-                eprintln!("device {}:{index} is left out: {reason}", driver.backend());
+                // Nobody may be listening.
+                let _ = writeln!(std::io::stderr(), "device {}:{index} is left out: {reason}", driver.backend());
                 mute.push(reason);
             }
         }

@@ -253,6 +253,8 @@ mod tests {
         assert_eq!(before.slug(), after.slug(), "a baseline's directory is that of the hardware");
     }
 
+    type Change = fn(&mut Environment);
+
     #[test]
     fn two_clouds_with_one_name_of_a_cpu_are_told_apart_by_what_they_know() {
         let detailed = |change: fn(&mut Environment)| {
@@ -267,7 +269,7 @@ mod tests {
             Fingerprint::of(&environment)
         };
         let one = detailed(|_| {});
-        let cases: [(fn(&mut Environment), &[&str]); 8] = [
+        let cases: [(Change, &[&str]); 8] = [
             (|e| e.memory_gb = Some(24.9), &[]),
             (|e| e.memory_gb = Some(33.0), &["memory_class"]),
             (|e| e.memory_gb = None, &[]),

@@ -23,6 +23,7 @@ pub mod run;
 pub mod run_device;
 pub mod samples;
 pub mod shape;
+pub mod shown;
 pub mod suite;
 pub mod telemetry;
 pub mod unit;

@@ -21,7 +21,7 @@ pub fn serve(adjust: Adjust) -> ExitCode {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
     let Some(program) = std::env::args_os().nth(1) else {
-        eprintln!("usage: rsb-python-worker PYTHON; it is started by rusty-stack-bench");
+        let _ = writeln!(std::io::stderr(), "usage: rsb-python-worker PYTHON; it is started by rusty-stack-bench");
         return ExitCode::from(2);
     };
     if let Err(reason) = start(Path::new(&program)) {
@@ -32,7 +32,7 @@ pub fn serve(adjust: Adjust) -> ExitCode {
     match Python::attach(|py| converse(py, &mut answers, adjust)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            let _ = writeln!(std::io::stderr(), "{error}");
             ExitCode::FAILURE
         }
     }

@@ -213,8 +213,8 @@ fn regressed(result: &ComparisonResult, all: &str) -> String {
     let worse: Vec<&Comparison> = by_importance(result).into_iter().filter(is_worse).collect();
     if let Some(worst) = worse.first() {
         parts.push(format!("{} of {all} {} worse by the threshold", worse.len(), is_are(worse.len())));
-        let change = change_told(worst);
-        parts.push(format!("the worst is {} {}{change}", short(worst.id.as_str()), worst.metric));
+        let (name, change) = (format!("{} {}", short(worst.id.as_str()), worst.metric), change_told(worst));
+        parts.push(format!("the worst is {}{change}", clean(&name)));
     }
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     if missed > 0 {
@@ -258,8 +258,8 @@ const fn is_are(count: usize) -> &'static str {
 fn head(result: &ComparisonResult) -> String {
     format!(
         "{} against {}, threshold {}",
-        result.current_run_id,
-        result.baseline_run_id,
+        clean(&result.current_run_id),
+        clean(&result.baseline_run_id),
         format_threshold(result.threshold_percent)
     )
 }

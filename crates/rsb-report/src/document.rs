@@ -1,6 +1,7 @@
 //! Documents for programs: JSON and CSV.
 
 use rsb_model::format::FORMAT_VERSION;
+use rsb_model::shown::{is_disguise, to_cell};
 use serde::Serialize;
 
 /// A document that could not be written.
@@ -20,9 +21,19 @@ pub enum ReportError {
 /// # Errors
 /// When `value` has no form in JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
-    let mut text = serde_json::to_string_pretty(value)?;
+    let mut text = escaped(serde_json::to_string_pretty(value)?);
     text.push('\n');
     Ok(text)
+}
+
+/// JSON in which what a terminal would obey is written as its number. It stands in strings alone, and means the same.
+fn escaped(text: String) -> String {
+    let is_hidden = |c: char| c != '\n' && is_disguise(c);
+    if !text.contains(is_hidden) {
+        return text;
+    }
+    let number = |c: char| format!("\\u{:04x}", u32::from(c));
+    text.chars().map(|c| if is_hidden(c) { number(c) } else { c.to_string() }).collect()
 }
 
 /// `{format_version, <name>: value}`, for lists and other values that carry no version themselves.
@@ -36,12 +47,12 @@ pub fn document<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<String, 
     json(&map)
 }
 
-/// Rows under `header` as CSV. Every row must be as long as the header.
+/// Rows under `header` as CSV. No text in it is a formula. Every row must be as long as the header.
 pub(crate) fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, ReportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header)?;
     for row in rows {
-        writer.write_record(&row)?;
+        writer.write_record(row.iter().map(|cell| to_cell(cell)))?;
     }
     let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -62,6 +73,20 @@ mod tests {
             document("cases", &["a"]).unwrap(),
             "{\n  \"format_version\": 3,\n  \"cases\": [\n    \"a\"\n  ]\n}\n"
         );
+    }
+
+    #[test]
+    fn json_means_the_same_and_hides_nothing() {
+        let text = "a\u{1b}b\u{9b}c\u{202e}d\u{2028}e – ü\n";
+        let document = json(text).unwrap();
+        assert_eq!(document, "\"a\\u001bb\\u009bc\\u202ed\\u2028e – ü\\n\"\n");
+        assert_eq!(serde_json::from_str::<String>(&document).unwrap(), text);
+    }
+
+    #[test]
+    fn no_cell_of_csv_is_a_formula() {
+        let text = csv(&["a", "b"], [vec!["=cmd()".to_owned(), "-1.5".to_owned()]]).unwrap();
+        assert_eq!(text, "a,b\n'=cmd(),-1.5\n");
     }
 
     #[test]

@@ -47,10 +47,12 @@ pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use report::Report;
-pub use style::{Color, Style, Tone};
+pub use style::{Color, Style, Tone, clean, presentable};
 pub use svg::svg;
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::document::{ReportError, csv, csv_number};
 use crate::environment;
 use crate::label::{Shortener, benchmark_of, headline_text, roofline_text, spread_text, time_text};
 use crate::number::format_time;
-use crate::style::{Style, Tone};
+use crate::style::{Style, Tone, clean};
 use crate::table::{Cell, Column, Table};
 use crate::{backends, unmeasured};
 
@@ -32,8 +32,8 @@ fn head(run: &Run, style: Style) -> String {
     let mut parts = vec![format!("suite {}", run.suite), format!("profile {}", run.profile)];
     parts.extend(device_note(run));
     parts.extend(duration(run));
-    let title = style.paint(Tone::Strong, &format!("Run {}", run.run_id));
-    format!("{title} · {}\n{}\n", parts.join(" · "), style.wrap(&environment::line(&run.environment), 0))
+    let title = style.paint(Tone::Strong, &clean(&format!("Run {}", run.run_id)));
+    format!("{title} · {}\n{}\n", clean(&parts.join(" · ")), style.wrap(&environment::line(&run.environment), 0))
 }
 
 fn device_note(run: &Run) -> Option<String> {

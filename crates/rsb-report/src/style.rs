@@ -1,5 +1,10 @@
 //! How text looks in a terminal: its width, and color where it is wanted.
 
+pub use rsb_model::shown::{clean, is_disguise};
+
+/// Every sequence that [`Style::paint`] writes.
+const COLORS: [&str; 6] = ["\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
+
 /// Whether to color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
@@ -81,14 +86,41 @@ impl Style {
     }
 }
 
-/// `text` without control characters: what comes from a driver or a file must not move the cursor.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs and the colors of
+/// [`Style::paint`]. What its parts quote is cleaned where it is quoted; this is for what was forgotten there.
+pub fn presentable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| is_disguise(c) && !matches!(c, '\n' | '\t')) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        if let Some(color) = COLORS.iter().find(|color| found.starts_with(**color)) {
+            out.push_str(color);
+            rest = found.get(color.len()..).unwrap_or_default();
+        } else {
+            out.push(' ');
+            let mut after = found.chars();
+            after.next();
+            rest = after.as_str();
+        }
+    }
+    out + rest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_keeps_its_lines_and_colors_and_nothing_else() {
+        let always = Style { color: Color::Always, width: 80 };
+        let page: String = [Tone::Plain, Tone::Good, Tone::Bad, Tone::Caution, Tone::Dim, Tone::Strong]
+            .iter()
+            .map(|tone| always.paint(*tone, "x\ty") + "\n")
+            .collect();
+        assert_eq!(presentable(&page), page);
+        assert_eq!(presentable("a\x1b]0;t\x07b\x1b[8mc\u{202e}d\r\n"), "a ]0;t b [8mc d \n");
+    }
 
     #[test]
     fn color_is_only_there_when_asked_for() {

@@ -21,6 +21,12 @@ pub enum StoreError {
         /// What the reader can do about it.
         cure: String,
     },
+    /// A directory of ours that is a link.
+    #[error("`{}` is a symbolic link, and nothing is written through it; replace it by a directory", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// A path that should be a directory.
     #[error("`{}` is not a directory; name the directory that holds `runs/`", path.display())]
     NotADirectory {

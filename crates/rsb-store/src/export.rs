@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use rsb_model::format::FORMAT_VERSION;
+use rsb_model::shown::to_cell;
 use rsb_model::{BenchmarkResult, Run};
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ pub const COLUMNS: [&str; 11] = [
     "value",
 ];
 
-/// Writes `rows` as CSV with a header. What is unknown is empty.
+/// Writes `rows` as CSV with a header. What is unknown is empty; no text is a formula.
 ///
 /// # Errors
 /// When `out` does not take it.
@@ -34,7 +35,7 @@ pub fn write_csv(rows: &[HistoryRow], out: impl Write) -> std::io::Result<()> {
     for row in rows {
         let value = row.value.map(|value| value.to_string()).unwrap_or_default();
         let timestamp = row.timestamp.to_string();
-        writer.write_record([
+        let cells = [
             row.run_id.0.as_str(),
             &timestamp,
             text(row.commit.as_deref()),
@@ -46,7 +47,8 @@ pub fn write_csv(rows: &[HistoryRow], out: impl Write) -> std::io::Result<()> {
             text(row.unit.as_deref()),
             text(row.better.map(better_text)),
             &value,
-        ])?;
+        ];
+        writer.write_record(cells.map(to_cell))?;
     }
     writer.flush()
 }

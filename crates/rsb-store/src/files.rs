@@ -2,10 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::StoreError;
+use crate::output::{self, OutputError};
 
 /// Directory of run files and journals.
 pub(crate) const RUNS: &str = "runs";
@@ -60,8 +62,13 @@ pub(crate) fn sync_dir(dir: &Path) {
 }
 
 /// Creates `dir` and those above it.
+///
+/// In a working tree `dir` may be a link of somebody else's: then nothing is written through it.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(dir).map_err(|source| StoreError::write(dir, source))
+    output::create_dir(dir).map_err(|error| match error {
+        OutputError::Link { .. } => StoreError::Link { path: dir.to_owned() },
+        OutputError::Io { source, .. } => StoreError::write(dir, source),
+    })
 }
 
 /// Checks that `name` can be the name of a file anywhere, and stays in its directory.
@@ -93,7 +100,13 @@ pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
 
 /// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it unlocks.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(results.join(RUNS).join(".lock"))
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .custom_flags(flags)
+        .open(results.join(RUNS).join(".lock"))
 }
 
 #[cfg(test)]
@@ -109,6 +122,26 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn no_link_is_written_through() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let (elsewhere, link) = (dir.path().join("elsewhere"), dir.path().join("link.json"));
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("file"), "theirs").unwrap();
+        symlink(elsewhere.join("file"), &link).unwrap();
+        write_atomically(&link, "ours").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_file(), "the link is replaced, not followed");
+        assert_eq!(fs::read_to_string(elsewhere.join("file")).unwrap(), "theirs");
+        // What stands where the temporary file should be is not written to either.
+        symlink(elsewhere.join("file"), dir.path().join("new")).unwrap();
+        assert_eq!(create_new(&dir.path().join("new")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        symlink(&elsewhere, dir.path().join("runs")).unwrap();
+        let error = write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
     #[test]

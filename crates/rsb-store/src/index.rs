@@ -86,6 +86,10 @@ pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
 impl Index {
     /// Opens the database in `path`, which is created when missing.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        // In a working tree a link may be somebody else's: it is moved aside as a broken database is.
+        if std::fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
+            return Err(OpenError::Corrupt);
+        }
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

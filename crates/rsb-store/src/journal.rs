@@ -133,6 +133,8 @@ impl Journal {
     /// # Errors
     /// When that cannot be written either.
     pub fn rescue(&self, dir: &Path) -> Result<PathBuf, StoreError> {
+        // The directory is the user's own choice, whatever links lead to it.
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let path = dir.join(format!("{}.json", self.run.run_id));
         write_run(&path, &self.whole_run())?;
         Ok(path)

@@ -17,6 +17,7 @@ pub mod import;
 mod index;
 pub mod journal;
 mod open;
+pub mod output;
 pub mod programs;
 pub mod read;
 mod recovery;

@@ -87,7 +87,9 @@ fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default());
+    Ok(sum.finalize().iter().flat_map(digits).collect())
 }
 
 impl KeptProgram {
@@ -152,7 +154,7 @@ impl Programs {
         let since = fs::symlink_metadata(marker).and_then(|data| data.modified()).map_err(|_| NotKept::Never)?;
         let path = dir.join(PROGRAM);
         let untrusted = |why: io::Error| NotKept::Untrusted { path: path.clone(), why: why.to_string() };
-        private(&self.dir).and_then(|_| private(&dir)).map_err(untrusted)?;
+        private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
         let file = open_checked(&path, wanted).map_err(untrusted)?;
         touch(&file);
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })

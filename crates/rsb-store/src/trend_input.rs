@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
+use rsb_model::shown::from_cell;
 use rsb_model::{Better, Timestamp, Unit};
 
 use crate::history::{Series, SeriesPoint};
@@ -131,7 +132,7 @@ impl Columns {
         let timestamp = parse_time(text(Some(self.timestamp)))?;
         let value = parse_value(text(Some(self.value)))?;
         let better = parse_better(text(self.better))?;
-        let (id, unit) = (text(self.id), text(self.unit));
+        let (id, unit) = (from_cell(text(self.id)), from_cell(text(self.unit)));
         let id = if id.is_empty() { "value" } else { id };
         let entry = series.entry((id.to_owned(), unit.to_owned())).or_insert_with(|| Series {
             id: id.to_owned(),
@@ -209,6 +210,14 @@ mod tests {
         assert_eq!((series.len(), series[0].id.as_str(), series[0].unit.as_str()), (1, "value", ""));
         let error = parse("timestamp,value\n").unwrap_err().to_string();
         assert!(error.contains("`series.csv` has column names but no rows"), "{error}");
+    }
+
+    #[test]
+    fn what_was_written_behind_an_apostrophe_is_read_without_it() {
+        let series = parse("timestamp,value,id,unit\n0,-1.5,'=1+1,'-x\n1,2,'tis,s\n").unwrap();
+        let read: Vec<_> = series.iter().map(|one| (one.id.as_str(), one.unit.as_str())).collect();
+        assert_eq!(read, [("'tis", "s"), ("=1+1", "-x")]);
+        assert!(series[1].points[0].value < 0.0);
     }
 
     #[test]

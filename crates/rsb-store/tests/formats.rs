@@ -120,10 +120,10 @@ fn a_directory_of_results_is_indexed_and_the_journal_of_a_killed_run_recovered()
     let cut_off = Note::CutOff { ended: 3, planned: Some(4), torn_lines: 0 };
     let unsealed = Note::Unsealed;
     let expected: [&[Note]; 5] = [
-        &[unsealed.clone()],
+        std::slice::from_ref(&unsealed),
         &[slowed, unsealed.clone()],
-        &[unsealed.clone()],
-        &[Note::Interrupted, unsealed],
+        std::slice::from_ref(&unsealed),
+        &[Note::Interrupted, unsealed.clone()],
         &[cut_off], // Its file is of today.
     ];
     assert_eq!(notes, expected);

@@ -3,6 +3,7 @@
 //!
 //! `RSB_REQUIRE` is a list such as `vulkan,opencl`, or `all`. `RSB_SKIPPED` is a file to which each skip adds a line, so
 //! that `cargo xtask test` can print them at the end; a test runner hides what passed tests say.
+#![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::fs::File;
 use std::io::Write;

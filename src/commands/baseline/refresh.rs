@@ -21,7 +21,7 @@ use crate::cli::{MeasureArgs, RefreshArgs};
 use crate::commands::{interrupt, judge, run as measuring, settings};
 use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
-use crate::show;
+use crate::{console, show};
 
 /// The verb `baseline refresh`.
 ///
@@ -43,7 +43,11 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
         if let Some(objection) = refresh.objection(&new)
             && (!args.force || new.run.counts().measured == 0)
         {
-            eprintln!("{objection}\n{} stays as it was; the run {} is kept", path.display(), new.run.run_id);
+            console::say(&format!(
+                "{objection}\n{} stays as it was; the run {} is kept",
+                path.display(),
+                new.run.run_id
+            ));
             worst = Exit::Failure;
             continue;
         }
@@ -153,10 +157,10 @@ impl Refresh {
         let new = today.cases.iter().filter(|case| self.plan.cases.iter().all(|known| known.id != case.id)).count();
         if new > 0 {
             let name = &self.suite;
-            eprintln!(
+            console::say(&format!(
                 "note: the suite {name} has {} that this baseline lacks; `run --suite {name}`, then `baseline save` takes them in",
                 format_count(new, "case", "cases")
-            );
+            ));
         }
         Ok(())
     }

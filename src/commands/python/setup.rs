@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow};
 
 use crate::cli::SetupArgs;
+use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
 use rsb_engine::frameworks::{self, Component, InstallPlace};
 
@@ -49,17 +50,17 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
         }
         let made = if is_there { Vec::new() } else { vec![make(&wanted.dir, args.python.as_deref())] };
         for step in made.into_iter().chain(installs(&wanted, &wheels)) {
-            eprintln!("$ {}", step.join(" "));
+            console::say(&format!("$ {}", step.join(" ")));
             if !args.dry_run {
                 start(&step)?;
             }
         }
         let names = wanted.components.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
         let what = if names.is_empty() { "frameworks".to_owned() } else { names };
-        eprintln!(
+        console::say(&format!(
             "{} is where {what} will be measured, unless --python, a variable or an active environment names another",
             wanted.dir.display()
-        );
+        ));
     }
     Ok(Exit::Pass)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use rsb_model::record::{Comparison, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::criterion_dir::LATEST;
@@ -227,19 +228,39 @@ pub fn against_saved(
 /// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
 /// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
 pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
+    remeasured(store, &result, files).unwrap_or(result)
+}
+
+/// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has changed since then.
+pub(super) fn remeasured(store: &Store, result: &ComparisonResult, files: [&Path; 2]) -> Option<ComparisonResult> {
     let changed = |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
-    let stored = store.results_dir().join("runs").join(format!("{}.json", result.current_run_id));
-    // A verdict may have been asked for across what differs: that is another question.
-    let (Some(stored), true) = (changed(&stored), result.verdict != Verdict::NotComparable) else { return result };
+    let stored = changed(&store.results_dir().join("runs").join(format!("{}.json", result.current_run_id)))?;
     let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);
-    let is_same = |kept: &rsb_store::ComparisonSummaryRow| {
+    let is_later = |kept: &rsb_store::ComparisonSummaryRow| {
         kept.baseline_run_id == result.baseline_run_id
             && kept.current_run_id == result.current_run_id
             && kept.timestamp >= newest
     };
-    let kept = store.comparisons().unwrap_or_default().into_iter().find(is_same);
-    let kept = kept.and_then(|row| store.comparison(&row.comparison_id).ok().flatten());
-    kept.filter(|kept| (kept.threshold_percent - result.threshold_percent).abs() < 1e-9).unwrap_or(result)
+    let kept = store.comparisons().unwrap_or_default().into_iter().filter(is_later);
+    let mut kept = kept.filter_map(|row| store.comparison(&row.comparison_id).ok().flatten());
+    kept.find(|kept| was_remeasured(kept) && is_same_question(kept, result))
+}
+
+fn was_remeasured(result: &ComparisonResult) -> bool {
+    result.notes.iter().any(|note| note.code == ComparisonNoteCode::Remeasured)
+}
+
+/// Whether both were asked about the same metrics, with the same thresholds. A verdict across what differs is another
+/// question.
+fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
+    let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    let is_same_row = |(a, b): (&Comparison, &Comparison)| {
+        a.id == b.id && a.metric == b.metric && same(a.threshold_percent, b.threshold_percent)
+    };
+    asked.verdict != Verdict::NotComparable
+        && same(kept.threshold_percent, asked.threshold_percent)
+        && kept.comparisons.len() == asked.comparisons.len()
+        && kept.comparisons.iter().zip(&asked.comparisons).all(is_same_row)
 }
 
 /// The results directory, for reading; what it wants to say is told.

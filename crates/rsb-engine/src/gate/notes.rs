@@ -116,6 +116,8 @@ mod tests {
         run
     }
 
+    type Change = fn(&mut Run);
+
     #[test]
     fn each_thing_that_a_reader_should_know_is_said_once() {
         use ComparisonNoteCode::{Clock, Evidence, JudgedRun, MachineDiffers, MachineUnknown};
@@ -127,7 +129,7 @@ mod tests {
             plain[0].text,
             "the run x was measured 3 h ago on the commit 1a2b3c4 with changes that are not committed"
         );
-        let cases: [(fn(&mut Run), ComparisonNoteCode, &str); 5] = [
+        let cases: [(Change, ComparisonNoteCode, &str); 5] = [
             (|run| run.started = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(4), Clock, "yet to come"),
             (|run| run.environment.cpu = None, MachineUnknown, "--environment current=FILE"),
             (|run| run.notes.push(Note::Unsealed), Evidence, "the file of the current side"),

@@ -78,7 +78,7 @@ fn provenance(program: &KeptProgram, from: &Run) -> ComparisonNote {
         "suspects were measured beside the program that this machine kept on {date} for the run {}: {path}",
         from.run_id
     );
-    ComparisonNote::new(ComparisonNoteCode::Other, text)
+    ComparisonNote::new(ComparisonNoteCode::Remeasured, text)
 }
 
 /// What looks slower, and what is undecided, among the cases that the two programs can settle.

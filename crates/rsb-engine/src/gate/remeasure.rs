@@ -15,14 +15,14 @@ use crate::recorder::program_hash;
 use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
-/// rewritten where it is stored.
+/// rewritten where it is stored. Also whether it has any more now.
 pub(super) fn resolve(
     judge: &Judge,
     baseline: &[Run],
     current: Run,
     (budget, settled): (Duration, &BTreeSet<CaseId>),
     listener: &mut Listener<'_>,
-) -> Result<Run, EngineError> {
+) -> Result<(Run, bool), EngineError> {
     let mut run = current;
     let mut budget = Budget::new(budget);
     let mut claim = None;
@@ -30,7 +30,7 @@ pub(super) fn resolve(
         let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
         plan.cases.retain(|case| !settled.contains(&case.id));
         let replicates = plan.cases.len() * AGAINST_BASELINE.step as usize;
-        let Some(left) = budget.begin(replicates) else { return Ok(run) };
+        let Some(left) = budget.begin(replicates) else { return Ok((run, claim.is_some())) };
         claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
         listener(&Event::RemeasureStarted { cases: plan.cases.len(), left });
         measure_again(&plan, &mut run, left, listener)?;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use jiff::SignedDuration;
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{CaseId, ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
@@ -59,11 +60,33 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
         listener(&Event::note(sentence));
     }
     let budget = request.budget.or_else(|| is_fresh(&current, request).then_some(BUDGET));
+    if let Some(result) = again(judge, request, (&baseline, &current)) {
+        let when = result.timestamp.strftime("%Y-%m-%d %H:%M UTC");
+        let text = format!(
+            "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` measures what is still undecided"
+        );
+        listener(&Event::note(text));
+        return Ok(Judgment { result, basis: Basis::Figures { remeasured: true } });
+    }
     let result = match budget {
         Some(budget) if !budget.is_zero() => measure_again(judge, &baseline, (current, budget), listener)?,
         _ => judge.judge(&baseline, &current),
     };
     Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() } })
+}
+
+/// The verdict of the call before, which measured what was in doubt: asked again about the same run, `gate` agrees with
+/// itself. Unless it is asked to judge the stored figures alone, or to measure what is undecided.
+fn again(judge: &Judge, request: &StoredRequest, (baseline, current): (&[Run], &[Run])) -> Option<ComparisonResult> {
+    let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else { return None };
+    let file = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
+    let result = judge.judge(baseline, current);
+    let kept = super::judge::remeasured(&judge.store, &result, [&file, judge.directories.policy.path()])?;
+    let stands = match request.budget {
+        None => true,
+        Some(budget) => !budget.is_zero() && kept.comparisons.iter().all(|row| row.verdict.is_decided()),
+    };
+    stands.then_some(kept)
 }
 
 /// Whether `current` was measured just now, so that more replicates of it are like those that it has.
@@ -100,16 +123,17 @@ fn measure_again(
     let settled: BTreeSet<CaseId> =
         paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
     let left = budget.saturating_sub(began.elapsed());
-    let run = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
-    let result = judge.judge(baseline, &[run]);
-    Ok(match paired {
-        Some(paired) => {
-            let mut result = rsb_stats::with_paired(result, &paired, judge.policy());
-            result.notes.extend(paired.notes);
-            result
-        }
-        None => result,
-    })
+    let (run, is_longer) = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
+    let mut result = judge.judge(baseline, &[run]);
+    if let Some(paired) = paired {
+        result = rsb_stats::with_paired(result, &paired, judge.policy());
+        result.notes.extend(paired.notes);
+    }
+    if is_longer {
+        let text = "undecided cases were measured again, in fresh processes";
+        result.notes.push(ComparisonNote::new(ComparisonNoteCode::Remeasured, text));
+    }
+    Ok(result)
 }
 
 /// The runs named, or the latest, which must be of the commit that is here.

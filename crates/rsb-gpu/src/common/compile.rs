@@ -5,6 +5,7 @@
 //! worker, and says beforehand on standard error what it is about to do.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,7 +91,8 @@ pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Re
 fn fresh_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
-    eprintln!(
+    let _ = writeln!(
+        std::io::stderr(),
         "compiling {} for {arch}; should the process end here, this compiler does not know {arch}: install one that does",
         source.name
     );

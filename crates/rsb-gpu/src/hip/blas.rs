@@ -2,6 +2,7 @@
 //! ends the process when it has none for the GPU.
 
 use std::ffi::{CStr, c_int};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -62,7 +63,8 @@ impl Blas {
             check_kernels(&core.arch, &dirs).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
         }
         core.activate()?;
-        eprintln!(
+        let _ = writeln!(
+            std::io::stderr(),
             "opening rocBLAS for {}; should the process end here, it has no kernels for this GPU: install a rocBLAS \
              that has, or choose provider=native",
             core.arch

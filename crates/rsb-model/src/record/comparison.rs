@@ -76,6 +76,8 @@ pub enum ComparisonNoteCode {
     Policy,
     /// The control set.
     Control,
+    /// What looked slower or undecided was measured again before it was judged.
+    Remeasured,
     /// Something that nothing but a reader asks for.
     #[serde(other)]
     Other,

@@ -1,0 +1,68 @@
+//! Text that comes from elsewhere, from a file, a driver or another program, made harmless for who is shown it: a terminal,
+//! and a spreadsheet.
+
+/// `text` without what moves the cursor, breaks the line or turns the direction of what follows: it must look like what
+/// it is.
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if is_disguise(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a terminal obeys `c` rather than shows it: control characters, separators of lines, marks of direction.
+pub fn is_disguise(c: char) -> bool {
+    let separates = matches!(c, '\u{2028}' | '\u{2029}');
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || separates || turns
+}
+
+/// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind an apostrophe. A number
+/// is one and stays it.
+pub fn to_cell(text: &str) -> String {
+    let text = clean(text);
+    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
+    if !is_number && is_formula(text.trim_start_matches('\'')) { format!("'{text}") } else { text }
+}
+
+/// What [`to_cell`] made `cell` of.
+pub fn from_cell(cell: &str) -> &str {
+    let inside = cell.strip_prefix('\'').filter(|inside| is_formula(inside.trim_start_matches('\'')));
+    inside.unwrap_or(cell)
+}
+
+/// Spaces before it, such as a cleaned tab leaves, do not stop every spreadsheet.
+fn is_formula(text: &str) -> bool {
+    text.trim_start().starts_with(['=', '+', '-', '@'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_a_space() {
+        assert_eq!(clean("a\x1b]0;t\x07b\u{9b}c\u{202e}d\u{2066}e\u{2028}f\u{7f}g\nh"), "a ]0;t b c d e f g h");
+        assert_eq!(clean("Größe – 25 °C ⚠ 机"), "Größe – 25 °C ⚠ 机");
+    }
+
+    #[test]
+    fn a_formula_is_text_and_a_number_a_number() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-x", "'-x"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-", "'-"),
+            ("'=1", "''=1"),
+            ("'tis", "'tis"),
+            ("gemm/f32", "gemm/f32"),
+            ("a=b", "a=b"),
+            ("", ""),
+            ("-1.5", "-1.5"),
+            ("+3e-7", "+3e-7"),
+            ("-inf", "'-inf"),
+        ] {
+            assert_eq!(to_cell(text), cell);
+            assert_eq!(from_cell(cell), text);
+        }
+        assert_eq!(to_cell("\t=1\r\n"), "' =1  ");
+    }
+}

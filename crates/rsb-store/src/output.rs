@@ -1,0 +1,130 @@
+//! Files that a person names, or that a run leaves beside the results. They are created without following links: in a
+//! working tree a link may be somebody else's, and lead anywhere.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// Its name is a link.
+    #[error(
+        "`{}` is a symbolic link, and output follows none; name what it leads to, or remove the link",
+        path.display()
+    )]
+    Link {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OutputError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// Writes `text` to `path`, with one newline at its end.
+///
+/// # Errors
+/// When `path` is a link, or cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
+    let mut file = create(path)?;
+    let written = file.write_all(text.trim_end_matches('\n').as_bytes()).and_then(|()| file.write_all(b"\n"));
+    written.map_err(|source| OutputError::io(path, source))
+}
+
+/// Creates `path`, or empties it.
+///
+/// # Errors
+/// When `path` is a link, or cannot be written.
+pub fn create(path: &Path) -> Result<File, OutputError> {
+    refuse_link(path)?;
+    let mut options = OpenOptions::new();
+    if is_stream(path) {
+        // What has been written to it already stays.
+        options.append(true);
+    } else {
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        options.write(true).create(true).truncate(true).custom_flags(flags);
+    }
+    options.open(path).map_err(|source| OutputError::io(path, source))
+}
+
+/// Creates the directory `path` and those above it.
+///
+/// # Errors
+/// When `path` is a link, or cannot be created.
+pub fn create_dir(path: &Path) -> Result<(), OutputError> {
+    refuse_link(path)?;
+    fs::create_dir_all(path).map_err(|source| OutputError::io(path, source))
+}
+
+/// Says before any work whether `path` is a link.
+///
+/// # Errors
+/// When it is one.
+pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
+    if !is_stream(path) && fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
+        return Err(OutputError::Link { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether `path` names what this process has open already: such a name is a link of the system's own.
+fn is_stream(path: &Path) -> bool {
+    let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
+    named || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.parent() == Some(Path::new(dir)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_link_is_followed_and_none_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link, dangling) = (dir.path().join("file"), dir.path().join("link"), dir.path().join("dangling"));
+        write(&file, "one").unwrap();
+        symlink(&file, &link).unwrap();
+        symlink(dir.path().join("nowhere"), &dangling).unwrap();
+        symlink(dir.path(), dir.path().join("dir")).unwrap();
+        for path in [&link, &dangling] {
+            let error = write(path, "two").unwrap_err().to_string();
+            assert!(error.contains("symbolic link") && error.contains("name what it leads to"), "{error}");
+        }
+        assert!(matches!(create_dir(&dir.path().join("dir")), Err(OutputError::Link { .. })));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
+        assert!(!dir.path().join("nowhere").exists());
+        write(&file, "two\n\n").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
+        create_dir(&dir.path().join("a/b")).unwrap();
+    }
+
+    #[test]
+    fn what_this_process_has_open_can_be_named_and_is_not_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        write(&path, "one").unwrap();
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        for parent in ["/dev/fd", "/proc/self/fd"] {
+            write(&Path::new(parent).join(file.as_raw_fd().to_string()), "more").unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\nmore\nmore\n");
+        assert!(refuse_link(Path::new("/dev/stdout")).is_ok());
+    }
+}
