@@ -1,6 +1,6 @@
 //! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
 
-use rsb_engine::gate::{self, Basis, StoredRequest};
+use rsb_engine::gate::{self, Basis, Lack, StoredRequest};
 use rsb_engine::revisions::{self, AgainstRequest};
 use rsb_report::Style;
 
@@ -29,7 +29,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let judgment = gate::stored(&judge, &request, &mut console::tell)?;
     let exit = judge::conclude(&judge, &args.judge, &judgment, style)?;
     match judgment.basis {
-        Basis::Nothing { .. } if args.baseline_optional => return Ok(Exit::Pass),
+        Basis::Nothing { lack: Lack::Baseline, .. } if args.baseline_optional => return Ok(Exit::Pass),
         Basis::Figures { remeasured: false } if exit == Exit::NoVerdict && args.current.is_empty() => {
             eprintln!("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
         }

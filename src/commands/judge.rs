@@ -30,7 +30,7 @@ pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, sty
             print(args, &judgment.result, style)?;
             Ok(if interrupt::asked() { Exit::Interrupted } else { exit_of(&judgment.result) })
         }
-        Basis::Nothing { why } => {
+        Basis::Nothing { why, .. } => {
             say(args, &judgment.result, &format!("NO VERDICT: {why}"))?;
             Ok(Exit::NoVerdict)
         }

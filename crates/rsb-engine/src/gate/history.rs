@@ -6,7 +6,7 @@ use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baseline, Baselines, RunSummary, read_run};
 
 use super::judge::Judge;
-use super::{Basis, Judgment};
+use super::{Basis, Judgment, Lack};
 use crate::{EngineError, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
@@ -32,7 +32,7 @@ pub fn against_history(
     let Some(first) = current.first() else {
         return Ok(nothing(
             judge,
-            &[],
+            (&[], Lack::Run),
             "there is no run to judge yet; measure one with `rusty-stack-bench run`".to_owned(),
         ));
     };
@@ -43,8 +43,9 @@ pub fn against_history(
             first.suite,
             judge.store.results_dir().display()
         );
-        return Ok(nothing(judge, &current, why));
+        return Ok(nothing(judge, (&current, Lack::Baseline), why));
     }
+    judge.check(&before, &current)?;
     let accepted = accepted(judge, first, &known)?;
     let stored = StoredRuns { runs: &before, accepted: &accepted };
     let result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), Timestamp::now());
@@ -52,8 +53,8 @@ pub fn against_history(
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgment {
-    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { why } }
+fn nothing(judge: &Judge, (current, lack): (&[Run], Lack), why: String) -> Judgment {
+    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why } }
 }
 
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
