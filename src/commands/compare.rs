@@ -19,6 +19,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     if let Some(why) = gate::is_itself(&baseline, &current) {
         return Err(CliError::usage(anyhow!("{why}, or name two")));
     }
+    judge.check(&baseline, &current)?;
     let result = judge.judge(&baseline, &current);
     judge::keep(&judge, &result);
     // For a reader only: what is kept, and what decides, is the verdict without them.

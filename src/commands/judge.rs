@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use rsb_engine::gate::{Basis, Judge, Judgment};
+use rsb_engine::gate::{Basis, Judge, Judgment, Lack};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
@@ -52,7 +52,7 @@ fn environment_in(path: &Path) -> Result<Environment, CliError> {
 }
 
 /// Shows and writes `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code, which is
-/// `without` where there is nothing to compare.
+/// `without` where no baseline is there to compare with.
 pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (style, without): (Style, Exit)) -> Exit {
     let result = &judgment.result;
     let (exit, sentence) = match &judgment.basis {
@@ -60,7 +60,8 @@ pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (st
             keep(judge, result);
             (if interrupt::asked() { Exit::Interrupted } else { exit_of(result) }, None)
         }
-        Basis::Nothing { why } => (without, Some(format!("NO VERDICT: {why}"))),
+        Basis::Nothing { lack: Lack::Baseline, why } => (without, Some(format!("NO VERDICT: {why}"))),
+        Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };
     deliver(args, result, sentence.as_deref(), (style, exit))

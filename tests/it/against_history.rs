@@ -31,9 +31,12 @@ fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
         .map(|index| {
             let mut case = run["benchmarks"][0].clone();
             case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
-            let wobble = 1.0 + 0.01 * (f64::from((hour * 7 + index * 5) % 13) / 6.0 - 1.0);
+            let wobble = 1.0 + 0.01 * (f64::from((hour * 7 + index * 5) % 13) / 6.0 - 1.0) + 1e-6 * f64::from(hour);
             let time = 1000.0 * f64::from(index + 1) * wobble * if index == 2 { factor } else { 1.0 };
-            case["samples"] = json!([{ "replicate": 0, "iters": vec![1; 20], "times_ns": vec![time; 20] }]);
+            // No two runs hold the same samples.
+            let sample = |at: u32| time * (1.0 + f64::from(hour * 100 + at * 7 % 20) / 1e7);
+            let times: Vec<f64> = (0..20).map(sample).collect();
+            case["samples"] = json!([{ "replicate": 0, "iters": vec![1; 20], "times_ns": times }]);
             case
         })
         .collect();
@@ -202,9 +205,16 @@ fn unreadable_runs_and_wrong_words_are_exit_2() {
         bench.run(&[&["gate"], words].concat()).expect(2);
     }
     // One earlier run that cannot be read is said, and is no history; what is judged must be readable.
-    bench.write("benchmark_results/runs/hour-010.json", "{");
+    let broken = bench.write("benchmark_results/runs/hour-010.json", "{");
+    let file = std::fs::File::options().write(true).open(&broken).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
     let ended = bench.run(&["gate", "--against-history"]).expect(0);
     assert!(ended.stderr.contains("hour-010"), "{}", ended.stderr);
+    // One that may be the latest is no history: without it nobody knows what is to be judged.
+    bench.write("benchmark_results/runs/hour-050.json", "{");
+    let ended = bench.run(&["gate", "--against-history"]).expect(4);
+    assert!(ended.stdout.contains("hour-050.json` may be a later run"), "{}", ended.stdout);
+    bench.run(&["gate", "--against-history", "--current", "hour-040"]).expect(0);
 }
 
 #[test]

@@ -149,6 +149,44 @@ fn the_policy_is_strict_and_heeded() {
     gate(&bench, &run, 0, |run| scale(&mut run["benchmarks"][2], 1.15));
 }
 
+#[test]
+fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
+    let (bench, run) = with_baseline();
+    bench.write("current.json", &again(&run, "current").to_string());
+    let gate = || bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json"]);
+    for (policy, said) in [
+        ("[ignore]\ncases = [\"*/gmm/*\"]\n", "did you mean `gemm`?"),
+        ("[[threshold]]\nid = \"*/tensor-ops/*/made-up-x\"\npercent = 50.0\n", "did you mean `made-up-"),
+        ("[[target]]\nid = \"*/gemm/*/cach=cold\"\nmetric = \"gflops\"\nabove = 1.0\n", "did you mean `cache"),
+        ("[control]\ncases = [\"*/tensor-ops/*\"]\n", "every case that is judged belongs to the control set"),
+        ("[control]\nmoved_percent = 10.0\n", "must be below the smallest threshold"),
+    ] {
+        bench.write("baselines/policy.toml", policy);
+        let ended = gate().expect(2);
+        assert!(ended.stderr.contains("policy.toml") && ended.stderr.contains(said), "{policy}: {}", ended.stderr);
+    }
+    // What could fit another run is only said.
+    bench.write("baselines/policy.toml", "[ignore]\ncases = [\"*/gemm/*\"]\n");
+    assert!(gate().expect(0).stdout.contains("the policy names what is not here: `*/gemm/*` (ignore)"));
+    std::fs::remove_file(bench.path("baselines/policy.toml")).unwrap();
+    std::os::unix::fs::symlink("nowhere.toml", bench.path("baselines/policy.toml")).unwrap();
+    assert!(gate().expect(2).stderr.contains("cannot read"), "a link that leads nowhere is no default");
+}
+
+#[test]
+fn a_missing_baseline_is_forgiven_and_nothing_else() {
+    let (bench, run) = with_baseline();
+    let optional = |more: &[&str]| bench.run(&[&["gate", "--baseline-optional"][..], more].concat());
+    let own = ["--baseline", "tensor-ops", "--current", "made-up.json"];
+    assert!(optional(&own).expect(4).stdout.contains("is the baseline itself"));
+    let mut other = again(&run, "other");
+    other["suite"] = "gemm".into();
+    bench.write("other.json", &other.to_string());
+    assert!(optional(&["--current", "other.json"]).expect(0).stdout.contains("no baseline `gemm`"));
+    let empty = Bench::new();
+    assert!(empty.run(&["gate", "--baseline-optional"]).expect(4).stdout.contains("there is no run to judge"));
+}
+
 /// Both sides measured: a slow-down of half on purpose is found under any noise that this machine is likely to have.
 #[cfg(feature = "fault-injection")]
 #[test]
@@ -228,11 +266,16 @@ fn every_format_names_the_regression() {
     }
 }
 
+/// What the noise of made-up measurements depends on: another for each name here.
+fn seed(name: &str) -> u32 {
+    name.bytes().map(u32::from).sum()
+}
+
 /// A directory as Criterion writes it: `cases` cases, `factor` slower than the plain ones.
 fn criterion_dir(bench: &Bench, name: &str, (cases, factor): (u32, impl Fn(u32) -> f64)) {
     for case in 0..cases {
         let id = format!("group/case-{case}");
-        let jitter = 1.0 + f64::from((case * 3 + u32::try_from(name.len()).unwrap()) % 5) / 1000.0;
+        let jitter = 1.0 + f64::from((case * 3 + seed(name)) % 5) / 1000.0 + f64::from(seed(name)) * 1e-6;
         let times: Vec<f64> = (1..=20).map(|sample| f64::from(sample) * 1000.0 * jitter * factor(case)).collect();
         let iters: Vec<f64> = (1..=20).map(f64::from).collect();
         bench.write(
@@ -270,7 +313,7 @@ fn directories_of_criterion_are_sides() {
 fn hyperfine(bench: &Bench, name: &str, (factor, code): (f64, i32)) -> String {
     let result = |n: u32| {
         let (factor, code) = if n == 3 { (factor, code) } else { (1.0, 0) };
-        let jitter = f64::from((n * 7 + u32::try_from(name.len()).unwrap()) % 5) / 1000.0;
+        let jitter = f64::from((n * 7 + seed(name)) % 5) / 1000.0 + f64::from(seed(name)) * 1e-6;
         let times: Vec<f64> = (0..10).map(|k| factor * (1.0 + jitter + f64::from(k) / 2000.0)).collect();
         serde_json::json!({ "command": format!("cmd {n}"), "times": times, "exit_codes": vec![code; 10] })
     };

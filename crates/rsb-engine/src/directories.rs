@@ -34,7 +34,10 @@ impl PolicyPath {
     pub fn is_wanted(&self) -> bool {
         match self {
             Self::Named(_) => true,
-            Self::Default(path) => path.exists(),
+            // A link that leads nowhere is there: somebody meant a policy to count.
+            Self::Default(path) => {
+                !matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+            }
         }
     }
 }

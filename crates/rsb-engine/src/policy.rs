@@ -1,5 +1,7 @@
 //! The policy that counts: the file of the project under the thresholds of its configuration, under what is asked for.
 
+mod patterns;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow};
@@ -23,7 +25,7 @@ pub fn load(
     listener: &mut Listener<'_>,
 ) -> Result<Policy, EngineError> {
     let path = directories.policy.path();
-    let mut file = if directories.policy.is_wanted() {
+    let file = if directories.policy.is_wanted() {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))
             .map_err(EngineError::usage)?;
@@ -32,9 +34,6 @@ pub fn load(
     } else {
         PolicyFile::default()
     };
-    if let Some(percent) = percent {
-        file.threshold_percent = Some(percent);
-    }
     if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
         // A case would pass by its accuracy alone.
         return Err(EngineError::usage(anyhow!(
@@ -51,7 +50,42 @@ pub fn load(
     for (benchmark, percent) in thresholds {
         policy = policy.or_benchmark_threshold(benchmark, *percent).map_err(invalid)?;
     }
+    if let Some(percent) = percent {
+        policy.ask_threshold("threshold_percent", percent).map_err(invalid)?;
+    }
+    policy.check_control().map_err(invalid)?;
     Ok(policy)
+}
+
+/// Looks at `policy` beside the cases called `ids` that it is for. `heard` says whether a control set is.
+///
+/// # Errors
+/// When a pattern fits nothing that is here or that this version can name, or every case belongs to the control set.
+pub fn check(
+    policy: &Policy,
+    (ids, heard): (&[&str], ControlSet),
+    directories: &Directories,
+) -> Result<(), EngineError> {
+    let path = directories.policy.path().display();
+    patterns::check(&policy.patterns(), ids).map_err(|error| EngineError::usage(anyhow!("{path}: {error}")))?;
+    let mut judged = ids.iter().filter(|id| !policy.ignores_case(id)).peekable();
+    let all_control = judged.peek().is_some() && judged.all(|id| policy.is_control(id));
+    if heard == ControlSet::Heard && all_control {
+        return Err(EngineError::usage(anyhow!(
+            "{path}: every case that is judged belongs to the control set (`control.cases`), so nothing is left to judge: \
+             measure other cases too, or name fewer"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a control set is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlSet {
+    /// The sides were measured apart: it tells what the machine did between them.
+    Heard,
+    /// The sides were measured in pairs: its cases are as any.
+    Unheard,
 }
 
 /// Every target that concerns `run`: by the policy's file, else by the text `own`, which comes with the program.

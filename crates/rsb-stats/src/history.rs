@@ -4,7 +4,8 @@
 //! is that of the last few runs, the noise is what earlier runs strayed from such levels, and a run is Regressed only
 //! when it lies beyond all of them by more than that noise explains. What looks slow and is not clear is
 //! Inconclusive, and asks to be repeated. The repeats are then judged without the run that raised the suspicion, and
-//! corrected over the suspects alone: they are fresh figures, and few.
+//! corrected over the suspects alone: they are fresh figures, and few. They acquit a run that was clearly slow by itself
+//! only where most of all runs are not: one fast repeat is no majority.
 //!
 //! Changes are logarithms turned so that up is worse, and told as in [`crate::compare`].
 
@@ -98,6 +99,13 @@ pub enum Evidence {
     Runs(usize),
     /// So many, the first left out: it looked slow, which is why there are others.
     Repeats(usize),
+    /// As many are clearly slow, each by itself, as are not, or more: the others do not acquit the code.
+    Split {
+        /// Clearly slow by themselves.
+        slow: usize,
+        /// All of them.
+        runs: usize,
+    },
 }
 
 /// Judges every question by the rule of [`crate::compare::compare`], with the interval from the runs before.

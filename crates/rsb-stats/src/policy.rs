@@ -2,17 +2,25 @@
 //! file see [`crate::policy_file`].
 
 mod extent;
+mod patterns;
 
 use std::collections::BTreeMap;
 
-use rsb_model::{Better, Field};
+use rsb_model::{BenchmarkType, Better, Field};
 
 pub use extent::{Percentile, Weight};
+pub use patterns::PolicyPattern;
 
 use crate::glob;
 
 /// The threshold where nothing else is said, in percent.
 pub const DEFAULT_THRESHOLD_PERCENT: f64 = 10.0;
+
+/// The change of a control case that is a move of the machine, in percent, at most, where nothing else is said.
+pub const MOVED_PERCENT: f64 = 5.0;
+
+/// This product's own benchmark of the machine.
+const CONTROL: &str = "control";
 
 /// Changes smaller than this, in the metric's own unit, are none, however large they are against a tiny value:
 /// an error of 2e-7 after one of 1e-7 is no regression. For metrics that are compared by value.
@@ -32,6 +40,8 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     default_threshold: Option<f64>,
+    /// In place of it, for once.
+    asked_threshold: Option<f64>,
     overrides: Vec<Override>,
     floors: BTreeMap<String, f64>,
     ignored_cases: Vec<String>,
@@ -50,8 +60,9 @@ pub struct Policy {
 pub struct Control {
     /// Patterns on case ids, as in [`glob::matches`]; none: nothing is known of the machine.
     pub cases: Vec<String>,
-    /// A clear change of a control case by at least this much, in percent, means that the machine moved.
-    pub moved_percent: f64,
+    /// A clear change of a control case by at least this much, in percent, means that the machine moved. Where nobody says
+    /// it: [`MOVED_PERCENT`], or half of the smallest threshold.
+    pub moved_percent: Option<f64>,
     /// What is done then.
     pub when_moved: WhenMoved,
 }
@@ -64,13 +75,14 @@ pub enum WhenMoved {
     Refuse,
     /// The mean move of the control cases is taken out of every change.
     Correct,
-    /// Nothing: it is only said.
+    /// Nothing: everything is judged as though there were no control set.
     Ignore,
 }
 
 impl Default for Control {
     fn default() -> Self {
-        Self { cases: vec!["*/control/*".to_owned()], moved_percent: 5.0, when_moved: WhenMoved::Refuse }
+        let cases = BenchmarkType::ALL.map(|kind| format!("{kind}/{CONTROL}/*"));
+        Self { cases: cases.to_vec(), moved_percent: None, when_moved: WhenMoved::Refuse }
     }
 }
 
@@ -153,6 +165,16 @@ pub enum PolicyError {
         /// Where in the policy.
         key: String,
     },
+    /// A control set that is blind to what the thresholds see.
+    #[error(
+        "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: a machine that moved by so much would pass for code that changed"
+    )]
+    MovedTooFar {
+        /// What it says.
+        moved: f64,
+        /// The smallest threshold in percent.
+        smallest: f64,
+    },
     /// An entry that would change every threshold.
     #[error("`{key}` has neither `id` nor `metric`; for every case at once set `threshold_percent`")]
     EmptyOverride {
@@ -172,6 +194,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             default_threshold: None,
+            asked_threshold: None,
             overrides: Vec::new(),
             floors: DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor)).collect(),
             ignored_cases: Vec::new(),
@@ -205,6 +228,15 @@ impl Policy {
     /// When it is not a finite figure above zero.
     pub fn set_threshold(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
         self.default_threshold = Some(checked_threshold(key, percent)?);
+        Ok(())
+    }
+
+    /// Another default threshold in percent, in place of the policy's own, which is remembered.
+    ///
+    /// # Errors
+    /// When it is not a finite figure above zero.
+    pub fn ask_threshold(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
+        self.asked_threshold = Some(checked_threshold(key, percent)?);
         Ok(())
     }
 
@@ -278,7 +310,9 @@ impl Policy {
         for (at, pattern) in control.cases.iter().enumerate() {
             check_pattern(&format!("{key}.cases[{at}]"), pattern)?;
         }
-        checked_threshold(&format!("{key}.moved_percent"), control.moved_percent)?;
+        if let Some(moved) = control.moved_percent {
+            checked_threshold(&format!("{key}.moved_percent"), moved)?;
+        }
         self.control = control;
         Ok(())
     }
@@ -304,6 +338,11 @@ impl Policy {
 
     /// The threshold in percent where no override fits.
     pub fn threshold_percent(&self) -> f64 {
+        self.asked_threshold.unwrap_or_else(|| self.own_threshold_percent())
+    }
+
+    /// The same, whatever was asked for in its place.
+    pub fn own_threshold_percent(&self) -> f64 {
         self.default_threshold.unwrap_or(DEFAULT_THRESHOLD_PERCENT)
     }
 
@@ -336,9 +375,18 @@ impl Policy {
         &self.control
     }
 
-    /// Whether the case called `id` belongs to the control set.
+    /// Whether the case called `id` belongs to the control set, where that is heard.
     pub fn is_control(&self, id: &str) -> bool {
-        self.control.cases.iter().any(|pattern| glob::matches(pattern, id))
+        let heard = self.control.when_moved != WhenMoved::Ignore;
+        heard && self.control.cases.iter().any(|pattern| glob::matches(pattern, id))
+    }
+
+    /// Whether it measures the machine and nothing else: of this product's own control benchmark, and in the control set.
+    /// Any other case of the set is code that somebody wants judged.
+    pub fn is_own_control(&self, id: &str) -> bool {
+        let mut parts = id.split('/');
+        let kind = parts.next().is_some_and(|kind| kind.parse::<BenchmarkType>().is_ok());
+        kind && parts.next() == Some(CONTROL) && self.is_control(id)
     }
 
     /// Absolute figures to reach.

@@ -27,8 +27,8 @@
 //! weight = 3.0
 //!
 //! [control]                     # cases that tell whether the machine moved between the two sides
-//! cases = ["*/control/*"]       # `[]` for none
-//! moved_percent = 5.0           # a clear change of one of them by so much
+//! cases = ["*/control/*"]       # `[]` for none; by default this product's own benchmark `control`
+//! moved_percent = 5.0           # a clear change of one of them by so much, which must be below every threshold
 //! when_moved = "refuse"         # no verdict on what that may explain; or "correct" (take the move out), "ignore"
 //!
 //! [[target]]                    # shown beside what was achieved
@@ -195,10 +195,11 @@ impl TryFrom<PolicyFile> for Policy {
         let usual = Control::default();
         let control = Control {
             cases: file.control.cases.unwrap_or(usual.cases),
-            moved_percent: file.control.moved_percent.unwrap_or(usual.moved_percent),
+            moved_percent: file.control.moved_percent,
             when_moved: file.control.when_moved.unwrap_or(usual.when_moved),
         };
         policy.set_control("control", control)?;
+        policy.check_control()?;
         for (at, entry) in file.target.into_iter().enumerate() {
             let key = format!("target[{at}]");
             policy.add_target(&key, target(&key, entry)?)?;

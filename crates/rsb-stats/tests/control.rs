@@ -5,8 +5,8 @@
 mod common;
 
 use common::{now, run, steady};
-use rsb_model::record::{Comparison, ComparisonResult};
-use rsb_model::{ReasonCode, Verdict};
+use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult};
+use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 use rsb_stats::policy::{Control, WhenMoved};
 use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
@@ -64,7 +64,54 @@ fn the_move_is_taken_out_where_the_policy_says_so() {
         assert_eq!(found.verdict, verdict, "{control} {case}: {found:#?}");
         assert!(found.reason.contains("of the control set taken out"), "{}", found.reason);
     }
-    assert_eq!(of(&judged(1.15, 1.15, WhenMoved::Ignore), "gemm").verdict, Verdict::Regressed);
+}
+
+#[test]
+fn an_ignored_control_set_is_none_and_the_result_says_so() {
+    for (control, case, verdicts) in [
+        (1.15, 1.15, [Verdict::Regressed, Verdict::Regressed]),
+        (1.0, 1.15, [Verdict::Unchanged, Verdict::Regressed]),
+        (1.15, 1.0, [Verdict::Regressed, Verdict::Unchanged]),
+    ] {
+        let result = judged(control, case, WhenMoved::Ignore);
+        assert_eq!([of(&result, "control").verdict, of(&result, "gemm").verdict], verdicts, "{control} {case}");
+        assert!(result.notes.iter().any(|note| note.code == ComparisonNoteCode::Control), "{:?}", result.notes);
+    }
+    assert!(judged(1.0, 1.0, WhenMoved::Refuse).notes.iter().all(|note| note.code != ComparisonNoteCode::Control));
+}
+
+#[test]
+fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
+    let side = |name: &str, own: f64, other: f64| {
+        let of = |id: &str, factor: f64| BenchmarkResult {
+            benchmark_id: id.parse().unwrap(),
+            ..steady("any", &BASE.map(|time| time * factor))
+        };
+        run(name, vec![of("flight/control/step1", own), of("flight/plan/step1", other)])
+    };
+    let verdicts = |own: f64, other: f64, named: bool| {
+        let mut policy = Policy::default();
+        if named {
+            policy
+                .set_control("control", Control { cases: vec!["flight/control/*".into()], ..Control::default() })
+                .unwrap();
+        }
+        let result = gate(&[side("before", 1.0, 1.0)], &[side("after", own, other)], &policy, &[], now());
+        ([of(&result, "control").verdict, of(&result, "plan").verdict], exit_code(&result))
+    };
+    use Verdict::{Inconclusive, Regressed, Unchanged};
+    for (own, other, named, expected) in [
+        // Somebody's own `control` is no control set unless the policy says so.
+        (1.3, 1.0, false, ([Regressed, Unchanged], 3)),
+        (1.3, 1.3, false, ([Regressed, Regressed], 3)),
+        // And then it is still judged.
+        (1.3, 1.0, true, ([Regressed, Unchanged], 3)),
+        (1.3, 1.3, true, ([Regressed, Inconclusive], 3)),
+        (1.0, 1.3, true, ([Unchanged, Regressed], 3)),
+        (1.0, 1.0, true, ([Unchanged, Unchanged], 0)),
+    ] {
+        assert_eq!(verdicts(own, other, named), expected, "{own} {other} {named}");
+    }
 }
 
 #[test]

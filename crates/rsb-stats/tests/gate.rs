@@ -80,7 +80,7 @@ fn a_case_without_a_verdict_is_never_green() {
         BenchmarkResult { statistics: Some(Statistics { unit: "s".into(), ..Statistics::default() }), ..times(1.0) };
     let known_unit =
         BenchmarkResult { statistics: Some(Statistics { unit: "ms".into(), ..Statistics::default() }), ..times(1.0) };
-    for (baseline, current, verdict, code) in [
+    for (baseline, current, verdict, code) in vec![
         (times(1.0), bare("gemm", Outcome::Failed), Inconclusive, CaseFailed),
         (times(1.0), bare("gemm", Outcome::Skipped), Inconclusive, CaseSkipped),
         (times(1.0), bare("gemm", Outcome::Simulated), NotComparable, CaseSimulated),

@@ -85,6 +85,17 @@ fn what_looks_slow_and_is_not_clear_asks_to_be_repeated() {
 }
 
 #[test]
+fn one_fast_repeat_of_a_clearly_slow_run_is_not_green() {
+    let repeat = |name: &str| Run { run_id: rsb_model::RunId(name.into()), ..newest(1.0) };
+    let once = judged(&stored(50), &[], &[newest(1.25), repeat("second")]);
+    let slow = of(&once, "gemm");
+    assert_eq!((slow.verdict, exit_code(&once)), (Verdict::Inconclusive, 4), "{slow:#?}");
+    assert!(slow.reason.starts_with("1 of 2 runs is clearly slower and the others are not: repeat"), "{}", slow.reason);
+    let twice = judged(&stored(50), &[], &[newest(1.25), repeat("second"), repeat("third")]);
+    assert_eq!(exit_code(&twice), 0, "most of them are as ever");
+}
+
+#[test]
 fn too_few_runs_are_no_verdict_and_the_sentence_counts_them() {
     for (runs, words) in [(14, "only 14 earlier runs"), (1, "only 1 earlier run of")] {
         let result = judged(&stored(runs), &[], &[newest(2.0)]);

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{now, run, steady};
-use rsb_model::{BenchmarkResult, CaseId, DeviceType, Fields};
-use rsb_stats::{Policy, PolicyFile, gate, threshold_checks};
+use common::{bare, now, run, steady};
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Fields, Outcome, ReasonCode, Verdict};
+use rsb_stats::{Policy, PolicyFile, exit_code, gate, threshold_checks};
 
 fn policy() -> Policy {
     let text = r#"
@@ -30,7 +30,8 @@ fn on_gpu(case: &str, percent: f64) -> BenchmarkResult {
 fn a_run_without_gpus_owes_nothing_to_targets_for_gpus() {
     let without = run("without", vec![steady("copy", &[1e6])]);
     assert!(threshold_checks(std::slice::from_ref(&without), &policy()).is_empty());
-    let result = gate(std::slice::from_ref(&without), std::slice::from_ref(&without), &policy(), &[], now());
+    let again = run("again", vec![steady("copy", &[1.1e6])]);
+    let result = gate(std::slice::from_ref(&without), &[again], &policy(), &[], now());
     assert!(result.threshold_checks.is_empty());
     let other = run("other", vec![on_gpu("4KiB", 1.0)]);
     let checks = threshold_checks(&[other], &policy());
@@ -49,5 +50,33 @@ fn what_others_achieved_stands_beside_what_was_achieved() {
         assert_eq!(checks[0].passed, Some(passed));
         assert_eq!(checks[0].expected_text(), "> 90 %");
         assert_eq!(checks[0].reference.as_deref(), Some("Gen4 x16: 28.4 of 31.5 GB/s"));
+    }
+}
+
+#[test]
+fn a_target_that_must_hold_and_that_no_planned_case_answers_is_no_verdict() {
+    let judged = |pattern: &str, more: &dyn Fn() -> BenchmarkResult| {
+        let text = format!("[[target]]\nid = \"{pattern}\"\nmetric = \"gflops\"\nabove = 1.0\nfail = true\n");
+        let policy = Policy::try_from(toml::from_str::<PolicyFile>(&text).unwrap()).unwrap();
+        let side = |name: &str| [run(name, vec![steady("gemm", &[1000.0, 1010.0, 990.0]), more()])];
+        gate(&side("before"), &side("after"), &policy, &[], now())
+    };
+    let skipped = |id: &str| BenchmarkResult { benchmark_id: id.parse().unwrap(), ..bare("x", Outcome::Skipped) };
+    let plain = || steady("copy", &[1000.0, 1010.0, 990.0]);
+    for (pattern, more, owed) in [
+        ("*/gemm/*/2048x2048x2048", &plain as &dyn Fn() -> BenchmarkResult, true),
+        ("cpu_performance/gemm/*/f16/*", &plain, true),
+        ("*nothing*", &plain, true),
+        // Its benchmark is not in this run.
+        ("*/softmax/*", &plain, false),
+        // Planned and skipped: on a GPU that is not here, or on the CPU.
+        ("*/cache-hit-rate/*", &|| skipped("cpu_performance/cache-hit-rate/cpu:0/32KiB"), true),
+        ("*/memory-transfer/*", &|| skipped("gpu_performance/memory-transfer/rocm/256MiB"), false),
+        ("gpu_performance/gemm/*", &|| skipped("gpu_performance/gemm/rocm/f32"), false),
+    ] {
+        let result = judged(pattern, more);
+        let row = result.comparisons.iter().find(|row| row.id.as_str() == pattern);
+        assert_eq!((row.is_some(), exit_code(&result)), (owed, if owed { 4 } else { 0 }), "{pattern}: {result:#?}");
+        assert!(row.is_none_or(|row| (row.verdict, row.reason_code) == (Verdict::Inconclusive, ReasonCode::Missing)));
     }
 }

@@ -68,6 +68,8 @@ pub(crate) fn gate(request: GateRequest) -> Result<(String, Vec<String>), KeepEr
     let thresholds = (&Thresholds::new(), request.threshold_percent);
     let judge = Judge::load(directories, thresholds, Vec::new(), &mut listener).map_err(KeepError::Engine)?;
     let side = |files: &[String]| judge.sides(files).map_err(KeepError::Engine);
-    let result = judge.judge(&side(&request.baseline)?, &side(&request.current)?);
+    let (baseline, current) = (side(&request.baseline)?, side(&request.current)?);
+    judge.check(&baseline, &current).map_err(KeepError::Engine)?;
+    let result = judge.judge(&baseline, &current);
     Ok((serde_json::to_string(&result).map_err(KeepError::Records)?, notices))
 }

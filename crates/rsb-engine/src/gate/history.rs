@@ -8,7 +8,7 @@ use rsb_store::{Baselines, RunSummary, read_run};
 
 use super::judge::{Judge, SideName};
 use super::latest::{latest, of_another_commit};
-use super::{Basis, Judgment, notes};
+use super::{Basis, Judgment, Lack, notes};
 use crate::{EngineError, ErrorKind, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
@@ -33,13 +33,13 @@ pub fn against_history(
     let mut current = match current {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return Ok(nothing(judge, &[], format!("{:#}", error.error)));
+            return Ok(nothing(judge, (&[], Lack::Run), format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
-        return Ok(nothing(judge, &[], "the side to judge holds no run".to_owned()));
+        return Ok(nothing(judge, (&[], Lack::Run), "the side to judge holds no run".to_owned()));
     };
     let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
     let before = before((&known, &slugs), &current, (first, runs, judge.across()), listener);
@@ -49,8 +49,9 @@ pub fn against_history(
             first.suite,
             judge.store.results_dir().display()
         );
-        return Ok(nothing(judge, &current, why));
+        return Ok(nothing(judge, (&current, Lack::Baseline), why));
     }
+    judge.check(&before, &current)?;
     let accepted = accepted(judge, first, &known)?;
     let stored = StoredRuns { runs: &before, accepted: &accepted };
     let now = Timestamp::now();
@@ -60,8 +61,8 @@ pub fn against_history(
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], why: String) -> Judgment {
-    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { why } }
+fn nothing(judge: &Judge, (current, lack): (&[Run], Lack), why: String) -> Judgment {
+    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why } }
 }
 
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.

@@ -1,5 +1,6 @@
 //! Both sides of a comparison: found, read, judged.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -12,7 +13,7 @@ use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorde
 
 use super::latest::latest;
 use super::notes;
-use crate::policy::{self, Thresholds};
+use crate::policy::{self, ControlSet, Thresholds};
 use crate::{Directories, EngineError, Listener};
 
 /// Everything that judging needs, loaded.
@@ -137,6 +138,24 @@ impl Judge {
                 .unwrap_or_default();
             EngineError::usage(anyhow!("`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"))
         })
+    }
+
+    /// Looks at the policy beside the runs that it is for.
+    ///
+    /// # Errors
+    /// As [`policy::check`].
+    pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
+        let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
+        let ids: BTreeSet<&str> = each.map(|result| result.benchmark_id.as_str()).collect();
+        self.check_ids(&ids.into_iter().collect::<Vec<_>>(), ControlSet::Heard)
+    }
+
+    /// As [`Judge::check`], for cases by their ids.
+    ///
+    /// # Errors
+    /// As [`policy::check`].
+    pub fn check_ids(&self, ids: &[&str], control: ControlSet) -> Result<(), EngineError> {
+        policy::check(&self.policy, (ids, control), &self.directories)
     }
 
     /// The verdicts, with what a reader should know of both sides.

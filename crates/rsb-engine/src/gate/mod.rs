@@ -33,6 +33,17 @@ pub struct Judgment {
     pub basis: Basis,
 }
 
+/// What is missing where nothing can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// A run to judge.
+    Run,
+    /// A baseline of this machine and suite, or earlier runs of them.
+    Baseline,
+    /// A second measurement: a run is on both sides.
+    OtherRun,
+}
+
 /// What a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Basis {
@@ -43,7 +54,9 @@ pub enum Basis {
     },
     /// There is nothing to compare, and why.
     Nothing {
-        /// What is missing, and the cure.
+        /// What is missing.
+        lack: Lack,
+        /// That, and the cure, in words.
         why: String,
     },
     /// Both sides are the same: nothing needs to be measured.

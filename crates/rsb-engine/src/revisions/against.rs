@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::builds::{self, Builds};
 use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
+use crate::policy::ControlSet;
 use crate::{EngineError, Listener, WorkerCommand};
 
 /// What to compare this tree with, and how.
@@ -46,6 +47,8 @@ pub fn against(
         return Ok(same(judge, revision, "build the same program, byte for byte: nothing to measure"));
     }
     let plan = CommonPlan::of(&builds, request)?;
+    let planned = plan.common.iter().map(|case| &case.id).chain(&plan.vanished).chain(&plan.new);
+    judge.check_ids(&planned.map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
     let [before, after] = &builds.programs;
     let workers = [before, after].map(|program| WorkerCommand::of(program.clone()));
     let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);

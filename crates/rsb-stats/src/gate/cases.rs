@@ -90,6 +90,11 @@ impl<'a> Cases<'a> {
         self.order.iter().copied().filter(|id| !matches!(self.standing(id), Standing::Skipped(_)))
     }
 
+    /// The cases that were planned here and did not run.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = &'a CaseId> {
+        self.order.iter().copied().filter(|id| matches!(self.standing(id), Standing::Skipped(_)))
+    }
+
     /// Every result of `id`.
     pub(super) fn find(&self, id: &CaseId) -> Option<&Entry<'a>> {
         self.results.get(id)

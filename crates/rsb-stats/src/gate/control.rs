@@ -34,7 +34,7 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
     each.map(|(((id, pair), plain), corrected)| {
         if is_control(id, pair, policy) {
-            of_control(*plain, policy)
+            of_control(id, *plain, policy)
         } else {
             moves.of_case(*corrected, correction, policy)
         }
@@ -118,19 +118,24 @@ impl Moves {
     }
 }
 
-/// A control case itself is not what is judged: it is steady, or the machine moved.
-fn of_control(finding: PairConclusion, policy: &Policy) -> ControlAnswer {
-    let (verdict, reason) = match (direction(&finding, policy), policy.control().when_moved) {
-        (Some(_), WhenMoved::Refuse) => (Verdict::Inconclusive, ReasonCode::MachineMoved),
-        _ => (Verdict::Unchanged, ReasonCode::WithinNoise),
+/// A control case of this product is not what is judged: it is steady, or the machine moved. Any other is code as well, and
+/// what it shows is its own verdict, which no move of the control set excuses.
+fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) -> ControlAnswer {
+    let Some(_) = direction(&finding, policy) else {
+        let steady = PairConclusion { verdict: Verdict::Unchanged, reason: ReasonCode::WithinNoise, ..finding };
+        let finding = if policy.is_own_control(id.as_str()) { steady } else { finding };
+        return ControlAnswer { finding, remark: None };
     };
-    let remark = match (direction(&finding, policy), policy.control().when_moved) {
-        (None, _) => None,
-        (Some(_), WhenMoved::Refuse) => Some("it belongs to the control set: the machine changed".to_owned()),
-        (Some(_), WhenMoved::Correct) => Some("the machine changed; its move is taken out of every case".to_owned()),
-        (Some(_), WhenMoved::Ignore) => Some("the machine changed, which the policy ignores".to_owned()),
+    if !policy.is_own_control(id.as_str()) {
+        return ControlAnswer { finding, remark: Some("and it belongs to the control set".to_owned()) };
+    }
+    let (verdict, reason, remark) = match policy.control().when_moved {
+        WhenMoved::Correct => {
+            (Verdict::Unchanged, ReasonCode::WithinNoise, "the machine changed; its move is taken out of every case")
+        }
+        _ => (Verdict::Inconclusive, ReasonCode::MachineMoved, "it belongs to the control set: the machine changed"),
     };
-    ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark }
+    ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark: Some(remark.to_owned()) }
 }
 
 /// Where a control case clearly moved.
@@ -140,7 +145,7 @@ enum Direction {
 }
 
 fn direction(finding: &PairConclusion, policy: &Policy) -> Option<Direction> {
-    let moved = policy.control().moved_percent / 100.0;
+    let moved = policy.moved_percent() / 100.0;
     let [low, high] = finding.interval?;
     if finding.change >= moved && low > 0.0 {
         Some(Direction::Slower)

@@ -19,9 +19,11 @@ mod targets;
 pub(crate) mod testing;
 mod timed;
 
+use std::collections::BTreeSet;
+
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
-use rsb_model::record::{Comparison, ComparisonResult, ThresholdCheck, comparison_id};
+use rsb_model::record::{Comparison, ComparisonNote, ComparisonResult, ThresholdCheck, comparison_id};
 use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
 
 pub use compared::with_statistics;
@@ -67,7 +69,10 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
             None => rows.extend(rows_of(id, &before, &after, (policy, pairing))),
         }
     }
-    let notes = evidence::note(&rows).into_iter().collect();
+    let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
+    let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
+    let ids: BTreeSet<&str> = each.map(|result| result.benchmark_id.as_str()).collect();
+    notes.extend(policy.notes(&ids.into_iter().collect::<Vec<_>>()));
     let mut comparisons = decide(rows, policy);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);

@@ -39,6 +39,9 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
         if !matched && concerns(current, &target.id_pattern) {
             checks.shown.push(shown(target, field, &target.id_pattern, None));
         }
+        if !matched && target.effect == TargetEffect::Fail && is_owed(current, &target.id_pattern) {
+            checks.misses.push(miss(target, field, &CaseId::from_segments(&[&target.id_pattern]), None, policy));
+        }
     }
     checks
 }
@@ -48,6 +51,22 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
     let kind = kind(pattern);
     kind.contains(['*', '?']) || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
+}
+
+/// Whether a case of the benchmark that `pattern` names was planned here, so that one should have answered. What was skipped
+/// was planned too, but on a machine without a GPU nothing is owed to targets for GPUs.
+fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
+    let mut wanted = pattern.split('/');
+    let (kind, benchmark) = (wanted.next().unwrap_or("*"), wanted.next().unwrap_or("*"));
+    let is_planned = |id: &CaseId| {
+        let named = glob::matches(kind, self::kind(id.as_str()))
+            && glob::matches(benchmark, id.benchmark().unwrap_or_default());
+        // A pattern of one part spans the kind and the benchmark.
+        named || !pattern.contains('/')
+    };
+    let for_gpus = |id: &CaseId| self::kind(id.as_str()) == BenchmarkType::GpuPerformance.as_str();
+    let skipped = current.skipped().filter(|id| !for_gpus(id));
+    current.present().chain(skipped).any(|id| is_planned(id) && counts(current, id))
 }
 
 /// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach those for GPUs.

@@ -19,6 +19,11 @@ const REPEAT: &str = "repeat the run at this commit, and judge again";
 /// The sentence for what was found of a metric in `unit`.
 pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusion, context: SentenceContext) -> String {
     let Some(interval) = found.interval else { return too_few(question) };
+    if let Evidence::Split { slow, runs } = found.judged {
+        let slower = words(unit, question.better).0;
+        let are = if slow == 1 { "is" } else { "are" };
+        return format!("{slow} of {runs} runs {are} clearly {slower} and the others are not: {REPEAT}");
+    }
     let threshold = percent(question.threshold);
     let told = told(unit, question, found, (interval, context));
     match found.reason {
@@ -64,7 +69,7 @@ fn told(
     let (size, word, from, to) =
         if found.change < 0.0 { (-found.change, improved, -high, -low) } else { (found.change, worse, low, high) };
     let who = match found.judged {
-        Evidence::Runs(0 | 1) => String::new(),
+        Evidence::Runs(0 | 1) | Evidence::Split { .. } => String::new(),
         Evidence::Runs(runs) => format!("{runs} runs together "),
         Evidence::Repeats(1) => "the repeat ".to_owned(),
         Evidence::Repeats(repeats) => format!("{repeats} repeats together "),

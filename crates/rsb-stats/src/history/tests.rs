@@ -91,6 +91,23 @@ fn a_spike_blunts_the_first_look_and_not_the_repeats() {
 }
 
 #[test]
+fn a_minority_of_fast_repeats_does_not_acquit_a_clearly_slow_run() {
+    for (now, verdict) in [
+        (&[125.0, 100.0][..], Verdict::Inconclusive),
+        (&[112.0, 100.0], Verdict::Inconclusive),
+        (&[125.0, 80.0], Verdict::Inconclusive),
+        (&[100.0, 125.0], Verdict::Inconclusive),
+        (&[125.0, 100.0, 112.0, 100.0], Verdict::Inconclusive),
+        (&[125.0, 100.0, 100.5], Verdict::Unchanged),
+        (&[125.0, 126.0], Verdict::Regressed),
+    ] {
+        assert_eq!(one(question(around(50, 0.01), now)).verdict, verdict, "{now:?}");
+    }
+    let split = one(question(around(50, 0.01), &[125.0, 100.0]));
+    assert_eq!(split.judged, Evidence::Split { slow: 1, runs: 2 });
+}
+
+#[test]
 fn repeats_are_corrected_over_the_suspects_alone() {
     let mut spiky = around(50, 0.01);
     spiky[45] *= 10.0;

@@ -1,5 +1,7 @@
 //! One question on the logarithm: the level and the noise of the runs before, and the runs judged.
 
+use rsb_model::{ReasonCode, Verdict};
+
 use super::edge::{Edge, Looks};
 use super::scale::Scale;
 use super::{Evidence, HistoryConclusion, Question, Rule};
@@ -20,6 +22,8 @@ pub(super) struct View {
     judged: Evidence,
     /// The runs that are judged, best first.
     now: Vec<f64>,
+    /// Those, and the one that raised the suspicion.
+    all: Vec<f64>,
 }
 
 impl View {
@@ -30,12 +34,12 @@ impl View {
         let last = before.get(before.len().checked_sub(rule.level)?..)?;
         let level = median(last)?;
         let reach = rule.reach * noise(&before, rule)?;
-        let now = scale.logs(&question.now);
-        let (first, repeats) = now.split_first()?;
+        let logs = scale.logs(&question.now);
+        let (first, repeats) = logs.split_first()?;
         let is_suspect = first - level >= scale.log_of(question.threshold / 2.0);
         let (judged, now) = match repeats {
             [_, ..] if is_suspect => (Evidence::Repeats(repeats.len()), repeats),
-            _ => (Evidence::Runs(now.len()), now.as_slice()),
+            _ => (Evidence::Runs(logs.len()), logs.as_slice()),
         };
         Some(Self {
             scale,
@@ -45,6 +49,7 @@ impl View {
             low: Edge::new(last.iter().map(|value| -value).collect(), reach),
             judged,
             now: sorted(now),
+            all: logs.clone(),
         })
     }
 
@@ -66,7 +71,21 @@ impl View {
         let clear = if chance <= alpha / 2.0 { Clear::AboveHalf } else { Clear::Not };
         let (verdict, reason) = judge(change, interval, clear, self.threshold);
         let [before, now] = [self.level, now].map(|log| self.scale.value(log));
-        HistoryConclusion { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason }
+        let found =
+            HistoryConclusion { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason };
+        let (slow, runs) = (self.clearly_slow(alpha / 2.0), self.all.len());
+        if slow * 2 < runs || !matches!(verdict, Verdict::Unchanged | Verdict::Improved) {
+            return found;
+        }
+        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooNoisy);
+        HistoryConclusion { judged: Evidence::Split { slow, runs }, verdict, reason, ..found }
+    }
+
+    /// How many of all runs would be Regressed by themselves, with no other question asked.
+    fn clearly_slow(&self, level: f64) -> usize {
+        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let is_clear = |run: f64| run - self.level >= whole && self.high.chance(Looks::new(1), run - half) <= level;
+        self.all.iter().filter(|run| is_clear(**run)).count()
     }
 
     /// What unchanged next runs would leave of the change, at worst and at best.

@@ -1,0 +1,173 @@
+//! The patterns of a policy beside the cases that there are: what fits nothing, and what is wider than the rest.
+
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
+
+use super::{Control, Override, Policy, PolicyError, WhenMoved};
+use crate::glob;
+
+/// A pattern on case ids, and what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyPattern<'a> {
+    /// The key in the policy, such as `ignore.cases`.
+    pub key: &'static str,
+    /// The pattern.
+    pub pattern: &'a str,
+}
+
+impl PolicyPattern<'_> {
+    /// Whether it matches one of `ids`.
+    pub fn fits(&self, ids: &[&str]) -> bool {
+        ids.iter().any(|id| glob::matches(self.pattern, id))
+    }
+}
+
+impl Policy {
+    /// Every pattern that somebody wrote, in the order of the keys.
+    pub fn patterns(&self) -> Vec<PolicyPattern<'_>> {
+        let of = |key| move |pattern| PolicyPattern { key, pattern };
+        let thresholds = self.overrides.iter().filter_map(|entry| entry.id.as_deref());
+        let usual = Control::default();
+        // Nobody wrote the usual ones.
+        let control = self.control.cases.iter().filter(|pattern| !usual.cases.contains(pattern));
+        let all =
+            thresholds.map(of("threshold")).chain(self.ignored_cases.iter().map(String::as_str).map(of("ignore")));
+        all.chain(self.weights.iter().map(|entry| entry.id.as_str()).map(of("weight")))
+            .chain(control.map(String::as_str).map(of("control.cases")))
+            .chain(self.targets.iter().map(|target| target.id_pattern.as_str()).map(of("target")))
+            .collect()
+    }
+
+    /// What a reader of verdicts on the cases called `ids` should know of the policy.
+    pub fn notes(&self, ids: &[&str]) -> Vec<ComparisonNote> {
+        let unused: Vec<String> = self
+            .patterns()
+            .iter()
+            .filter(|one| !one.fits(ids) && !is_of_absent_kind(one, ids))
+            .map(|one| format!("`{}` ({})", one.pattern, one.key))
+            .collect();
+        let unused = (!unused.is_empty()).then(|| format!("the policy names what is not here: {}", unused.join(", ")));
+        let policy = [self.wider(ids), unused].into_iter().flatten();
+        let mut notes: Vec<ComparisonNote> =
+            policy.map(|text| ComparisonNote::new(ComparisonNoteCode::Policy, text)).collect();
+        if self.control.when_moved == WhenMoved::Ignore && !self.control.cases.is_empty() {
+            let text = "the policy ignores whether the machine moved: the control set is judged as any other case";
+            notes.push(ComparisonNote::new(ComparisonNoteCode::Control, text));
+        }
+        notes
+    }
+
+    /// The thresholds that let more pass than the one for every case.
+    fn wider(&self, ids: &[&str]) -> Option<String> {
+        let own = self.own_threshold_percent();
+        let applies =
+            |entry: &&Override| entry.id.as_deref().is_none_or(|id| ids.iter().any(|each| glob::matches(id, each)));
+        let told = |entry: &Override| {
+            let what: Vec<String> =
+                [&entry.id, &entry.metric].into_iter().flatten().map(|part| format!("`{part}`")).collect();
+            format!("{} % for {}", entry.percent, what.join(" "))
+        };
+        let asked = self.threshold_percent();
+        let asked = (asked > own).then(|| format!("{asked} % for every case, as it was asked for"));
+        let entries = self.overrides.iter().filter(|entry| entry.percent > own).filter(applies).map(told);
+        let wider: Vec<String> = asked.into_iter().chain(entries).collect();
+        let all = wider.join(", ");
+        (!wider.is_empty()).then(|| format!("wider than the policy's threshold of {own} %: {all}"))
+    }
+
+    /// The smallest threshold of a metric that varies as time does.
+    fn smallest_threshold_percent(&self) -> f64 {
+        let timed = |entry: &&Override| entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"));
+        let entries = self.overrides.iter().filter(timed).map(|entry| entry.percent);
+        entries.fold(self.threshold_percent(), f64::min)
+    }
+
+    /// A clear change of a control case by at least this much, in percent, means that the machine moved.
+    pub fn moved_percent(&self) -> f64 {
+        self.control.moved_percent.unwrap_or_else(|| super::MOVED_PERCENT.min(self.smallest_threshold_percent() / 2.0))
+    }
+
+    /// Refuses a control set that would see a move only after cases have passed or failed by it.
+    ///
+    /// # Errors
+    /// When `moved_percent` was given and is not below every threshold.
+    pub fn check_control(&self) -> Result<(), PolicyError> {
+        let smallest = self.smallest_threshold_percent();
+        match self.control.moved_percent {
+            Some(moved) if moved >= smallest => Err(PolicyError::MovedTooFar { moved, smallest }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a target is for a kind of benchmark that is not here, as one for GPUs on a machine without.
+fn is_of_absent_kind(one: &PolicyPattern<'_>, ids: &[&str]) -> bool {
+    let kind = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
+    let wanted = kind(one.pattern);
+    one.key == "target" && !wanted.contains(['*', '?']) && ids.iter().all(|id| kind(id) != wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy_file::PolicyFile;
+
+    fn policy(text: &str) -> Result<Policy, PolicyError> {
+        Policy::try_from(toml::from_str::<PolicyFile>(text).unwrap())
+    }
+
+    const HERE: [&str; 2] = ["cpu_performance/gemm/cpu:0/f32/64x64x64", "cpu_performance/control/cpu:0/last"];
+
+    #[test]
+    fn what_fits_nothing_and_what_is_wider_is_said() {
+        for (text, said) in [
+            ("", vec![]),
+            ("[ignore]\ncases = [\"*/gemm/*\"]", vec![]),
+            (
+                "[ignore]\ncases = [\"*/softmax/*\"]\n[[weight]]\nid = \"*/sum/*\"\nweight = 2.0",
+                vec!["the policy names what is not here: `*/softmax/*` (ignore), `*/sum/*` (weight)"],
+            ),
+            ("[[threshold]]\nid = \"*/gemm/*\"\npercent = 5.0", vec![]),
+            (
+                "[[threshold]]\nid = \"*/gemm/*\"\npercent = 25.0\n[[threshold]]\nmetric = \"memory_used_mb\"\npercent = 30.0",
+                vec!["wider than the policy's threshold of 10 %: 25 % for `*/gemm/*`, 30 % for `memory_used_mb`"],
+            ),
+            ("[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0", vec![]),
+            (
+                "[[target]]\nid = \"cpu_performance/sum/*\"\nmetric = \"gflops\"\nabove = 1.0",
+                vec!["the policy names what is not here: `cpu_performance/sum/*` (target)"],
+            ),
+            (
+                "[control]\nwhen_moved = \"ignore\"",
+                vec!["the policy ignores whether the machine moved: the control set is judged as any other case"],
+            ),
+        ] {
+            let notes = policy(text).unwrap().notes(&HERE);
+            assert_eq!(notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(), said, "{text}");
+        }
+        let mut asked = policy("threshold_percent = 5.0").unwrap();
+        asked.ask_threshold("--threshold", 20.0).unwrap();
+        assert_eq!(
+            asked.notes(&HERE)[0].text,
+            "wider than the policy's threshold of 5 %: 20 % for every case, as it was asked for"
+        );
+    }
+
+    #[test]
+    fn a_move_of_the_machine_is_seen_before_a_threshold_is_reached() {
+        for (text, moved) in [
+            ("", Some(5.0)),
+            ("threshold_percent = 6.0", Some(3.0)),
+            ("[[threshold]]\nid = \"*\"\npercent = 4.0", Some(2.0)),
+            ("[[threshold]]\nmetric = \"memory_used_mb\"\npercent = 1.0", Some(5.0)),
+            ("[control]\nmoved_percent = 9.0", Some(9.0)),
+            ("[control]\nmoved_percent = 10.0", None),
+            ("[control]\nmoved_percent = 5.0\n[[threshold]]\nid = \"*\"\npercent = 4.0", None),
+        ] {
+            let found = policy(text).map(|policy| policy.moved_percent());
+            assert_eq!(found.clone().ok(), moved, "{text}: {found:?}");
+        }
+        let mut asked = policy("[control]\nmoved_percent = 5.0").unwrap();
+        asked.ask_threshold("--threshold", 5.0).unwrap();
+        assert!(asked.check_control().unwrap_err().to_string().contains("`control.moved_percent` is 5"));
+    }
+}
