@@ -2,8 +2,10 @@
 //!
 //! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor can hide them.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -152,6 +154,14 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     assert!(!bench.run(&MEASURE).expect(0).stderr.contains(DISTURBED));
     let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
     assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
+    // Who was there first learns of it at its end.
+    let mut first = bench.command(&MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.by_ref().any(|line| line.starts_with("[1/")), "it measures");
+    let small = ["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32", "--replicates", "1"];
+    assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
+    assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);
+    assert!(first.wait().unwrap().success());
     // Whoever measures again for doubt, beside the program of the baseline, claims the machine too.
     let doubted = with_a_record_of_better_days().set("TMPDIR", &dir);
     doubted.run(&MEASURE).expect(0);

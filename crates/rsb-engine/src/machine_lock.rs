@@ -1,37 +1,75 @@
 //! Nothing else may run while a case is timed, and least of all another run of this program: every verb that measures
 //! claims the machine first, whichever user calls it.
+//!
+//! Whoever measures holds a shared lock on one file of the machine. Who cannot have it alone at the beginning is not alone,
+//! and adds a byte to the file, if it may: whoever was there before sees at its end that the file has grown, or that the
+//! other is still there. What was added before a run began says nothing about it.
 
-use std::fs::{File, Permissions};
-use std::io::{Error, ErrorKind};
+use std::fs::{File, Permissions, TryLockError};
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use rsb_model::{Event, Note, Run};
+use rustix::fs::OFlags;
 
 use crate::Listener;
 
 /// What is said of a run that was not alone.
 const NOTE: Note = Note::Shared;
 
-/// The machine, for as long as this is kept. Without a file where none can be locked: then nobody can tell.
+/// A link is not followed; of a pipe that somebody put there nobody waits for the other end.
+const FLAGS: i32 = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).bits().cast_signed();
+
+/// The machine, for as long as this is kept.
 pub struct Claim {
-    _file: Option<File>,
+    /// The file; none where it cannot be locked: then nobody can tell.
+    file: Option<File>,
+    /// Whether another run is known to have been there.
+    is_shared: bool,
+    /// How long the file was before.
+    length: u64,
 }
 
 /// Claims the machine. Where another run is measuring, that is told, and noted in each of `runs`.
 pub fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener<'_>) -> Claim {
     match try_claim(&std::env::temp_dir().join("rusty-stack-bench.lock")) {
-        Ok(Some(file)) => Claim { _file: Some(file) },
-        Ok(None) => {
-            listener(&Event::warning(NOTE.to_string()));
-            runs.into_iter().for_each(note);
-            Claim { _file: None }
+        Ok(claim) => {
+            if claim.is_shared {
+                tell(runs, listener);
+            }
+            claim
         }
         Err(error) => {
             listener(&Event::note(format!("nobody can tell whether another run is measuring: {error}")));
-            Claim { _file: None }
+            Claim { file: None, is_shared: false, length: 0 }
         }
     }
+}
+
+impl Claim {
+    /// Gives the machine back. Where another run began meanwhile, that is told, and noted in each of `runs`; the answer is
+    /// whether it was.
+    pub fn end<'r>(self, runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener<'_>) -> bool {
+        let was_joined = !self.is_shared && self.ends_joined();
+        if was_joined {
+            tell(runs, listener);
+        }
+        was_joined
+    }
+
+    /// Whether another run has begun since. This may leave the lock to this run alone, and gives it back.
+    fn ends_joined(self) -> bool {
+        let Some(file) = self.file else { return false };
+        let has_grown = file.metadata().is_ok_and(|data| data.len() != self.length);
+        has_grown || matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    }
+}
+
+fn tell<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener<'_>) {
+    listener(&Event::warning(NOTE.to_string()));
+    runs.into_iter().for_each(note);
 }
 
 /// Once is enough, however often the run is measured on.
@@ -52,23 +90,44 @@ pub fn disturbed<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
     shared.map(|run| format!("of the run {}: {NOTE}; measure it again alone", run.run_id)).collect()
 }
 
-/// The locked file; `None` while another run holds it.
-fn try_claim(path: &Path) -> Result<Option<File>, Error> {
+fn try_claim(path: &Path) -> Result<Claim, Error> {
     let named = |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display()));
     let file = open(path).map_err(named)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(named(error)),
+    // Before the lock is tried: whoever finds it taken by this run adds to the file after that.
+    let length = file.metadata().map_err(named)?.len();
+    let is_shared = match file.try_lock() {
+        Ok(()) => false,
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(error)) => return Err(named(error)),
+    };
+    if is_shared {
+        mark(path);
+    }
+    hold(&file);
+    Ok(Claim { file: Some(file), is_shared, length })
+}
+
+/// Shares the lock with all who measure. One who has it alone, for a moment or because an earlier version never shared it,
+/// is not waited for longer than that moment.
+fn hold(file: &File) {
+    for _ in 0..10 {
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            _ => return,
+        }
     }
 }
 
-/// The file, which may be another user's: it is only read, as a lock needs no more, and everybody may read it,
-/// whatever the first one's mask is.
+/// Adds to the file. Where it is another user's and may not be written, the lock alone tells.
+fn mark(path: &Path) {
+    let opened = File::options().append(true).custom_flags(FLAGS).open(path);
+    let _ = opened.and_then(|mut file| file.write_all(b"+"));
+}
+
+/// The file, which may be another user's: it is only read, as a lock needs no more, and everybody may read it and add to
+/// it, whatever the first one's mask is.
 fn open(path: &Path) -> Result<File, Error> {
-    // Of a pipe that somebody put there nobody waits for the other end.
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let as_it_is = || File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let as_it_is = || File::options().read(true).custom_flags(FLAGS).open(path);
     match as_it_is() {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         opened => return opened,
@@ -87,35 +146,75 @@ mod tests {
 
     use super::*;
 
+    /// Whether a claim found another run at its beginning, and then whether it finds one at its end.
+    fn begins(path: &Path) -> (bool, Claim) {
+        let claim = try_claim(path).unwrap();
+        (claim.is_shared, claim)
+    }
+
     #[test]
-    fn one_run_at_a_time_has_the_machine() {
+    fn both_of_two_runs_at_once_are_told_whichever_ends_first() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let first = try_claim(&path).unwrap();
-        assert!(first.is_some() && try_claim(&path).unwrap().is_none());
-        drop(first);
-        assert!(try_claim(&path).unwrap().is_some());
+        for first_ends_first in [true, false] {
+            let (shared, first) = begins(&path);
+            assert!(!shared && !first.ends_joined(), "alone, whatever was before");
+            let (_, first) = begins(&path);
+            let (shared, second) = begins(&path);
+            assert!(shared);
+            if first_ends_first {
+                assert!(first.ends_joined());
+                let (shared, third) = begins(&path);
+                assert!(shared, "the second is still there");
+                drop((second, third));
+            } else {
+                drop(second);
+                assert!(first.ends_joined(), "although the other has gone");
+            }
+        }
+        let (shared, alone) = begins(&path);
+        assert!(!shared && !alone.ends_joined());
+    }
+
+    #[test]
+    fn who_may_not_write_the_file_is_seen_while_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let (_, first) = begins(&path);
+        let other = open(&path).unwrap();
+        hold(&other);
+        assert!(first.ends_joined());
+        // An earlier version has the lock alone, and is not waited for.
+        drop(other);
+        let earlier = open(&path).unwrap();
+        earlier.lock().unwrap();
+        let (shared, claim) = begins(&path);
+        assert!(shared && claim.file.is_some());
     }
 
     #[test]
     fn the_file_is_everybodys_and_need_not_be_writable() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        try_claim(&path).unwrap();
+        drop(try_claim(&path).unwrap());
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o666);
         std::fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
-        let file = try_claim(&path).unwrap().unwrap();
+        let file = try_claim(&path).unwrap().file.unwrap();
         let flags = rustix::fs::fcntl_getfl(&file).unwrap();
-        assert_eq!(flags & rustix::fs::OFlags::ACCMODE, rustix::fs::OFlags::RDONLY);
+        assert_eq!(flags & OFlags::ACCMODE, OFlags::RDONLY);
     }
 
     #[test]
     fn what_is_in_the_way_is_named_and_nobody_waits_for_it() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere", dir.path().join("link")).unwrap();
-        let error = try_claim(&dir.path().join("link")).unwrap_err().to_string();
-        assert!(error.contains("link"), "{error}");
+        let Err(error) = try_claim(&dir.path().join("link")) else { panic!("a link was followed") };
+        assert!(error.to_string().contains("link"), "{error}");
+        std::fs::write(dir.path().join("theirs"), "").unwrap();
+        std::os::unix::fs::symlink("theirs", dir.path().join("to-theirs")).unwrap();
+        mark(&dir.path().join("to-theirs"));
+        assert_eq!(std::fs::read(dir.path().join("theirs")).unwrap(), b"");
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn measure(
     let mut recorder =
         Recorder::begin(store, suite, settings.profile.as_str(), environment, plan).map_err(EngineError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());
-    let _claim = machine_lock::claim([&mut recorder.run], listener);
+    let claim = machine_lock::claim([&mut recorder.run], listener);
     listener(&Event::RunStarted { run_id: recorder.run.run_id.clone(), cases: plan.cases.len() });
     let environment = recorder.run.environment.clone();
     let status = measure::measure(plan, settings, workers, &environment, &mut |event| {
@@ -49,6 +49,7 @@ pub fn measure(
         listener(event);
     })
     .context(measure::NO_SCRATCH)?;
+    claim.end([&mut recorder.run], listener);
     listener(&Event::RunEnded(status));
     let note = match status {
         RunStatus::Complete => None,

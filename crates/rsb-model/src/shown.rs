@@ -14,6 +14,27 @@ pub fn is_disguise(c: char) -> bool {
     c.is_control() || separates || turns
 }
 
+/// `text` in at most `most` characters. Where it is cut, a hash of the whole stands in the place of its middle: what was
+/// different stays different.
+pub fn shorten(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let hash = short_hash(text);
+    let Some(room) = most.checked_sub(hash.len() + 2) else { return hash.chars().take(most).collect() };
+    let head = room * 2 / 5;
+    let (start, end): (String, String) =
+        (text.chars().take(head).collect(), text.chars().skip(count - (room - head)).collect());
+    format!("{start}…{hash}…{end}")
+}
+
+/// Eight digits that tell `text` from another: FNV-1a, the same in every version.
+pub fn short_hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:08x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step) >> 32)
+}
+
 /// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind an apostrophe. A number
 /// is one and stays it.
 pub fn to_cell(text: &str) -> String {
@@ -41,6 +62,17 @@ mod tests {
     fn what_a_terminal_would_obey_is_a_space() {
         assert_eq!(clean("a\x1b]0;t\x07b\u{9b}c\u{202e}d\u{2066}e\u{2028}f\u{7f}g\nh"), "a ]0;t b c d e f g h");
         assert_eq!(clean("Größe – 25 °C ⚠ 机"), "Größe – 25 °C ⚠ 机");
+    }
+
+    #[test]
+    fn what_is_cut_stays_different() {
+        let long = |middle: &str| format!("{}{middle}{}", "a".repeat(300), "z".repeat(300));
+        for most in [8, 10, 16, 160] {
+            let [one, other] = ["b", "c"].map(|middle| shorten(&long(middle), most));
+            assert!(one != other && one.chars().count() <= most, "{one} {other}");
+        }
+        assert!(shorten(&long("b"), 30).starts_with("aaaaaaaa…") && shorten(&long("b"), 30).ends_with("zzzz"));
+        assert_eq!(shorten("äöü", 3), "äöü");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Every text of a run, a comparison and a trend replaced, one by one, by one that wants to move the cursor, to turn the
 //! text around, to begin a line of its own, or to be a formula: in no form of any document does it succeed.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,11 +16,17 @@ use crate::{
 const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\r\nFORGED\u{2028}";
 const FORMULA: &str = "=1+cmd|' /C calc'!A0";
 
-/// `value` once for each text in it, with `hostile` in the place of that text; those that can still be read.
+/// `value` once for each kind of text in it, with `hostile` in the place of that text; those that can still be read.
 fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
     let document = serde_json::to_value(value).unwrap();
     let mut paths = Vec::new();
     collect(&document, &mut Vec::new(), &mut paths);
+    // Of the elements of a list the first that has such a text stands for the others.
+    let mut known = HashSet::new();
+    let shape = |path: &[String]| -> Vec<String> {
+        path.iter().filter(|part| part[1..].parse::<usize>().is_err()).cloned().collect()
+    };
+    paths.retain(|path| known.insert(shape(path)));
     let replaced = |path: &Vec<String>| {
         let mut document = document.clone();
         *document.pointer_mut(&path.concat()).unwrap() = hostile.into();
@@ -51,7 +59,7 @@ fn check(form: &str, text: &str) {
 #[test]
 fn no_text_of_a_run_is_obeyed_by_a_terminal() {
     let runs = hostile(&sample::run(), HOSTILE);
-    assert!(runs.len() > 50, "{}", runs.len());
+    assert!(runs.len() > 30, "{}", runs.len());
     for run in &runs {
         let report = Report::new(run);
         check("text", &report::text(&report, Style::PLAIN));
@@ -68,7 +76,7 @@ fn no_text_of_a_run_is_obeyed_by_a_terminal() {
 #[test]
 fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
     let results = hostile(&sample::comparison(), HOSTILE);
-    assert!(results.len() > 20, "{}", results.len());
+    assert!(results.len() > 8, "{}", results.len());
     for result in &results {
         for format in GateFormat::ALL {
             for detail in [Detail::Brief, Detail::Full] {

@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rsb_model::shown::short_hash;
+
 use crate::error::StoreError;
 use crate::output::{self, OutputError};
 
@@ -79,11 +81,16 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     if fine { Ok(()) } else { Err(StoreError::BadName { name: name.to_owned() }) }
 }
 
-/// `text` with whatever cannot be in the name of a file replaced.
+/// `text` with whatever cannot be in the name of a file replaced. Where that or its length changes anything, a hash of the
+/// whole is added: no two texts have one name.
 pub(crate) fn safe_name(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = text.trim_start_matches('.').chars().map(safe).take(180).collect();
-    if name.is_empty() { "unnamed".to_owned() } else { name }
+    let name: String = text.trim_start_matches('.').chars().map(safe).take(160).collect();
+    match name.as_str() {
+        "" => format!("unnamed-{}", short_hash(text)),
+        same if same == text => name,
+        _ => format!("{name}-{}", short_hash(text)),
+    }
 }
 
 /// The files of `dir` whose names end in `suffix` and do not begin with a dot, in order. A missing directory is empty.
@@ -160,7 +167,12 @@ mod tests {
         for name in ["", "..", ".hidden", "a/b", "a\\b", "a b", "ä", "a\0", &"x".repeat(121)] {
             assert!(check_name(name).is_err(), "{name}");
         }
-        assert_eq!(safe_name("../a b/c"), "-a-b-c");
-        assert_eq!(safe_name(""), "unnamed");
+        assert_eq!(safe_name("a-vs-b-1"), "a-vs-b-1");
+        let long = |end: &str| "x".repeat(300) + end;
+        let names = ["../a b/c", "../a/b c", "/a-b-c", "", ".", &long("1"), &long("2"), &long("")].map(safe_name);
+        for (index, name) in names.iter().enumerate() {
+            assert!(name.len() <= 180 && !name.starts_with('.') && !name.contains('/'), "{name}");
+            assert!(!names[..index].contains(name), "{name}");
+        }
     }
 }

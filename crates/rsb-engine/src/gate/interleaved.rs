@@ -40,10 +40,13 @@ impl Sides {
         let mut budget = Budget::new(budget);
         let mut settings = Settings { replicates: Count::asked(PAIRS.first), ..Settings::of(Profile::Quick) };
         let mut cases = self.cases.clone();
-        let _claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
+        let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
         loop {
             let replicates = cases.len() * settings.replicates.most() as usize;
-            let Some(left) = budget.begin(replicates) else { return Ok(()) };
+            let Some(left) = budget.begin(replicates) else {
+                claim.end([&mut self.baseline, &mut self.current], listener);
+                return Ok(());
+            };
             listener(&Event::InterleavedStarted { cases: cases.len(), left });
             settings.limits.suite = left;
             let (both, _) = measure::interleaved(&cases, &settings, &self.programs, (&self.environment, listener))

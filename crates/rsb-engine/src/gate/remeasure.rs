@@ -25,12 +25,18 @@ pub(super) fn resolve(
 ) -> Result<(Run, bool), EngineError> {
     let mut run = current;
     let mut budget = Budget::new(budget);
-    let mut claim = None;
+    let mut claim: Option<machine_lock::Claim> = None;
     loop {
         let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
         plan.cases.retain(|case| !settled.contains(&case.id));
         let replicates = plan.cases.len() * AGAINST_BASELINE.step as usize;
-        let Some(left) = budget.begin(replicates) else { return Ok((run, claim.is_some())) };
+        let Some(left) = budget.begin(replicates) else {
+            let Some(claim) = claim else { return Ok((run, false)) };
+            if claim.end([&mut run], listener) {
+                judge.store.rewrite(&run)?;
+            }
+            return Ok((run, true));
+        };
         claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
         listener(&Event::RemeasureStarted { cases: plan.cases.len(), left });
         measure_again(&plan, &mut run, left, listener)?;

@@ -18,9 +18,12 @@ pub use distribution::distribution;
 pub use throughput::throughput_by_size;
 pub use trend::trend_chart;
 
+use std::collections::HashMap;
+
 use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured, spread_percent};
 use crate::report::Report;
+use rsb_model::shown::short_hash;
 
 /// Distributions are drawn for this many of the noisiest cases.
 const NOISIEST: usize = 3;
@@ -37,6 +40,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     let mut noisiest: Vec<_> = measured(run).filter_map(|result| Some((spread_percent(result)?, result))).collect();
     noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     charts.extend(noisiest.iter().filter_map(|(_, result)| distribution(result)).take(NOISIEST));
+    tell_apart(&mut charts);
     charts
 }
 
@@ -50,6 +54,22 @@ fn slug(text: &str) -> String {
             _ => slug.push('-'),
         }
     }
-    slug.truncate(100);
+    if slug.len() > 100 {
+        slug.truncate(90);
+        slug = format!("{}-{}", slug.trim_end_matches(['-', '.']), short_hash(text));
+    }
     slug.trim_end_matches(['-', '.']).to_owned()
+}
+
+/// No two charts have one file: of those that would, the later ones are counted.
+fn tell_apart(charts: &mut [Chart]) {
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for chart in charts {
+        let count = known.entry(chart.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            // What is replaced in a slug makes no such name.
+            chart.name = format!("{}_{count}", chart.name);
+        }
+    }
 }

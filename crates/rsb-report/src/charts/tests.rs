@@ -224,6 +224,20 @@ fn worse_is_right_whichever_way_is_better() {
 fn names_fit_files_and_links() {
     assert_eq!(slug("bars-gemm-a/b c__d-f32."), "bars-gemm-a-b-c-d-f32");
     assert_eq!(slug("/Grüße/"), "gr-e");
+    let [one, other] = ["1", "2"].map(|end| slug(&("x".repeat(120) + end)));
+    assert!(one != other && one.len() <= 100, "{one}");
+    let mut run = sample::run();
+    run.benchmarks.retain(|result| !result.samples.is_empty());
+    run.benchmarks.truncate(1);
+    let mut other = run.benchmarks[0].clone();
+    other.benchmark_id = run.benchmarks[0].benchmark_id.as_str().replacen('/', "-", 1).parse().unwrap();
+    run.benchmarks.push(other);
+    let charts = all(&Report::new(&run));
+    let mut names: Vec<String> = charts.iter().map(Chart::file_name).collect();
+    assert!(names.len() > 1, "{names:?}");
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), charts.len(), "{names:?}");
     let chart = Chart { name: "a".into(), ..throughput_by_size(&sample::run()).remove(0) };
     assert_eq!((chart.link("x/").path, chart.link("").path), ("x/a.svg".to_owned(), "a.svg".to_owned()));
 }

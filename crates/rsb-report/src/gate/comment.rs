@@ -2,6 +2,7 @@
 //! within what GitHub takes as a comment, however much there is to say.
 
 use rsb_model::record::Comparison;
+use rsb_model::shown::shorten;
 use rsb_model::{Better, ComparisonResult, ReasonCode};
 
 use super::finding::{FindingKind, GateFinding, Group, findings, grouped, names};
@@ -38,7 +39,7 @@ pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
 }
 
 fn head(result: &ComparisonResult) -> String {
-    let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| text(id, NAME));
+    let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| name(id));
     format!("{current} against {baseline}, threshold {}", format_threshold(result.threshold_percent))
 }
 
@@ -77,12 +78,12 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
         _ => text(&finding.reason, REASON),
     };
     if group.count > 1 {
-        let name =
+        let said =
             format!("{}, the first is {}", format_count(group.count, "comparison", "comparisons"), finding.name(names));
-        return format!("| {verdict} | {} |  |  |  | {reason} |\n", text(&name, NAME));
+        return format!("| {verdict} | {} |  |  |  | {reason} |\n", name(&said));
     }
     let figures = finding.row.map_or_else(|| " |  | ".to_owned(), figures);
-    format!("| {verdict} | {} | {figures} | {reason} |\n", text(&finding.name(names), NAME))
+    format!("| {verdict} | {} | {figures} | {reason} |\n", name(&finding.name(names)))
 }
 
 /// The three cells in the middle.
@@ -141,8 +142,7 @@ fn new(result: &ComparisonResult) -> String {
     if result.new.is_empty() {
         return String::new();
     }
-    let listed: String =
-        result.new.iter().take(LISTED).map(|id| format!("  - {}\n", text(id.as_str(), NAME))).collect();
+    let listed: String = result.new.iter().take(LISTED).map(|id| format!("  - {}\n", name(id.as_str()))).collect();
     let left = result.new.len().saturating_sub(LISTED);
     let more = if left > 0 { format!("  - and {left} more\n") } else { String::new() };
     format!("- New, without a baseline:\n{listed}{more}")
@@ -155,6 +155,11 @@ fn aims(result: &ComparisonResult) -> String {
         length if length <= ROOM_FOR_TARGETS => format!("\n{whole}"),
         _ => format!("\n## Targets\n\n{}\n", targets::sentence(&result.threshold_checks)),
     }
+}
+
+/// A name as it stands; where it is too long, cut so that it is still no other's.
+fn name(text: &str) -> String {
+    escape(&shorten(text, NAME))
 }
 
 /// `text` as it stands, cut to `most` characters.

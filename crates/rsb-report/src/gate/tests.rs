@@ -309,6 +309,15 @@ fn the_comment_begins_with_its_marker_and_fits() {
 }
 
 #[test]
+fn names_too_long_for_a_comment_stay_different() {
+    let mut result = sample::comparison();
+    result.new = ["1", "2"].map(|end| id(&("x".repeat(400) + end + &"y".repeat(400)))).to_vec();
+    let text = brief(&result, GateFormat::Markdown);
+    let names: Vec<&str> = text.lines().filter(|line| line.contains("xxxx")).collect();
+    assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
+}
+
+#[test]
 fn changes_are_drawn_worse_to_the_right() {
     let mut result = sample::comparison();
     result.comparisons.truncate(1);

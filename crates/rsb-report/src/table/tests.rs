@@ -33,6 +33,20 @@ fn a_narrow_terminal_takes_the_middle_of_ids() {
 }
 
 #[test]
+fn ids_that_differ_in_the_middle_are_told_apart_where_it_is_cut() {
+    let mut table = Table::new([Column::elided("case"), Column::right("time")]);
+    for middle in ["one", "two", "two"] {
+        table.push([Cell::from(format!("benchmark/{middle}/1024x1024x1024")), Cell::from("1 ms")]);
+    }
+    table.push([Cell::from("another/one/256x1024x1024"), Cell::from("1 ms")]);
+    let text = table.text(Style { color: Color::Never, width: 28 });
+    let names: Vec<&str> = text.lines().skip(2).map(|line| line.split(' ').next().unwrap_or_default()).collect();
+    assert!(names[0] != names[1] && names[1] == names[2], "{text}");
+    assert_eq!(names[3], "another/…256x1024x1024", "what no other looks like is cut as ever");
+    assert!(text.lines().all(|line| line.chars().count() <= 28), "{text}");
+}
+
+#[test]
 fn what_can_be_spared_goes_before_ids_are_cut_short() {
     let mut table = Table::new([
         Column::elided("case"),

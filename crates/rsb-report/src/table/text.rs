@@ -1,5 +1,9 @@
 //! A table for a terminal, aligned. Widths are counted in characters.
 
+use std::collections::{HashMap, HashSet};
+
+use rsb_model::shown::shorten;
+
 use super::{Align, Cell, Fit, Table};
 use crate::style::{Style, Tone};
 
@@ -9,6 +13,8 @@ struct Band {
     used: Vec<usize>,
     widths: Vec<usize>,
     indent: usize,
+    /// Of each column what several of its cells would be, were they only cut in the middle.
+    alike: Vec<HashSet<String>>,
 }
 
 impl Band {
@@ -33,7 +39,10 @@ impl Table {
         if used.is_empty() {
             return String::new();
         }
-        let bands = self.bands(&used, &widths, style.width);
+        let mut bands = self.bands(&used, &widths, style.width);
+        for band in &mut bands {
+            band.alike = band.used.iter().zip(&band.widths).map(|(&index, &width)| self.alike(index, width)).collect();
+        }
         let heading: Vec<Cell> = self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Strong)).collect();
         let mut out = self.lines(&heading, &bands, style);
         let width = bands.iter().map(|band| band.indent + total(&band.widths)).max().unwrap_or(0);
@@ -116,17 +125,31 @@ impl Table {
 
     /// A row, a line for each band. A band in which it has nothing is left out, but for the first.
     fn lines(&self, cells: &[Cell], bands: &[Band], style: Style) -> String {
-        let line = |band: &Band| (band.indent, self.line(cells, (&band.used, &band.widths), style));
+        let line = |band: &Band| (band.indent, self.line(cells, band, style));
         let said = bands.iter().map(line).filter(|(indent, line)| *indent == 0 || line != "\n");
         said.map(|(indent, line)| " ".repeat(indent) + &line).collect()
     }
 
-    fn line(&self, cells: &[Cell], (used, widths): (&[usize], &[usize]), style: Style) -> String {
+    /// What different cells of the column `index` would both be in `width` characters.
+    fn alike(&self, index: usize, width: usize) -> HashSet<String> {
+        let mut known: HashMap<String, &str> = HashMap::new();
+        let mut alike = HashSet::new();
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
+        for text in cells.filter(|text| length(text) > width) {
+            if *known.entry(elide(text, width)).or_insert(text) != text {
+                alike.insert(elide(text, width));
+            }
+        }
+        alike
+    }
+
+    fn line(&self, cells: &[Cell], band: &Band, style: Style) -> String {
         let mut out = String::new();
         let mut owed = 0; // Padding is written only when text follows, so that no line ends in spaces.
-        for (&index, &width) in used.iter().zip(widths) {
+        for ((&index, &width), alike) in band.used.iter().zip(&band.widths).zip(&band.alike) {
             let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
-            let text = elide(&cell.text, width);
+            let cut = elide(&cell.text, width);
+            let text = if alike.contains(&cut) { shorten(&cell.text, width) } else { cut };
             let room = width.saturating_sub(length(&text));
             let (before, after) = match column.align {
                 Align::Left => (0, room),
