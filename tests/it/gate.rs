@@ -101,7 +101,7 @@ fn a_copy_of_what_was_measured_is_no_verdict() {
     let (bench, run) = with_baseline();
     let mut copy = run.clone();
     copy["run_id"] = "copy".into();
-    bench.write("copy.json", &copy.to_string());
+    bench.write_sealed("copy.json", &copy);
     let copied = bench.run(&["gate", "--baseline", "tensor-ops", "--current", "copy.json", "--json"]).expect(4).json();
     let rows = copied["comparisons"].as_array().unwrap();
     assert!(rows.iter().filter(|row| row["metric"] == "time_ms").all(|row| row["reason_code"] == "same_samples"));

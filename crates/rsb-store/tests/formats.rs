@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::Comparison;
-use rsb_model::{CaseDevice, DeviceRef, Note, Outcome, ReasonCode, Run, Verdict};
+use rsb_model::{CaseDevice, DeviceRef, Fingerprint, Note, Outcome, ReasonCode, Run, Verdict};
 use rsb_stats::Policy;
-use rsb_store::{Baseline, HistoryFilter, Store, read_comparison, read_recorded, read_run, read_series};
+use rsb_store::{Baseline, Baselines, HistoryFilter, Store, read_comparison, read_recorded, read_run, read_series};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/format-1").join(name)
@@ -139,6 +139,32 @@ fn a_directory_of_results_is_indexed_and_the_journal_of_a_killed_run_recovered()
     let rows = store.history(&HistoryFilter::default()).unwrap();
     assert!(rows.iter().any(|row| row.outcome == Outcome::Skipped));
     assert!(rows.iter().all(|row| row.metric.as_deref() != Some("cv")), "spread is no metric");
+}
+
+/// Format 2 had no checksums and no sequence, and named machines by less.
+#[test]
+fn files_of_format_2_are_found_where_they_lie_and_say_that_they_have_no_checksum() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/format-2");
+    let runs = ["20261122T114502Z_nogit", "20261122T114503Z_nogit"]
+        .map(|id| read_run(&top.join(format!("results/runs/{id}.json"))).unwrap());
+    for run in &runs {
+        spread_is_consistent(run);
+        assert_eq!((run.notes.as_slice(), run.sequence, run.imported), (&[Note::Unsealed][..], None, false));
+    }
+    // This program knows the revision of the CPU too.
+    let mut environment = runs[0].environment.clone();
+    let cpu = environment.cpu.as_mut().unwrap();
+    (cpu.family, cpu.model_number, cpu.stepping) = (Some(26), Some(2), Some(1));
+    let here = Fingerprint::of(&environment);
+    let baselines = Baselines::new(&top.join("baselines"));
+    let baseline = baselines.load("old", Some(&here)).unwrap();
+    assert!(baselines.path_of(&here, "old").starts_with(top.join("baselines").join(here.former_slug())));
+    let comparison = fs::read_dir(top.join("results/comparisons")).unwrap().next().unwrap().unwrap().path();
+    let old = read_comparison(&comparison).unwrap();
+    let today = rsb_stats::gate(&baseline.into_runs(), &runs[1..], &Policy::default(), &[], old.timestamp);
+    assert_eq!((today.comparisons.len(), today.missing.len()), (old.comparisons.len(), 0));
+    let changes = |rows: &[Comparison]| rows.iter().map(|row| row.difference_percent).collect::<Vec<_>>();
+    assert_eq!(changes(&today.comparisons), changes(&old.comparisons));
 }
 
 #[test]
