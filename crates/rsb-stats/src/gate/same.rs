@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn a_copy_is_known_on_either_side_and_as_a_baseline_keeps_it() {
-        let long: Vec<f64> = (0..100).map(|at| 1000.123_456_7 + f64::from(at * 37 % 100)).collect();
+        let long: Vec<f64> = (0..100).map(|at| 1_000.123_456_7 + f64::from(at * 37 % 100)).collect();
         let other: Vec<f64> = long.iter().map(|time| time * 1.000_1).collect();
         let mut kept = result(&[&long]);
         kept.samples[0] = kept.samples[0].thinned();
-        let single: Vec<[f64; 1]> = (0..10).map(|at| [1000.123_456_7 + f64::from(at)]).collect();
+        let single: Vec<[f64; 1]> = (0..10).map(|at| [1_000.123_456_7 + f64::from(at)]).collect();
         let runs = |from: usize| result(&single[from..from + 9].iter().map(<[f64; 1]>::as_slice).collect::<Vec<_>>());
         let (a, b) = (result(&[&[10.0, 11.0], &[12.0, 13.0]]), result(&[&[10.0, 11.5], &[12.0, 13.5]]));
         let swapped = result(&[&[14.0, 15.0], &[10.0, 11.0]]);
