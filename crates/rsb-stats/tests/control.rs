@@ -82,6 +82,7 @@ fn an_ignored_control_set_is_none_and_the_result_says_so() {
 
 #[test]
 fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
+    use Verdict::{Inconclusive, Regressed, Unchanged};
     let side = |name: &str, own: f64, other: f64| {
         let of = |id: &str, factor: f64| BenchmarkResult {
             benchmark_id: id.parse().unwrap(),
@@ -99,7 +100,6 @@ fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
         let result = gate(&[side("before", 1.0, 1.0)], &[side("after", own, other)], &policy, &[], now());
         ([of(&result, "control").verdict, of(&result, "plan").verdict], exit_code(&result))
     };
-    use Verdict::{Inconclusive, Regressed, Unchanged};
     for (own, other, named, expected) in [
         // Somebody's own `control` is no control set unless the policy says so.
         (1.3, 1.0, false, ([Regressed, Unchanged], 3)),

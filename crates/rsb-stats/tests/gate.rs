@@ -89,7 +89,6 @@ fn a_case_without_a_verdict_is_never_green() {
         (times(1.0), unreadable(vec![f64::NAN], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![-5.0], vec![1]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![5.0], vec![]), Inconclusive, Unreadable),
-        (times(1.0), unreadable(vec![5e19], vec![u64::MAX]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![], vec![]), Inconclusive, Unreadable),
         (unreadable(vec![0.0], vec![1]), times(1.0), Inconclusive, Unreadable),
         (bare("gemm", Outcome::Measured), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
@@ -150,6 +149,14 @@ fn a_single_sample_beside_many_is_named_and_never_green() {
         assert!(result.comparisons[0].reason.starts_with(side), "{}", result.comparisons[0].reason);
         assert_eq!(exit_code(&result), 4);
     }
+}
+
+#[test]
+fn more_iterations_than_can_be_counted_are_unreadable() {
+    let samples = vec![Samples { replicate: 0, iters: vec![u64::MAX], times_ns: vec![5e19] }];
+    let row = one(times(1.0), BenchmarkResult { samples, ..bare("gemm", Outcome::Measured) });
+    check(&row, Verdict::Inconclusive, ReasonCode::Unreadable);
+    assert!(row.reason.contains("2^53"), "{}", row.reason);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{frameworks, plan};
 const DEVICES: u32 = 64;
 
 /// Below this likeness a name is no suggestion.
-const ALIKE: f64 = 0.75;
+const ALIKE: f64 = 0.85;
 
 /// A pattern that fits nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -115,7 +115,10 @@ impl<'a> Cases<'a> {
         } else if entry.measured.is_empty() {
             Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
         } else {
-            let without = self.runs.iter().enumerate().filter(|(at, _)| !entry.measured_in.contains(at));
+            // What a person accepted stands in one run of a baseline, in place of what all of them held.
+            let is_accepted = entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
+            let lacks = |at: &usize| !is_accepted && !entry.measured_in.contains(at);
+            let without = self.runs.iter().enumerate().filter(|(at, _)| lacks(at));
             let without: Vec<&RunId> = without.map(|(_, run)| *run).collect();
             if without.is_empty() { Standing::Measured(entry.measured.clone()) } else { Standing::Partial(without) }
         }
