@@ -14,10 +14,20 @@ pub struct PolicyPattern<'a> {
     pub pattern: &'a str,
 }
 
+fn kind(id: &str) -> &str {
+    id.split('/').next().unwrap_or_default()
+}
+
 impl PolicyPattern<'_> {
     /// Whether it matches one of `ids`.
     pub fn fits(&self, ids: &[&str]) -> bool {
         ids.iter().any(|id| glob::matches(self.pattern, id))
+    }
+
+    /// Whether it is a target for a kind of benchmark that is not here, as one for GPUs on a machine without.
+    fn is_of_absent_kind(&self, ids: &[&str]) -> bool {
+        let wanted = kind(self.pattern);
+        self.key == "target" && !wanted.contains(['*', '?']) && ids.iter().all(|id| kind(id) != wanted)
     }
 }
 
@@ -42,7 +52,7 @@ impl Policy {
         let unused: Vec<String> = self
             .patterns()
             .iter()
-            .filter(|one| !one.fits(ids) && !is_of_absent_kind(one, ids))
+            .filter(|one| !one.fits(ids) && !one.is_of_absent_kind(ids))
             .map(|one| format!("`{}` ({})", one.pattern, one.key))
             .collect();
         let unused = (!unused.is_empty()).then(|| format!("the policy names what is not here: {}", unused.join(", ")));
@@ -97,13 +107,6 @@ impl Policy {
             _ => Ok(()),
         }
     }
-}
-
-/// Whether a target is for a kind of benchmark that is not here, as one for GPUs on a machine without.
-fn is_of_absent_kind(one: &PolicyPattern<'_>, ids: &[&str]) -> bool {
-    let kind = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
-    let wanted = kind(one.pattern);
-    one.key == "target" && !wanted.contains(['*', '?']) && ids.iter().all(|id| kind(id) != wanted)
 }
 
 #[cfg(test)]
