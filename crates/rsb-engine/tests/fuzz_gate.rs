@@ -217,10 +217,8 @@ fn mutate(value: &mut Value, spared: Option<&str>, random: &mut Generator) {
                 }
                 return;
             }
-            _ => {
-                *place = junk(random);
-                return;
-            }
+            // A list or an object without anything in it.
+            _ => return,
         }
     }
 }
