@@ -234,7 +234,7 @@ mod tests {
             ("group/caes-5", &foreign, Err(Some("case-5"))),
             ("flight/plan/*", &[], Err(None)),
             // Each part is known, but of no one benchmark.
-            ("*/gemm/*/scaling=weak", &[], Err(None)),
+            ("*/control/*/scaling=weak", &[], Err(None)),
         ] {
             let found = check(&[PolicyPattern { key: "threshold", pattern }], ids).map_err(|error| error.near);
             assert_eq!(found, near.map_err(|near| near.map(str::to_owned)), "{pattern}");
