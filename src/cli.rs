@@ -213,7 +213,7 @@ pub struct JudgeArgs {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Also write the verdict to FILE, in FORM (as with --format); may be repeated, all forms are of one judgement
+    /// Also write the verdict to FILE, in FORM (as with --format); may be repeated, all forms are of one judgment
     #[arg(long, value_name = "FORM=FILE", value_parser = parse_verdict_file)]
     pub output: Vec<VerdictFile>,
     /// Threshold in percent unless the policy sets another [default: 10]

@@ -6,8 +6,8 @@ use rsb_model::Event;
 use rsb_report::clean;
 use rsb_report::number::format_count;
 
-/// Writes `text` to standard error, cleaned of what would move the cursor. The first line stands at the margin, those
-/// after it do not: nothing that is quoted can pass for a message of its own.
+/// Writes `text` to standard error, cleaned of what would move the cursor. The first line stands at the margin, and none
+/// after it does: nothing that is quoted can pass for a message of its own.
 ///
 /// Where nobody can be told, as on a full disk, that is no reason to stop.
 pub fn say(text: &str) {
@@ -16,7 +16,9 @@ pub fn say(text: &str) {
 
 fn sayable(text: &str) -> String {
     let lines: Vec<String> = text.trim_end().lines().map(clean).collect();
-    lines.join("\n  ") + "\n"
+    let is_indented = |line: &String| line.is_empty() || line.starts_with(' ');
+    let margin = if lines.iter().skip(1).all(is_indented) { "\n" } else { "\n  " };
+    lines.join(margin) + "\n"
 }
 
 /// Says what happens, a line each; the progress of a run has a bar of its own.
@@ -62,6 +64,7 @@ mod tests {
         let hostile = "error: \u{1b}]0;title\u{7}a\u{202e}b\u{2066}c\u{9b}31m\nPASS\r\n";
         assert_eq!(sayable(hostile), "error:  ]0;title a b c 31m\n  PASS\n");
         assert_eq!(sayable("plain – ⚠ ü\n\n"), "plain – ⚠ ü\n");
+        assert_eq!(sayable("error: of two:\n  a\n  b"), "error: of two:\n  a\n  b\n");
     }
 
     #[test]
