@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use rsb_engine::gate::{Basis, Judge, Judgment, Lack};
+use rsb_engine::gate::{Basis, Judge, Judgment, MissingSide};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
@@ -60,7 +60,7 @@ pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (st
             keep(judge, result);
             (if interrupt::asked() { Exit::Interrupted } else { exit_of(result) }, None)
         }
-        Basis::Nothing { lack: Lack::Baseline, why } => (without, Some(format!("NO VERDICT: {why}"))),
+        Basis::Nothing { lack: MissingSide::Baseline, why } => (without, Some(format!("NO VERDICT: {why}"))),
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };

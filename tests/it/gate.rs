@@ -152,7 +152,7 @@ fn the_policy_is_strict_and_heeded() {
 #[test]
 fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
     let (bench, run) = with_baseline();
-    bench.write("current.json", &again(&run, "current").to_string());
+    bench.write_sealed("current.json", &again(&run, "current"));
     let gate = || bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json"]);
     for (policy, said) in [
         ("[ignore]\ncases = [\"*/gmm/*\"]\n", "did you mean `gemm`?"),
@@ -180,7 +180,7 @@ fn a_missing_baseline_is_forgiven_and_nothing_else() {
     assert!(optional(&["--current", "made-up.json"]).expect(4).stdout.contains("is the baseline itself"));
     let mut other = again(&run, "other");
     other["suite"] = "gemm".into();
-    bench.write("other.json", &other.to_string());
+    bench.write_sealed("other.json", &other);
     assert!(optional(&["--current", "other.json"]).expect(0).stdout.contains("no baseline `gemm`"));
     let empty = Bench::new();
     assert!(empty.run(&["gate", "--baseline-optional"]).expect(4).stdout.contains("there is no run to judge"));

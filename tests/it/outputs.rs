@@ -14,10 +14,10 @@ use crate::common::{Bench, SMALL};
 fn judged() -> (Bench, String) {
     let (bench, mut run) = with_baseline(Bench::new());
     run["run_id"] = "same".into();
-    bench.write("same.json", &run.to_string());
+    bench.write_sealed("same.json", &run);
     run["run_id"] = "slower".into();
     scale(&mut run["benchmarks"][2], 1.3);
-    bench.write("slower.json", &run.to_string());
+    bench.write_sealed("slower.json", &run);
     let id = run["benchmarks"][2]["benchmark_id"].as_str().unwrap().to_owned();
     (bench, id)
 }

@@ -71,7 +71,7 @@ fn an_error_is_exit_1_and_comes_first_with_its_cure() {
     let bench = accelerator();
     let (code, document) = json_of(&bench, &bench.path(""), "doctor");
     let first = &document["findings"][0];
-    assert_eq!((code, &document["format_version"], &first["severity"]), (1, &2.into(), &"error".into()));
+    assert_eq!((code, &document["format_version"], &first["severity"]), (1, &3.into(), &"error".into()));
     assert!(first["what"].as_str().unwrap().contains("2 memory errors") && first["cure"].is_string(), "{first}");
     assert_eq!((&document["summary"]["error"], &document["summary"]["warning"]), (&1.into(), &1.into()), "{document}");
     let page = on_tree(&bench, &bench.path(""), "doctor").expect(1).stdout;

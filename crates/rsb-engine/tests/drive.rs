@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
 use rsb_device::{Backend, Device, DeviceInfo, Operation, Registry};
-use rsb_engine::gate::{Basis, Judge, Lack, StoredRequest};
+use rsb_engine::gate::{Basis, Judge, MissingSide, StoredRequest};
 use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::plan::{self, Machine};
 use rsb_engine::policy::Thresholds;
@@ -163,7 +163,7 @@ fn drive() {
     let judgment = gate::stored(&judge, &StoredRequest::default(), &mut |_| {});
     let judgment = judgment.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(
-        matches!(&judgment.basis, Basis::Nothing { why, lack: Lack::Baseline } if why.contains("baseline save")),
+        matches!(&judgment.basis, Basis::Nothing { why, lack: MissingSide::Baseline } if why.contains("baseline save")),
         "{judgment:?}"
     );
 }

@@ -276,7 +276,7 @@ impl Files {
         match badness {
             Badness::Slower => slow(&mut run),
             Badness::Missing => drop(run.benchmarks.remove(BAD)),
-            Badness::Unreadable => run.benchmarks[BAD].samples[1].times_ns[2] = -1.0,
+            Badness::Unreadable => run.benchmarks[BAD].samples[0].times_ns[2] = -1.0,
         }
         let mut judged = serde_json::to_value(&run).unwrap();
         match target {

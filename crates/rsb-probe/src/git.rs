@@ -40,6 +40,12 @@ fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
     Some(Git { commit, branch, dirty })
 }
 
+/// Whether the repository around `dir` has `commit`: a tree whose history lacks it is another project.
+pub fn knows_commit(dir: &Path, commit: &str) -> bool {
+    let found = child::run(ask_git(dir, "git", &["cat-file", "-t", commit]), STATUS_LIMIT);
+    matches!(found, ChildEnd::Well(kind) if kind.trim() == "commit")
+}
+
 /// The directories that hold the references: two differ in an added worktree.
 struct Files {
     own: PathBuf,
@@ -89,15 +95,19 @@ fn hash(text: &str) -> Option<String> {
 }
 
 fn status(top: &Path, program: &str, limit: Duration) -> ChildEnd {
+    child::run(ask_git(top, program, &["status", "--porcelain=v2", "--branch"]), limit)
+}
+
+fn ask_git(dir: &Path, program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
     // No hook of the repository is run, no lock is taken, nothing is asked.
-    command.args(["-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch"]).current_dir(top);
+    command.args(["-c", "core.fsmonitor=false"]).args(words).current_dir(dir);
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         // Set while a hook of git runs; they would speak of another tree.
         command.env_remove(name);
     }
-    child::run(command, limit)
+    command
 }
 
 /// A header of the status: `# branch.head main`.

@@ -149,7 +149,10 @@ fn files_of_format_2_are_found_where_they_lie_and_say_that_they_have_no_checksum
         .map(|id| read_run(&top.join(format!("results/runs/{id}.json"))).unwrap());
     for run in &runs {
         spread_is_consistent(run);
-        assert_eq!((run.notes.as_slice(), run.sequence, run.imported), (&[Note::Unsealed][..], None, false));
+        assert_eq!(
+            (run.notes.as_slice(), run.sequence, run.imported),
+            (&[Note::Shared, Note::Unsealed][..], None, false)
+        );
     }
     // This program knows the revision of the CPU too.
     let mut environment = runs[0].environment.clone();

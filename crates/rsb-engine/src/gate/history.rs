@@ -8,7 +8,7 @@ use rsb_store::{Baselines, RunSummary, read_run};
 
 use super::judge::{Judge, SideName};
 use super::latest::{latest, of_another_commit};
-use super::{Basis, Judgment, Lack, notes};
+use super::{Basis, Judgment, MissingSide, notes};
 use crate::{EngineError, ErrorKind, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
@@ -33,13 +33,13 @@ pub fn against_history(
     let mut current = match current {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return Ok(nothing(judge, (&[], Lack::Run), format!("{:#}", error.error)));
+            return Ok(nothing(judge, (&[], MissingSide::Run), format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
-        return Ok(nothing(judge, (&[], Lack::Run), "the side to judge holds no run".to_owned()));
+        return Ok(nothing(judge, (&[], MissingSide::Run), "the side to judge holds no run".to_owned()));
     };
     let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
     let before = before((&known, &slugs), &current, (first, runs, judge.across()), listener);
@@ -49,7 +49,7 @@ pub fn against_history(
             first.suite,
             judge.store.results_dir().display()
         );
-        return Ok(nothing(judge, (&current, Lack::Baseline), why));
+        return Ok(nothing(judge, (&current, MissingSide::Baseline), why));
     }
     judge.check(&before, &current)?;
     let accepted = accepted(judge, first, &known)?;
@@ -61,7 +61,7 @@ pub fn against_history(
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn nothing(judge: &Judge, (current, lack): (&[Run], Lack), why: String) -> Judgment {
+fn nothing(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -> Judgment {
     Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why } }
 }
 

@@ -6,7 +6,6 @@ use anyhow::anyhow;
 use rsb_model::{Event, Run};
 use rsb_store::Store;
 
-use crate::revisions::git;
 use crate::{EngineError, Listener};
 
 /// The run that was measured last.
@@ -66,8 +65,8 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
 pub(super) fn of_another_commit(run: &Run) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;
-    let is_known_here = || git(Path::new("."), &["cat-file", "-e", &format!("{}^{{commit}}", measured.commit)]).is_ok();
-    (here.commit != measured.commit && is_known_here()).then(|| {
+    let is_of_this_project = || rsb_probe::knows_commit(Path::new("."), &measured.commit);
+    (here.commit != measured.commit && is_of_this_project()).then(|| {
         let short = |commit: &str| commit.get(..7).unwrap_or(commit).to_owned();
         format!(
             "the latest run {id} is of the commit {}, and the repository is at {}: measure again with \

@@ -35,7 +35,7 @@ pub struct Judgment {
 
 /// What is missing where nothing can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingSide {
     /// A run to judge.
     Run,
     /// A baseline of this machine and suite, or earlier runs of them.
@@ -55,7 +55,7 @@ pub enum Basis {
     /// There is nothing to compare, and why.
     Nothing {
         /// What is missing.
-        lack: Lack,
+        lack: MissingSide,
         /// That, and the cure, in words.
         why: String,
     },

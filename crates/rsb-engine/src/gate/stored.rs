@@ -11,7 +11,7 @@ use rsb_store::Baselines;
 
 use super::judge::{Judge, SideName, is_itself, same_source};
 use super::latest::{latest, of_another_commit};
-use super::{BUDGET, Basis, Judgment, Lack, paired, remeasure};
+use super::{BUDGET, Basis, Judgment, MissingSide, paired, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
 
 /// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
@@ -37,24 +37,24 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
     let current = match current(judge, &request.current) {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return nothing(judge, &[], (Lack::Run, &format!("{:#}", error.error)));
+            return nothing(judge, &[], (MissingSide::Run, &format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     if let Some((text, other)) = same_source(&request.current, &request.baseline) {
         let why = format!("`{text}` and `{other}` are the same file or directory: nothing was measured in between");
-        return nothing(judge, &current, (Lack::OtherRun, &why));
+        return nothing(judge, &current, (MissingSide::OtherRun, &why));
     }
     let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
     let baseline = match saved {
         Ok(runs) => runs,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return nothing(judge, &current, (Lack::Baseline, &format!("{:#}", error.error)));
+            return nothing(judge, &current, (MissingSide::Baseline, &format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     if let Some(why) = is_itself(&baseline, &current) {
-        return nothing(judge, &current, (Lack::OtherRun, &why));
+        return nothing(judge, &current, (MissingSide::OtherRun, &why));
     }
     judge.check(&baseline, &current)?;
     for sentence in machine_lock::disturbed(baseline.iter().chain(&current)) {
@@ -150,7 +150,7 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
 }
 
 /// Nothing to compare with: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], (lack, why): (Lack, &str)) -> Result<Judgment, EngineError> {
+fn nothing(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) -> Result<Judgment, EngineError> {
     // Without a run nothing tells whether a pattern is meant for the cases of another tool.
     if !current.is_empty() {
         judge.check(&[], current)?;

@@ -119,3 +119,17 @@ fn a_git_that_refuses_or_hangs_is_told_apart() {
     let told = git_with(dir.path(), &script("tells", &reftable), LONG);
     assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), dirty: false }));
 }
+
+#[test]
+fn a_commit_of_another_project_is_not_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let git = |words: &[&str]| {
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        let output = Command::new("git").args(identity).args(words).current_dir(dir.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    assert!(knows_commit(dir.path(), &git(&["rev-parse", "HEAD"])));
+    assert!(!knows_commit(dir.path(), COMMIT) && !knows_commit(dir.path(), "--help"));
+}
