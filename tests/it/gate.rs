@@ -183,7 +183,7 @@ fn a_missing_baseline_is_forgiven_and_nothing_else() {
     bench.write_sealed("other.json", &other);
     assert!(optional(&["--current", "other.json"]).expect(0).stdout.contains("no baseline `gemm`"));
     let empty = Bench::new();
-    assert!(empty.run(&["gate", "--baseline-optional"]).expect(4).stdout.contains("there is no run to judge"));
+    assert!(empty.run(&["gate", "--baseline-optional"]).expect(4).stdout.contains("there is no run in"));
 }
 
 /// Both sides measured: a slow-down of half on purpose is found under any noise that this machine is likely to have.

@@ -6,16 +6,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::common::made_up::{scale, with_baseline};
+use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL};
 
 /// A bench with a baseline, and two runs to judge against it: one that passes and one with a case that regressed, whose
 /// id is returned.
 fn judged() -> (Bench, String) {
-    let (bench, mut run) = with_baseline(Bench::new());
-    run["run_id"] = "same".into();
-    bench.write_sealed("same.json", &run);
-    run["run_id"] = "slower".into();
+    let (bench, run) = with_baseline(Bench::new());
+    bench.write_sealed("same.json", &again(&run, "same"));
+    let mut run = again(&run, "slower");
     scale(&mut run["benchmarks"][2], 1.3);
     bench.write_sealed("slower.json", &run);
     let id = run["benchmarks"][2]["benchmark_id"].as_str().unwrap().to_owned();
