@@ -26,4 +26,5 @@ mod schemas;
 mod scripts;
 #[cfg(feature = "vulkan")]
 mod vulkan;
+mod which_run;
 mod workload_table;

@@ -71,11 +71,13 @@ fn kept<'r>(baseline: &'r [Run], listener: &mut Listener<'_>) -> Option<(KeptPro
     None
 }
 
-/// Which program a verdict rests on, and who says that it made the baseline.
+/// Which program a verdict rests on, and who says that it made the baseline. By its hash: a comment on a pull request is no
+/// place for somebody's paths.
 fn provenance(program: &KeptProgram, from: &Run) -> ComparisonNote {
-    let (date, path) = (program.since().strftime("%Y-%m-%d"), program.path().display());
+    let date = program.since().strftime("%Y-%m-%d");
+    let hash: String = from.program.iter().flat_map(|hash| hash.chars().take(12)).collect();
     let text = format!(
-        "suspects were measured beside the program that this machine kept on {date} for the run {}: {path}",
+        "suspects were measured beside the program {hash}, which this machine kept on {date} for the run {}",
         from.run_id
     );
     ComparisonNote::new(ComparisonNoteCode::Remeasured, text)

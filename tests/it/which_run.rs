@@ -1,0 +1,191 @@
+//! Which run the gate judges where nobody names one, and what passes for two measurements.
+
+use serde_json::{Value, json};
+
+use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::{Bench, SMALL};
+
+fn stored(bench: &Bench, run: &Value) {
+    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
+}
+
+/// A bench with a baseline, and a stored run of it that passes: the second of its sequence.
+fn with_run() -> (Bench, Value) {
+    let (bench, run) = with_baseline(Bench::new());
+    for file in bench.run_files() {
+        std::fs::remove_file(file).unwrap();
+    }
+    let mut passing = again(&run, "second");
+    passing["sequence"] = 2.into();
+    stored(&bench, &passing);
+    (bench, passing)
+}
+
+fn judged(bench: &Bench, code: i32) -> Value {
+    bench.run(&["gate", "--json", "--budget", "0s"]).expect(code).json()
+}
+
+#[test]
+fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
+    let (bench, run) = with_run();
+    let mut slower = again(&run, "first");
+    (slower["sequence"], slower["started"]) = (1.into(), "2096-01-01T00:00:00Z".into());
+    scale(&mut slower["benchmarks"][3], 2.0);
+    stored(&bench, &slower);
+    assert_eq!(judged(&bench, 0)["current_run_id"], "second");
+    let named = bench.run(&["gate", "--json", "--current", "first"]).expect(3).json();
+    let notes = named["notes"].as_array().unwrap();
+    assert!(
+        notes.iter().any(|note| note["code"] == "clock" && note["text"].as_str().unwrap().contains("2096")),
+        "{notes:?}"
+    );
+    // A clock that was set back does not hide the run that was just made, from any verb.
+    let mut back = again(&run, "third");
+    (back["sequence"], back["started"]) = (3.into(), "1999-01-01T00:00:00Z".into());
+    scale(&mut back["benchmarks"][3], 2.0);
+    stored(&bench, &back);
+    let result = judged(&bench, 3);
+    assert_eq!(result["current_run_id"], "third");
+    assert!(result["notes"][0]["text"].as_str().unwrap().starts_with("the run third was measured"), "{result}");
+    bench.run(&["report", "--output", "report.md"]).expect(0);
+    assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
+    assert!(bench.run(&["baseline", "save", "again"]).expect(0).stdout.contains("saved again"));
+    assert_eq!(read_baseline(&bench, "again")["runs"][0]["run_id"], "third");
+    // What another tool measured is judged by name only.
+    let mut imported = again(&run, "imported");
+    (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
+    stored(&bench, &imported);
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+}
+
+fn read_baseline(bench: &Bench, name: &str) -> Value {
+    bench.run(&["baseline", "show", name, "--json"]).expect(0).json()
+}
+
+#[test]
+fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
+    let (bench, run) = with_run();
+    let text = std::fs::read_to_string(bench.path("benchmark_results/runs/second.json")).unwrap();
+    let newest = "benchmark_results/runs/third.json";
+    let mut edited = again(&run, "third");
+    edited["sequence"] = 3.into();
+    let edited = rsb_store::sealed_text(&edited).unwrap().replacen("\"replicate\": 1", "\"replicate\": 7", 1);
+    for (broken, word) in [
+        (text[..text.len() / 2].to_owned(), "cut off"),
+        (text.replace("\"format_version\": 3", "\"format_version\": 99"), "newer than"),
+        (text.replace("\"format_version\": 3", "\"format_version\": 0"), "never existed"),
+        (text.clone(), "has the run id second already"),
+        (edited, "was changed since it was written"),
+    ] {
+        bench.write(newest, &broken);
+        let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+        assert!(ended.stdout.contains("third.json` may be a later run"), "{word}: {}", ended.stdout);
+        assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
+        bench.run(&["gate", "--baseline-optional"]).expect(4);
+        assert!(bench.run(&["baseline", "save", "x"]).expect(2).stderr.contains("may be a later run"));
+        bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+    }
+    std::fs::remove_file(bench.path(newest)).unwrap();
+    judged(&bench, 0);
+}
+
+#[test]
+fn while_a_run_is_measured_the_one_before_is_not_judged() {
+    let (bench, run) = with_run();
+    let mut living = again(&run, "third");
+    living["benchmarks"] = json!([]);
+    let journal = bench.write("benchmark_results/runs/third.partial.jsonl", &format!("{}\n", json!({ "run": living })));
+    let file = std::fs::File::open(journal).unwrap();
+    file.try_lock().unwrap();
+    let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+    assert!(ended.stdout.contains("the run third is being measured now"), "{}", ended.stdout);
+    bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+}
+
+#[test]
+fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told() {
+    let bench = Bench::new();
+    let git = |words: &[&str]| crate::common::revisions::git(&bench, words);
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    let measure = [&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat();
+    bench.run(&[&["run"][..], &measure, &["--id-file", "id"]].concat()).expect(0);
+    let id = std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned();
+    git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
+    for words in [&["gate"][..], &["gate", "--against-history"]] {
+        let ended = bench.run(words).expect(4);
+        assert!(ended.stdout.contains(&format!("gate --current {id}")), "{}", ended.stdout);
+    }
+    // It is what was asked for; only the baseline is missing.
+    let named = bench.run(&["gate", "--current", &id]).expect(4);
+    assert!(named.stdout.contains("no baseline"), "{}", named.stdout);
+}
+
+#[test]
+fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
+    let (bench, run) = with_run();
+    for case in ["one", "two"] {
+        let sample = json!({ "iters": [1.0, 2.0, 3.0], "times": [10.0, 21.0, 33.0] });
+        bench.write(&format!("criterion/{case}/new/sample.json"), &sample.to_string());
+        bench.write(&format!("criterion/{case}/new/benchmark.json"), &json!({ "full_id": case }).to_string());
+    }
+    let copy = bench.write_sealed("copy.json", &run);
+    std::os::unix::fs::symlink(&copy, bench.path("link.json")).unwrap();
+    for (baseline, current) in
+        [("criterion", "./criterion/../criterion"), ("criterion@new", "criterion"), ("copy.json", "link.json")]
+    {
+        let ended = bench.run(&["gate", "--baseline", baseline, "--current", current]).expect(4);
+        assert!(ended.stdout.contains("are the same file or directory"), "{}", ended.stdout);
+        let twice = bench.run(&["gate", "--baseline", "tensor-ops", "--current", baseline, "--current", current]);
+        assert!(twice.expect(2).stderr.contains("given twice on one side"));
+    }
+    // Two cases of one id: nothing tells which is meant.
+    bench.write("criterion/two/new/benchmark.json", &json!({ "full_id": "one" }).to_string());
+    let mut double = again(&run, "double");
+    double["benchmarks"][4] = double["benchmarks"][5].clone();
+    bench.write_sealed("double.json", &double);
+    let result =
+        bench.run(&["gate", "--json", "--baseline", "tensor-ops", "--current", "double.json"]).expect(4).json();
+    let failed = result["comparisons"].as_array().unwrap().iter().filter(|row| row["reason_code"] == "case_failed");
+    assert_eq!(failed.count(), 1, "{result:#}");
+}
+
+#[test]
+fn what_tells_no_machine_says_so_and_takes_one() {
+    let bench = Bench::new();
+    for (name, own) in [("before", 0.0), ("after", 0.1)] {
+        for case in 0..12 {
+            let times: Vec<f64> =
+                (1..=20).map(|at| 1e4 * f64::from(at) * (1.0 + (own + f64::from(at % 7)) / 1e3)).collect();
+            let iters: Vec<u32> = (1..=20).collect();
+            let dir = format!("{name}/case-{case}/new");
+            bench.write(&format!("{dir}/sample.json"), &json!({ "iters": iters, "times": times }).to_string());
+            bench.write(&format!("{dir}/benchmark.json"), &json!({ "full_id": format!("case-{case}") }).to_string());
+        }
+    }
+    let sides = ["gate", "--json", "--baseline", "before", "--current", "after"];
+    let codes = |result: &Value| -> Vec<String> {
+        result["notes"].as_array().unwrap().iter().map(|note| note["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let unknown = bench.run(&sides).expect(0).json();
+    assert_eq!(codes(&unknown).iter().filter(|code| *code == "machine_unknown").count(), 2, "{unknown:#}");
+    let here = bench.run(&["probe", "--json"]).expect(0).json();
+    bench.write("here.json", &here.to_string());
+    let mut elsewhere = here;
+    elsewhere["cpu"]["model"] = "Another CPU".into();
+    bench.write("elsewhere.json", &elsewhere.to_string());
+    let told = |current: &str| {
+        bench.run(&[&sides[..], &["--environment", "baseline=here.json", "--environment", current]].concat())
+    };
+    let known = told("current=here.json").expect(0).json();
+    assert!(!codes(&known).contains(&"machine_unknown".to_owned()), "{known:#}");
+    assert_eq!(told("current=elsewhere.json").expect(4).json()["verdict"], "NotComparable");
+    bench.write("nothing.json", "{}");
+    for (words, said) in [
+        ("current=nothing.json", "tells no machine"),
+        ("current=gone.json", "gone.json"),
+        ("now=here.json", "baseline=FILE"),
+    ] {
+        assert!(told(words).expect(2).stderr.contains(said), "{words}");
+    }
+}
