@@ -106,6 +106,14 @@ impl Config {
         }
     }
 
+    /// What `text` says, for which `path` stands in errors.
+    ///
+    /// # Errors
+    /// When it is not valid.
+    pub fn of_text(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         config.check()?;

@@ -15,7 +15,7 @@ use crate::{console, show};
 /// # Errors
 /// When the revisions or the case make no sense, or nothing can be built here.
 pub fn run(args: &BisectArgs, style: Style) -> CliResult {
-    let (config, directories) = settings::load(&args.places)?;
+    let (config, directories) = settings::load_at(&args.places, &args.good)?;
     let policy = judge::policy(&config, &directories, args.threshold)?;
     interrupt::listen();
     let request = BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget };

@@ -13,7 +13,7 @@ use crate::exit::{CliError, CliResult, Exit};
 /// # Errors
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
-    let judge = judge::load(&args.judge)?;
+    let judge = judge::load(&args.judge, None)?;
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(&args.baseline))?);
     let current = judge.place(SideName::Current, judge.current(args.current.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {

@@ -14,7 +14,7 @@ use crate::exit::{CliResult, Exit};
 /// # Errors
 /// When a side cannot be read or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> CliResult {
-    let judge = judge::load(&args.judge)?;
+    let judge = judge::load(&args.judge, args.against.as_deref())?;
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {

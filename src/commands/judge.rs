@@ -21,9 +21,13 @@ use crate::exit::{CliError, Exit};
 use crate::{console, show};
 
 /// The judge that the arguments ask for. What is wrong with them is said before anything is measured.
-pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
+/// Where a revision is judged against, its policy counts.
+pub(super) fn load(args: &JudgeArgs, against: Option<&str>) -> Result<Judge, CliError> {
     check_files(&args.output)?;
-    let (config, directories) = settings::load(&args.places)?;
+    let (config, directories) = match against {
+        Some(revision) => settings::load_at(&args.places, revision)?,
+        None => settings::load(&args.places)?,
+    };
     let thresholds = (&config.thresholds, args.threshold);
     let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
     let environments = args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rsb_engine::Directories;
+use rsb_engine::directories::PolicyPath;
 use rsb_engine::measure::{Count, Limits, Settings};
 use rsb_engine::plan::{CustomEntry, Selection};
 use rsb_engine::sweep;
+use rsb_engine::{Directories, revisions};
 use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{MeasureArgs, Places};
@@ -23,6 +24,33 @@ pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
         choose(&places.baselines_dir, &config.run.baselines_dir),
         choose(&places.policy, &config.run.policy),
     );
+    Ok((config, directories))
+}
+
+/// As [`load`], with the thresholds of the configuration and the policy as `revision` has them, unless files are named: what
+/// is judged does not choose its judge.
+pub(super) fn load_at(places: &Places, revision: &str) -> Result<(Config, Directories), CliError> {
+    let (mut config, mut directories) = load(places)?;
+    let here = Path::new(".");
+    let at_revision = |path: &Path| {
+        let words = ["show", "--end-of-options", &format!("{revision}:./{}", path.display())];
+        revisions::git(here, &words).ok()
+    };
+    if places.config.is_none() {
+        let path = Path::new(config::FILE_NAME);
+        let base = at_revision(path).map_or_else(|| Ok(Config::default()), |text| Config::of_text(&text, path));
+        let base = base.map_err(CliError::usage)?;
+        config.thresholds = base.thresholds;
+        if places.policy.is_none() {
+            let baselines = places.baselines_dir.clone().or(base.run.baselines_dir);
+            directories.policy = Directories::new(None, baselines, base.run.policy).policy;
+        }
+    }
+    let path = directories.policy.path().to_owned();
+    if places.policy.is_none() && path.is_relative() {
+        let text = at_revision(&path);
+        directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
+    }
     Ok((config, directories))
 }
 

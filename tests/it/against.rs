@@ -51,6 +51,27 @@ fn a_case_that_vanished_has_no_verdict() {
 }
 
 #[test]
+fn the_policy_is_that_of_the_revision_and_what_is_judged_does_not_choose_it() {
+    let bench = repository();
+    bench.write("rusty-stack-bench.toml", "[thresholds]\ngemm = 70.0\n");
+    bench.write("baselines/policy.toml", "threshold_percent = 60.0\n");
+    commit(&bench, &Change::Source(FAST, ""), "lenient");
+    git(&bench, &["rm", "--quiet", "-r", "rusty-stack-bench.toml", "baselines"]);
+    git(&bench, &["commit", "--quiet", "-m", "strict"]);
+    Source { two: "1.5", ..Source::of(FAST) }.write(&bench);
+    bench.write("baselines/policy.toml", "threshold_percent = 90.0\n");
+    bench.write("rusty-stack-bench.toml", "[thresholds]\ngemm = 90.0\n");
+    let note = |result: &Value| result["notes"].to_string();
+    let result = bench.run(&JSON).expect(3).json();
+    assert_eq!(verdicts(&result)[1], (TWO, "Regressed"), "{result:#}");
+    assert!(note(&result).contains("HEAD has no baselines/policy.toml: the built-in policy"), "{result:#}");
+    let lenient = bench.run(&["gate", "--against", "HEAD~1", "--json"]).expect(0).json();
+    assert!(note(&lenient).contains("that of HEAD~1 (baselines/policy.toml)"), "{lenient:#}");
+    let named = bench.run(&[&JSON[..], &["--policy", "baselines/policy.toml"]].concat()).expect(0).json();
+    assert!(!note(&named).contains("the policy is that of"), "{named:#}");
+}
+
+#[test]
 fn what_had_no_turn_within_the_budget_has_no_verdict_and_is_named() {
     let bench = repository();
     let cases = 400;

@@ -20,13 +20,34 @@ pub enum PolicyPath {
     Named(PathBuf),
     /// It is looked for; without it the defaults count.
     Default(PathBuf),
+    /// It counts as a revision has it, since what is judged does not choose its judge.
+    AtRevision {
+        /// Where it lies.
+        path: PathBuf,
+        /// The revision.
+        revision: String,
+        /// What it says there; the defaults count where it is not there.
+        text: Option<String>,
+    },
 }
 
 impl PolicyPath {
     /// Where it is, or would be.
     pub fn path(&self) -> &Path {
         match self {
-            Self::Named(path) | Self::Default(path) => path,
+            Self::Named(path) | Self::Default(path) | Self::AtRevision { path, .. } => path,
+        }
+    }
+
+    /// What it says; `None` where the defaults count.
+    ///
+    /// # Errors
+    /// When it is wanted and cannot be read.
+    pub fn read(&self) -> std::io::Result<Option<String>> {
+        match self {
+            Self::AtRevision { text, .. } => Ok(text.clone()),
+            _ if self.is_wanted() => std::fs::read_to_string(self.path()).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -34,6 +55,7 @@ impl PolicyPath {
     pub fn is_wanted(&self) -> bool {
         match self {
             Self::Named(_) => true,
+            Self::AtRevision { text, .. } => text.is_some(),
             // A link that leads nowhere is there: somebody meant a policy to count.
             Self::Default(path) => {
                 !matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)

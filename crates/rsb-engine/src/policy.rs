@@ -25,14 +25,11 @@ pub fn load(
     listener: &mut Listener<'_>,
 ) -> Result<Policy, EngineError> {
     let path = directories.policy.path();
-    let file = if directories.policy.is_wanted() {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))
-            .map_err(EngineError::usage)?;
-        toml::from_str::<PolicyFile>(&text)
-            .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))?
-    } else {
-        PolicyFile::default()
+    let text = directories.policy.read().with_context(|| format!("cannot read {}", path.display()));
+    let file = match text.map_err(EngineError::usage)? {
+        Some(text) => toml::from_str::<PolicyFile>(&text)
+            .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))?,
+        None => PolicyFile::default(),
     };
     if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
         // A case would pass by its accuracy alone.

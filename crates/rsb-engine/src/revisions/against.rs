@@ -6,11 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use rsb_model::record::OverallStatus;
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
 use serde_json::Value;
 
 use super::builds::{self, Builds};
+use crate::directories::PolicyPath;
 use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
 use crate::policy::ControlSet;
 use crate::{EngineError, Listener, WorkerCommand};
@@ -53,8 +54,21 @@ pub fn against(
     let workers = [before, after].map(|program| WorkerCommand::of(program.clone()));
     let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
-    let result = rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
+    let mut result =
+        rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
+    result.notes.extend(policy_of(&judge.directories.policy));
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
+}
+
+/// Whose policy decides, where it is not the one in the tree.
+fn policy_of(policy: &PolicyPath) -> Option<ComparisonNote> {
+    let PolicyPath::AtRevision { path, revision, text } = policy else { return None };
+    let path = path.display();
+    let said = match text {
+        Some(_) => format!("the policy is that of {revision} ({path}), not the one in this tree"),
+        None => format!("{revision} has no {path}: the built-in policy decides"),
+    };
+    Some(ComparisonNote::new(ComparisonNoteCode::Policy, format!("{said}; --policy names another")))
 }
 
 /// Nothing needs to be measured.
