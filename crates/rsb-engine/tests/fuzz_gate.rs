@@ -5,7 +5,7 @@
 //! sets how many tries there are, `RSB_FUZZ_SEED` where they begin:
 //!
 //! ```text
-//! RSB_FUZZ_TRIES=200000 cargo test --release -p rsb-engine --test fuzz_gate -- --nocapture
+//! RSB_FUZZ_TRIES=200000 cargo test --release -p rsb-engine --no-default-features --test fuzz_gate -- --nocapture
 //! ```
 //!
 //! A file with a checksum that fits is as good as its writer: for changes behind which the checksum was made anew, the bad
