@@ -35,8 +35,11 @@ pub(crate) fn lint() -> Result<()> {
 pub(crate) fn test() -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection{with_python}");
-    let runner: &[&str] =
-        if available("cargo-nextest") { &["nextest", "run", "--no-fail-fast"] } else { &["test", "--no-fail-fast"] };
+    // Many tests wait, for a child's time limit or a disk: half as many again as there are CPUs keep these busy.
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = (cpus + cpus.div_ceil(2)).to_string();
+    let nextest = ["nextest", "run", "--no-fail-fast", "--test-threads", &threads];
+    let runner: &[&str] = if available("cargo-nextest") { &nextest } else { &["test", "--no-fail-fast"] };
     let skipped = root().join("target").join("skipped-tests.txt");
     let _ = std::fs::remove_file(&skipped); // There is none the first time.
     let began = std::time::Instant::now();
