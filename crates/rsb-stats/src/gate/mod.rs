@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
 use rsb_model::record::{Comparison, ComparisonNote, ComparisonResult, ThresholdCheck, comparison_id};
-use rsb_model::{CaseId, Reason, ReasonCode, Run, Timestamp, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Run, Timestamp, Verdict};
 
 pub use compared::with_statistics;
 pub use paired::with_paired;
@@ -70,9 +70,12 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         }
     }
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
-    let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
-    let ids: BTreeSet<&str> = each.map(|result| result.benchmark_id.as_str()).collect();
-    notes.extend(policy.notes(&ids.into_iter().collect::<Vec<_>>()));
+    let each = || baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
+    let ids_of = |wanted: fn(&&BenchmarkResult) -> bool| -> Vec<&str> {
+        let ids: BTreeSet<&str> = each().filter(wanted).map(|result| result.benchmark_id.as_str()).collect();
+        ids.into_iter().collect()
+    };
+    notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
     let mut comparisons = decide(rows, policy);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);

@@ -47,12 +47,12 @@ impl Policy {
             .collect()
     }
 
-    /// What a reader of verdicts on the cases called `ids` should know of the policy.
-    pub fn notes(&self, ids: &[&str]) -> Vec<ComparisonNote> {
+    /// What a reader of verdicts on the cases called `ids`, of which those called `ran` did run, should know of the policy.
+    pub fn notes(&self, ids: &[&str], ran: &[&str]) -> Vec<ComparisonNote> {
         let unused: Vec<String> = self
             .patterns()
             .iter()
-            .filter(|one| !one.fits(ids) && !one.is_of_absent_kind(ids))
+            .filter(|one| !one.fits(ids) && !one.is_of_absent_kind(ran))
             .map(|one| format!("`{}` ({})", one.pattern, one.key))
             .collect();
         let unused = (!unused.is_empty()).then(|| format!("the policy names what is not here: {}", unused.join(", ")));
@@ -144,15 +144,24 @@ mod tests {
                 vec!["the policy ignores whether the machine moved: the control set is judged as any other case"],
             ),
         ] {
-            let notes = policy(text).unwrap().notes(&HERE);
+            let notes = policy(text).unwrap().notes(&HERE, &HERE);
             assert_eq!(notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(), said, "{text}");
         }
         let mut asked = policy("threshold_percent = 5.0").unwrap();
         asked.ask_threshold("--threshold", 20.0).unwrap();
         assert_eq!(
-            asked.notes(&HERE)[0].text,
+            asked.notes(&HERE, &HERE)[0].text,
             "wider than the policy's threshold of 5 %: 20 % for every case, as it was asked for"
         );
+    }
+
+    #[test]
+    fn targets_for_gpus_are_no_news_where_none_ran() {
+        let text = "[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0\n";
+        let policy = policy(text).unwrap();
+        let ids = ["cpu_performance/gemm/cpu:0/f32", "gpu_performance/multi-gpu"];
+        assert!(policy.notes(&ids, &ids[..1]).is_empty(), "what was skipped did not run");
+        assert_eq!(policy.notes(&ids, &ids).len(), 1);
     }
 
     #[test]
