@@ -9,7 +9,7 @@ use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
 use rsb_model::{Event, RunStatus};
 use rsb_report::Style;
-use rsb_store::Store;
+use rsb_store::{Store, output};
 
 use super::progress::Progress;
 use super::{interrupt, judge, log, settings};
@@ -44,14 +44,13 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if args.dry_run {
         return show_plan(&plan, args.measure.json);
     }
+    if let Some(path) = &args.id_file {
+        output::refuse_link(path).map_err(CliError::usage)?;
+    }
     interrupt::listen();
     let store = open_store(&directories.results)?;
     let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
     let run = &finished.run;
-    if let (Some(path), Ok(_)) = (&args.id_file, &finished.stored) {
-        let written = std::fs::write(path, format!("{}\n", run.run_id));
-        written.with_context(|| format!("cannot write the id of the run to {}", path.display()))?;
-    }
     if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {
@@ -62,6 +61,9 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         }
     }
     finished.stored?;
+    if let Some(path) = &args.id_file {
+        output::write(path, &run.run_id.0)?;
+    }
     Ok(match finished.status {
         RunStatus::Interrupted => Exit::Interrupted,
         RunStatus::Complete | RunStatus::OutOfTime => exit_of(run.counts()),

@@ -110,6 +110,9 @@ fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told()
     git(&["commit", "--quiet", "--allow-empty", "-m", "first"]);
     let measure = [&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat();
     bench.run(&[&["run"][..], &measure, &["--id-file", "id"]].concat()).expect(0);
+    std::os::unix::fs::symlink("elsewhere", bench.path("link")).unwrap();
+    let linked = bench.run(&[&["run"][..], &measure, &["--id-file", "link"]].concat()).expect(2);
+    assert!(linked.stderr.contains("link") && !bench.path("elsewhere").exists(), "{}", linked.stderr);
     let id = std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned();
     git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
     for words in [&["gate"][..], &["gate", "--against-history"]] {
