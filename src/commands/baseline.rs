@@ -10,7 +10,7 @@ use rsb_engine::{Directories, gate, machine_lock, recorder};
 use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
 use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
-use rsb_store::{Accepted, Baseline, Baselines, Programs, programs};
+use rsb_store::{Accepted, Baseline, Baselines, PAST_RUNS, Programs, programs};
 
 use super::settings;
 use crate::cli::BaselineVerb;
@@ -46,6 +46,8 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
     }
     let suite = runs.first().map_or("quick", |run| run.suite.as_str());
     let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(CliError::usage)?;
+    let earlier = runs.first().map_or(Ok(Vec::new()), |run| store.runs_before(run, PAST_RUNS));
+    let baseline = baseline.with_past(&earlier.map_err(CliError::usage)?);
     let cases = baseline.contents().cases;
     if cases == 0 {
         return Err(CliError::usage(anyhow!(

@@ -65,6 +65,10 @@ pub struct BenchmarkResult {
 /// What the metadata of an accepted case in a baseline call the run that its samples are from.
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
+/// What the metadata of a case in a baseline call the processes of earlier runs, which tell how noisy the case is: for each run,
+/// oldest first, the milliseconds of an iteration in the least disturbed sample of each process.
+pub const PAST_PROCESSES: &str = "past_processes_ms";
+
 const fn measured() -> Outcome {
     Outcome::Measured
 }
@@ -85,6 +89,12 @@ impl BenchmarkResult {
     /// The fields of the one point, if it ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()
+    }
+
+    /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`]. Empty where it keeps none.
+    pub fn past_processes(&self) -> Vec<Vec<f64>> {
+        let known = self.metadata.get(PAST_PROCESSES).cloned();
+        known.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
     }
 
     /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`, and

@@ -93,6 +93,8 @@ pub enum ReasonCode {
     NotMeasured,
     /// The fastest samples are as before, and the median is worse by the threshold or more.
     MedianWorse,
+    /// Slower, and the baseline's own processes, or those of earlier runs, are as slow often enough for that to be luck.
+    BaselineAsSlow,
     /// Both sides, or two runs of one side, hold the same samples.
     SameSamples,
 }
@@ -119,6 +121,7 @@ impl ReasonCode {
             Self::TargetMissed => "target_missed",
             Self::NotMeasured => "not_measured",
             Self::MedianWorse => "median_worse",
+            Self::BaselineAsSlow => "baseline_as_slow",
             Self::SameSamples => "same_samples",
         }
     }

@@ -7,21 +7,31 @@
 mod agreement;
 mod estimate;
 mod majority;
+mod precedent;
 mod side;
+mod wander;
 
 use std::collections::BTreeMap;
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::agreement::Agreement;
-use self::estimate::{Center, Estimate};
+use self::estimate::{Center, Estimate, past};
 use self::majority::Majority;
+pub use self::precedent::Precedent;
 pub use self::side::Side;
 use crate::multiple::ascending;
-use crate::spread::{Law, Residual, spreads};
+use crate::spread::{Law, Limits, Residual, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
+
+/// From so many cases on the choice of a law for all of them leaves the intervals what they say: `blind_spots`, an example
+/// of this crate, measures it.
+const FREE_CHOICE: usize = 20;
+
+/// What twenty looks cost: each at 0.75 % together err in 5 % (Pocock, 1977).
+const LOOKS: f64 = 20.0 / 3.0;
 
 /// One metric of one case on both sides.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +66,8 @@ pub struct PairConclusion {
     pub detectable: Option<f64>,
     /// Change of the median over the processes of each one's median, where that is why there is no verdict.
     pub median_change: Option<f64>,
+    /// How the baseline's own processes lie, where that is why there is no verdict.
+    pub precedent: Option<Precedent>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
@@ -105,6 +117,17 @@ pub struct Shift {
 
 /// As [`compare`], with `shift` taken out of every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
+    let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
+    let asked = match () {
+        // Pairs are looked at again and again while they are measured.
+        () if is_paired => LOOKS,
+        // The choice of a law is made by the data that it is then used on. Among many cases that costs hardly anything; few
+        // pay for asking twice.
+        () if pairs.len() < FREE_CHOICE => 2.0,
+        () => 1.0,
+    };
+    let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
+    let shift = Shift { variance: shift.variance + wander::variance(pairs), ..shift };
     let [normal, least] = [Law::Normal, Law::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
@@ -117,7 +140,8 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
     let majority = Majority::of(pairs, shift);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
     each.map(|(((pair, center), estimate), level)| {
-        majority.heard(pair, judging.finding(pair, center, (estimate, level)))
+        let finding = judging.finding(pair, center, (estimate, level));
+        precedent::weighed(pair, shift, majority.heard(pair, finding))
     })
     .collect()
 }
@@ -135,7 +159,12 @@ struct Estimates {
 impl Estimates {
     fn of(pairs: &[Pair], law: Law, alpha: f64, shift: Shift) -> Self {
         let centers: Vec<Center> = pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
-        let residuals: Vec<Residual> = centers.iter().map(|center| center.residual).collect();
+        let mut limits = Limits::default();
+        let moderated = |(pair, center): (&Pair, &Center)| match past(pair, law) {
+            Some(past) if pair.ratios.is_none() => center.residual.moderated_towards(&past, &mut limits),
+            _ => center.residual,
+        };
+        let residuals: Vec<Residual> = pairs.iter().zip(&centers).map(moderated).collect();
         let each: Vec<Option<Estimate>> = pairs
             .iter()
             .zip(&centers)
@@ -238,6 +267,7 @@ impl Judging {
                 corrected_low: None,
                 detectable: None,
                 median_change: None,
+                precedent: None,
                 verdict,
                 reason,
             };
@@ -261,6 +291,7 @@ impl Judging {
             corrected_low,
             detectable,
             median_change: None,
+            precedent: None,
             verdict,
             reason,
         }

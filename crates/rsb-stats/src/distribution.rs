@@ -1,7 +1,7 @@
 //! Quantiles and tails of the distributions used here: statrs behind a face that never panics and never returns NaN
 //! for an argument that makes sense.
 
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// Beyond this many degrees of freedom Student's t is taken as normal; they agree to six digits.
 const NORMAL_FROM: f64 = 1e7;
@@ -73,6 +73,15 @@ pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(held(p)))
 }
 
+/// The largest share of which no more than `part` of `whole` tries would still be seen with a chance of `1 − confidence`
+/// (Clopper and Pearson, 1934). 1 where all tries were, or there is none.
+pub fn share_at_most(part: usize, whole: usize, confidence: f64) -> f64 {
+    if part >= whole {
+        return 1.0;
+    }
+    Beta::new(part as f64 + 1.0, (whole - part) as f64).map_or(1.0, |beta| beta.inverse_cdf(held(confidence)))
+}
+
 fn held(p: f64) -> f64 {
     if p.is_nan() { 0.5 } else { p.clamp(0.0, 1.0) }
 }
@@ -106,6 +115,21 @@ mod tests {
         ] {
             assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} {theirs}");
         }
+    }
+
+    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, whose each end is one of 95 %.
+    #[test]
+    fn shares_are_bounded_as_scipy_has_it() {
+        for (part, whole, theirs) in [
+            (0, 60, 0.048_702_913_309_985_26),
+            (1, 60, 0.076_639_994_934_457_14),
+            (5, 100, 0.102_253_377_643_264_51),
+            (0, 14_000, 0.000_213_957_984_407_496_1),
+        ] {
+            let ours = share_at_most(part, whole, 0.95);
+            assert!((ours / theirs - 1.0).abs() < 1e-6, "{part} of {whole}: {ours} {theirs}");
+        }
+        assert!((share_at_most(3, 3, 0.95) - 1.0).abs() < 1e-12 && (share_at_most(0, 0, 0.95) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -27,16 +27,16 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
 
 /// The mean excess θ of figures over the minimum of their side, with its degrees of freedom.
 ///
-/// From the smaller half of the excesses of both sides, each larger one standing for one that is at least as large as
+/// From the smaller half of the excesses of all sides, each larger one standing for one that is at least as large as
 /// the largest of that half: the usual estimate from waiting times when waiting was broken off. A few processes far off,
-/// disturbed for life, then tell no more than that they were. `None` where neither side has two figures.
-pub fn mean_excess(sides: [&[f64]; 2]) -> Option<Excess> {
+/// disturbed for life, then tell no more than that they were. `None` where no side has two figures.
+pub fn mean_excess(sides: &[&[f64]]) -> Option<Excess> {
     let above = |side: &[f64]| -> Vec<f64> {
         let side = sorted(side);
         let Some((least, others)) = side.split_first() else { return Vec::new() };
         others.iter().map(|other| other - least).collect()
     };
-    let excesses = sorted(&sides.map(above).concat());
+    let excesses = sorted(&sides.iter().copied().map(above).collect::<Vec<_>>().concat());
     let used = (excesses.len() / 2).max(1);
     let (small, large) = excesses.split_at_checked(used)?;
     let total = small.iter().sum::<f64>() + large.len() as f64 * small.last()?;
@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn what_lies_far_off_hardly_counts() {
-        let near = mean_excess([&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
+        let near = mean_excess(&[&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
         // (0.01 + 0.02 and twice at least 0.02) / 2
         assert!((near.mean - 0.035).abs() < 1e-12 && (near.degrees_of_freedom - 4.0).abs() < 1e-12, "{near:?}");
-        let far = mean_excess([&[1.0, 1.01, 7.0], &[2.0, 2.02, 9.0]]).unwrap();
+        let far = mean_excess(&[&[1.0, 1.01, 7.0], &[2.0, 2.02, 9.0]]).unwrap();
         assert_eq!(near, far);
-        assert_eq!(mean_excess([&[1.0], &[2.0]]), None);
-        assert_eq!(mean_excess([&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom), Some(2.0));
+        assert_eq!(mean_excess(&[&[1.0], &[2.0]]), None);
+        assert_eq!(mean_excess(&[&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom), Some(2.0));
     }
 
     /// Of exponential figures, differences of minima exceed what the distribution says as often as it says.
@@ -89,7 +89,7 @@ mod tests {
         let tries = 20_000;
         for _ in 0..tries {
             let (before, after) = (side(), side());
-            let excess = mean_excess([&before, &after]).unwrap();
+            let excess = mean_excess(&[&before, &after]).unwrap();
             let apart = (after[0] - before[0]) / (excess.mean / 3.0);
             for (count, limit) in beyond.iter_mut().zip(limits) {
                 *count += u32::from(apart > limit);

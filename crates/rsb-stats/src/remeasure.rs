@@ -54,7 +54,13 @@ pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
 }
 
 fn is_open(comparison: &Comparison) -> bool {
-    let open = [ReasonCode::TooNoisy, ReasonCode::TooFewSamples, ReasonCode::MachineMoved, ReasonCode::MedianWorse];
+    let open = [
+        ReasonCode::TooNoisy,
+        ReasonCode::TooFewSamples,
+        ReasonCode::MachineMoved,
+        ReasonCode::MedianWorse,
+        ReasonCode::BaselineAsSlow,
+    ];
     comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)
 }
 

@@ -68,7 +68,21 @@ pub struct Residual {
     pub difference: f64,
 }
 
+/// Degrees of freedom that a case's own past may lend to it, at most: machines change.
+const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
+
 impl Residual {
+    /// With what the case's own `past` tells of its scale, unless it is noisier now than that explains.
+    pub(crate) fn moderated_towards(self, past: &Self, limits: &mut Limits) -> Self {
+        let Some(common) = past.scale() else { return self };
+        let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
+        let limit = |own: f64| own <= common * limits.of(self.degrees_of_freedom, lent);
+        if !self.scale().is_none_or(limit) {
+            return self;
+        }
+        Self { sum: self.sum + lent * common, degrees_of_freedom: self.degrees_of_freedom + lent, ..self }
+    }
+
     fn scale(&self) -> Option<f64> {
         (self.degrees_of_freedom > 0.0).then(|| (self.sum / self.degrees_of_freedom).max(self.law.smallest()))
     }
@@ -103,13 +117,23 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     residuals.iter().map(of_case).collect()
 }
 
+/// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom of both: few are
+/// distinct, and each costs an inversion.
+#[derive(Debug, Default)]
+pub(crate) struct Limits(BTreeMap<(u64, u64), f64>);
+
+impl Limits {
+    fn of(&mut self, own: f64, lent: f64) -> f64 {
+        *self.0.entry((own.to_bits(), lent.to_bits())).or_insert_with(|| f_quantile(SURPRISE, own, lent))
+    }
+}
+
 /// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had shown it to be `scale`.
 struct Prior {
     law: Law,
     scale: f64,
     degrees_of_freedom: f64,
-    /// Above which a case is noisier than the others, by its degrees of freedom.
-    limits: BTreeMap<u64, f64>,
+    limits: Limits,
 }
 
 impl Prior {
@@ -129,13 +153,12 @@ impl Prior {
         let lent = PRIOR_DEGREES_OF_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
         let lent = lent.or(PRIOR_DEGREES_OF_FREEDOM.last().copied())?;
         let typical = quantile_of_sorted(&scales, 0.5)? / f_quantile(0.5, own, lent);
-        Some(Self { law, scale: typical.max(law.smallest()), degrees_of_freedom: lent, limits: BTreeMap::new() })
+        Some(Self { law, scale: typical.max(law.smallest()), degrees_of_freedom: lent, limits: Limits::default() })
     }
 
     fn moderate(&mut self, own: f64, degrees_of_freedom: f64) -> ProcessSpread {
         let (law, common, lent) = (self.law, self.scale, self.degrees_of_freedom);
-        let limit = self.limits.entry(degrees_of_freedom.to_bits());
-        if own > *limit.or_insert_with(|| common * f_quantile(SURPRISE, degrees_of_freedom, lent)) {
+        if own > common * self.limits.of(degrees_of_freedom, lent) {
             return ProcessSpread { law, scale: own, degrees_of_freedom };
         }
         let together = degrees_of_freedom + lent;
@@ -252,6 +275,29 @@ mod tests {
         residuals.push(Residual { law: Law::Normal, sum: 4.0 * 0.2 * 0.2, degrees_of_freedom: 4.0, difference: 0.3 });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
         assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.degrees_of_freedom - 4.0).abs() < 1e-9, "{noisy:?}");
+    }
+
+    #[test]
+    fn a_case_is_moderated_towards_its_own_past_unless_it_is_noisier_now() {
+        let of = |scale: f64, degrees_of_freedom: f64| Residual {
+            law: Law::Normal,
+            sum: scale * degrees_of_freedom,
+            degrees_of_freedom,
+            difference: 0.1,
+        };
+        let mut limits = Limits::default();
+        let past = of(0.0001, 12.0);
+        let mut told = |own: Residual, past: Residual| {
+            let found = own.moderated_towards(&past, &mut limits);
+            (found.scale(), found.degrees_of_freedom)
+        };
+        let near = |(scale, freedom): (Option<f64>, f64), expected: (f64, f64)| {
+            assert!((scale.unwrap() / expected.0 - 1.0).abs() < 1e-9 && (freedom - expected.1).abs() < 1e-9);
+        };
+        near(told(of(0.0002, 4.0), past), (0.000_125, 16.0));
+        near(told(of(0.01, 4.0), past), (0.01, 4.0));
+        near(told(single(0.1), past), (0.0001, 12.0));
+        near(told(of(0.0001, 4.0), of(0.0001, 500.0)), (0.0001, 4.0 + PAST_DEGREES_OF_FREEDOM));
     }
 
     #[test]

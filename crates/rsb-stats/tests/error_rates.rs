@@ -170,5 +170,5 @@ fn three_runs_on_a_busy_machine_tell_a_fifth_from_nothing() {
 #[test]
 fn on_a_very_busy_machine_a_fifth_is_doubted_and_hardly_ever_denied() {
     let told = told(19, 1.0 / 3.0, 1.2);
-    assert!(told.missed <= 5 && told.wrong <= 15 && told.undecided <= 200, "{told:?}");
+    assert!(told.missed <= 5 && told.wrong <= 15 && told.undecided <= 230, "{told:?}");
 }

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::{CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
+use rsb_model::record::PAST_PROCESSES;
+use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,6 +94,19 @@ pub struct BaselineContents {
     pub replicates: usize,
 }
 
+/// How many earlier runs tell the noise of a case: more say little more, and machines change.
+pub const PAST_RUNS: usize = 5;
+
+/// The least disturbed sample of each process of each measured case, in milliseconds, behind what its own past holds.
+fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
+    let measured = run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
+    let floors = |result: &BenchmarkResult| {
+        let each = result.samples.iter().filter_map(|samples| Some(samples.floor().ok()? / 1e6));
+        result.past_processes().into_iter().chain([each.collect()]).collect()
+    };
+    measured.map(|result| (&result.benchmark_id, floors(result))).collect()
+}
+
 impl Baseline {
     /// A baseline of `runs`, made compact.
     ///
@@ -121,6 +135,21 @@ impl Baseline {
             accepted: Vec::new(),
             runs: runs.iter().map(compact_run).collect(),
         })
+    }
+
+    /// With what `earlier` runs, oldest first, tell of the noise of each case: so many of the last ones as [`PAST_RUNS`].
+    #[must_use]
+    pub fn with_past(mut self, earlier: &[Run]) -> Self {
+        let known = earlier.iter().map(|run| past_of(run)).collect::<Vec<_>>();
+        for result in self.runs.iter_mut().flat_map(|run| &mut run.benchmarks) {
+            let own = |known: &BTreeMap<&CaseId, Vec<Vec<f64>>>| known.get(&result.benchmark_id).cloned();
+            let past: Vec<Vec<f64>> = known.iter().flat_map(|known| own(known).unwrap_or(vec![Vec::new()])).collect();
+            let past = past.get(past.len().saturating_sub(PAST_RUNS)..).unwrap_or_default();
+            if past.iter().any(|run| !run.is_empty()) {
+                result.metadata.insert(PAST_PROCESSES.to_owned(), past.into());
+            }
+        }
+        self
     }
 
     /// What it holds.

@@ -30,7 +30,8 @@ mod testing;
 pub mod trend_input;
 
 pub use baselines::{
-    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, RecordedFile, read_recorded,
+    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS, RecordedFile,
+    read_recorded,
 };
 pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice};

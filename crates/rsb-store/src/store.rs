@@ -217,6 +217,23 @@ impl Store {
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
     }
 
+    /// The last runs of this hardware and suite before `run`, oldest first, so many at most: whole ones, that were measured here.
+    /// What cannot be read is left out.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
+        let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
+        let known = self
+            .runs()?
+            .into_iter()
+            .filter(|known| slugs.contains(&known.slug) && known.suite == run.suite && known.started < run.started);
+        let read = known.filter_map(|known| read::read_run(&known.path).ok());
+        let mut runs: Vec<Run> = read.filter(|run| !run.imported && !run.is_interrupted()).take(most).collect();
+        runs.reverse();
+        Ok(runs)
+    }
+
     /// The files of runs that are left out and may be of later ones than `latest`: by when they were written, or by their
     /// names. Each with the reason.
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {

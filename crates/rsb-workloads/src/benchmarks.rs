@@ -112,7 +112,8 @@ fn beyond_caches(device: &DeviceInfo) -> u64 {
 }
 
 fn wanted_beyond_caches(device: &DeviceInfo) -> u64 {
-    (2 * last_level_cache(device)).next_power_of_two().clamp(64 << 20, 1 << 30)
+    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would be twice that again.
+    (2 * last_level_cache(device)).next_multiple_of(64 << 20).clamp(64 << 20, 1 << 30)
 }
 
 /// What is to be said when so little memory of `device` is free that cases are smaller than they should be.

@@ -220,6 +220,7 @@ fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyh
 /// What was accepted stays on record: it is in the new figures, too.
 fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), CliError> {
     let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new)).map_err(CliError::usage)?;
+    let baseline = baseline.with_past(&old.runs);
     Baseline { accepted: old.accepted, ..baseline }.write(path)?;
     Ok(show::text(&format!(
         "\nreplaced {}\nCommit it. The old one is kept by git alone: `git diff` shows what changed.",

@@ -53,6 +53,7 @@ impl Sides {
                 .context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             budget.end(replicates);
+            settings.first_replicate += settings.replicates.most();
             settings.replicates = Count::asked(PAIRS.step);
             cases = self.doubtful(policy);
         }

@@ -40,7 +40,7 @@ pub fn interleaved(
     let mut step = 0;
     let began = Instant::now();
     let mut ended = RunStatus::Complete;
-    'rounds: for replicate in 0..settings.replicates.most() {
+    'rounds: for replicate in (settings.first_replicate..).take(settings.replicates.most() as usize) {
         for index in shuffled(cases.len(), replicate) {
             let (case, both) = (&cases[index], &mut progress[index]);
             if both.iter().any(|side| side.ended.is_some()) {

@@ -94,8 +94,9 @@ impl<'a> Session<'a> {
         let mut side = Side::start(command, case, self.limit(case, left))?;
         self.warm_up(&mut side)?;
         let mut samples = Samples::new(replicate);
+        let runs = self.runs_of_one(case, &side);
         while {
-            let (calls, warm_up) = self.round(case, self.settings.runs_of(case), |iters| side.sample(iters))?;
+            let (calls, warm_up) = self.round(case, runs, |iters| side.sample(iters))?;
             side.warm_up += warm_up;
             keep(&mut samples, &calls);
             !self.settings.is_enough(&samples, side.measure)
@@ -177,11 +178,17 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do not fit into its time.
+    fn runs_of_one(&self, case: &Case, side: &Side) -> usize {
+        let fit = self.settings.measurement_time.as_secs_f64() / side.of_iteration().max(1e-9);
+        (fit as usize).clamp(self.settings.runs.long, self.settings.runs_of(case))
+    }
+
     /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,
     /// the same time is cut into more samples, and into fewer where they are long.
     fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
-        let both: Duration = sides.iter().map(|side| side.measure / (side.warm_up as u32).max(1)).sum();
-        let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.as_secs_f64().max(1e-9);
+        let both: f64 = sides.iter().map(Side::of_iteration).sum();
+        let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.max(1e-9);
         (fit as usize).clamp(MIN_SAMPLES, FINER * self.settings.runs.usual)
     }
 
@@ -220,6 +227,11 @@ impl Side {
         let began = Instant::now();
         let (worker, device_type) = Worker::start(command, case, limit)?;
         Ok(Self { worker, device_type, began, prepare: began.elapsed(), measure: Duration::ZERO, warm_up: 0 })
+    }
+
+    /// Seconds that an iteration took so far, with what surrounds it.
+    fn of_iteration(&self) -> f64 {
+        self.measure.as_secs_f64() / self.warm_up.max(1) as f64
     }
 
     fn sample(&mut self, iters: u64) -> Result<f64, WorkerError> {

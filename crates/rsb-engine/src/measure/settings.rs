@@ -44,6 +44,9 @@ pub struct Settings {
     pub warmup: u64,
     /// Fresh processes per case.
     pub replicates: Count<u32>,
+    /// Number of the first of them, where others went before: each round has an order of its own, and the sides of a pair
+    /// take turns in being first.
+    pub first_replicate: u32,
     /// Criterion's own warm-up, from which it sizes the samples.
     pub warm_up_time: Duration,
     /// Planned time of a round.
@@ -86,6 +89,7 @@ impl Settings {
             runs: Count { usual: runs, long: MIN_SAMPLES },
             warmup,
             replicates: Count { usual, long },
+            first_replicate: 0,
             warm_up_time: Duration::from_millis(measurement_ms / 10),
             measurement_time: Duration::from_millis(measurement_ms),
             relative_error,

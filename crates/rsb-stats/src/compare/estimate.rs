@@ -66,7 +66,7 @@ impl Center {
         let fewest = fewest(sides);
         let least = |side: &[f64]| expected_least(side, fewest).unwrap_or(f64::NAN); // Never empty.
         let [baseline, current] = [least(before), least(after)];
-        let excess = mean_excess([before, after]);
+        let excess = mean_excess(&[before, after]);
         let faster = if current < baseline { after } else { before };
         let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
         let residual = Residual {
@@ -84,6 +84,32 @@ impl Center {
     }
 }
 
+/// What earlier runs tell of the scale of a case: as if they were sides of the same comparison.
+pub(super) fn past(pair: &Pair, law: Law) -> Option<Residual> {
+    let runs: Vec<Vec<f64>> = pair.baseline.past().iter().map(|run| turned_logs(run, pair.better)).collect();
+    let blank = Residual { law, sum: 0.0, degrees_of_freedom: 0.0, difference: 0.0 };
+    let found = match law {
+        Law::Normal => runs.iter().fold(blank, |known, run| {
+            let cut = Cut::slow_half(run.len());
+            let Some(found) = trimmed(run, cut) else { return known };
+            Residual {
+                sum: known.sum + found.sum_of_squares / cut.kept(),
+                degrees_of_freedom: known.degrees_of_freedom + found.kept - 1.0,
+                ..known
+            }
+        }),
+        Law::Minimum => {
+            let excess = mean_excess(&runs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+            Residual {
+                sum: excess.mean * excess.degrees_of_freedom,
+                degrees_of_freedom: excess.degrees_of_freedom,
+                ..blank
+            }
+        }
+    };
+    (found.degrees_of_freedom > 0.0).then_some(found)
+}
+
 /// Processes of the smaller side. Both sides are reduced alike, as the minimum of more, or the mean over less of the slow
 /// part, is lower.
 fn fewest(sides: &[Vec<f64>; 2]) -> usize {
@@ -92,7 +118,11 @@ fn fewest(sides: &[Vec<f64>; 2]) -> usize {
 
 /// The logarithms of a side in ascending order, up being worse.
 fn logs(side: &Side, better: Better) -> Vec<f64> {
-    sorted(&side.replicates().iter().map(|value| turned(value.ln(), better)).collect::<Vec<_>>())
+    turned_logs(side.replicates(), better)
+}
+
+fn turned_logs(values: &[f64], better: Better) -> Vec<f64> {
+    sorted(&values.iter().map(|value| turned(value.ln(), better)).collect::<Vec<_>>())
 }
 
 /// The change with its error.

@@ -12,6 +12,7 @@ const FAR: f64 = 0.1;
 pub struct Side {
     replicates: Vec<f64>,
     medians: Vec<f64>,
+    past: Vec<Vec<f64>>,
 }
 
 impl Side {
@@ -25,12 +26,28 @@ impl Side {
     pub fn with_medians(replicates: Vec<f64>, medians: Vec<f64>) -> Option<Self> {
         let usable = |value: &f64| value.is_finite() && *value > 0.0;
         let complete = !replicates.is_empty() && replicates.len() == medians.len();
-        (complete && replicates.iter().chain(&medians).all(usable)).then_some(Self { replicates, medians })
+        let usable = complete && replicates.iter().chain(&medians).all(usable);
+        usable.then_some(Self { replicates, medians, past: Vec::new() })
+    }
+
+    /// With what processes of earlier runs gave, run by run, oldest first; the same runs for every case, and nothing for a
+    /// run that has not measured this one. They tell how far processes lie apart, and nothing of where the side lies: the code
+    /// may have been another.
+    #[must_use]
+    pub fn with_past(mut self, runs: Vec<Vec<f64>>) -> Self {
+        let usable = |run: &Vec<f64>| run.iter().all(|value| value.is_finite() && *value > 0.0);
+        self.past = runs.into_iter().map(|run| if usable(&run) { run } else { Vec::new() }).collect();
+        self
     }
 
     /// The values.
     pub fn replicates(&self) -> &[f64] {
         &self.replicates
+    }
+
+    /// The processes of earlier runs, run by run.
+    pub(super) fn past(&self) -> &[Vec<f64>] {
+        &self.past
     }
 
     /// Whether a single process gave it.

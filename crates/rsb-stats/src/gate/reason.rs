@@ -44,6 +44,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
         ReasonCode::MedianWorse => {
             format!("{change} by the fastest samples, {}", majority(pair, finding, context))
         }
+        ReasonCode::BaselineAsSlow => format!("{change}, {}", luck(finding)),
         ReasonCode::MachineMoved => change, // The control set says the rest.
         _ => format!("{change}, within the noise{}", caution(pair)),
     }
@@ -65,6 +66,15 @@ fn majority(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> St
     format!(
         "but {median} by the median, and by more than the baseline varies: most of the run was slow; measure it again, \
          or both sides at once with `gate --against`"
+    )
+}
+
+/// What the baseline has shown by itself, and the cure.
+fn luck(finding: &PairConclusion) -> String {
+    let (slow, processes) = finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
+    format!(
+        "but {slow} of {processes} processes of the baseline were as slow: it may be luck; measure it again, or both sides at \
+         once with `gate --against`"
     )
 }
 

@@ -50,6 +50,8 @@ pub(super) fn rows(
         }
     } else {
         let [before, after] = [baseline, current].map(|results| times(results, pairing));
+        let past = baseline.iter().map(|result| result.past_processes()).find(|past| !past.is_empty());
+        let before = before.map(|side| side.with_past(past.unwrap_or_default()));
         Some((TIME, Unit::Milliseconds, Better::Lower, before, after))
     };
     let Some((metric, unit, better, before, after)) = question else { return Vec::new() };

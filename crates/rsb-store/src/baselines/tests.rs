@@ -53,6 +53,30 @@ fn a_saved_baseline_comes_back_as_it_was() {
 }
 
 #[test]
+fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
+    let (_dir, baselines) = dir();
+    let earlier = |count: usize| -> Vec<Run> {
+        let one = |at: usize| Run { benchmarks: vec![measured("a", 10.0 + at as f64), skipped("b")], ..of(2) };
+        (0..count).map(one).collect()
+    };
+    let past = |baseline: &Baseline, id: &str| -> Vec<Vec<f64>> {
+        let known = baseline.runs[0].benchmarks.iter().find(|result| result.benchmark_id.as_str().ends_with(id));
+        known.unwrap().past_processes()
+    };
+    assert!(past(&baseline("quick", 2), "a").is_empty());
+    let saved = baseline("quick", 2).with_past(&earlier(7));
+    let read = Baseline::read(&baselines.save(&saved).unwrap()).unwrap();
+    let kept = past(&read, "a");
+    assert_eq!((kept.len(), kept), (PAST_RUNS, past(&saved, "a")));
+    assert!(past(&read, "b").is_empty(), "it was never measured");
+    // What is measured in place of a baseline takes over what that knew, and the baseline itself.
+    let next = Baseline::new("quick", moment(200), &[of(2)]).unwrap().with_past(&read.runs[..1]);
+    let of_next = past(&next, "a");
+    assert_eq!(of_next[..PAST_RUNS - 1], past(&read, "a")[1..]);
+    assert_eq!(of_next.last().map(Vec::len), Some(read.runs[0].benchmarks[0].samples.len()));
+}
+
+#[test]
 fn a_baseline_is_small_and_stable() {
     let (_dir, baselines) = dir();
     let path = baselines.save(&baseline("quick", 2)).unwrap();

@@ -11,9 +11,8 @@ const SIGNIFICANCE: f64 = 0.05;
 const NOISE: f64 = 0.01;
 
 /// Whether Criterion would print “Performance has regressed”.
-pub(super) fn is_regressed(before: &Samples, after: &Samples, factor: f64, rng: &mut Rng) -> bool {
+pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> bool {
     let (Ok(before), Ok(after)) = (before.per_iteration(), after.per_iteration()) else { return false };
-    let after: Vec<f64> = after.iter().map(|time| time * factor).collect();
     let Some(observed) = t(&before, &after) else { return false };
     let pooled: Vec<f64> = before.iter().chain(&after).copied().collect();
     let drawn = |from: &[f64], count: usize, rng: &mut Rng| -> Vec<f64> {

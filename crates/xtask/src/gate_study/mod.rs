@@ -1,9 +1,7 @@
-//! `cargo xtask gate-study`: how often the gate is wrong, from processes of one and the same program.
+//! `cargo xtask gate-study`: how often the gate is wrong, from processes of two builds.
 //!
-//! Pairs of processes are recorded once and drawn again at random, with slow-downs multiplied in. Every verdict comes
-//! from the gate itself; Criterion's own rule judges samples of the same processes beside it.
-//!
-//! `examples/record_pairs.rs` records them.
+//! Rounds of pairs are recorded once, and consecutive ones judged. Every verdict comes from the gate itself; Criterion's
+//! own rule judges samples of the same processes beside it. `examples/record_rounds.rs` records them.
 
 mod criterion_rule;
 mod recording;
@@ -17,62 +15,44 @@ use anyhow::{Context, Result, bail};
 use crate::history_study;
 use crate::steps::root;
 use recording::Recording;
-use replay::Mode;
 
-/// Slow-downs that are multiplied in.
-const FACTORS: [f64; 7] = [1.0, 1.05, 1.08, 1.12, 1.15, 1.2, 1.5];
-
-const USAGE: &str = "usage: cargo xtask gate-study [--pairs N] [--suites N] [--record FILE | --replay FILE]
+const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
+       cargo xtask gate-study replay DIR
        cargo xtask gate-study --history FILE";
 
-struct Options {
-    pairs: usize,
-    suites: usize,
-    record: Option<PathBuf>,
-    replay: Option<PathBuf>,
-}
-
-/// Records, unless a recording is given, and prints the study as Markdown; or replays a series of stored runs.
+/// Records rounds; or prints the study of those that are recorded, or of a series of stored runs, as Markdown.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if let [flag, file] = arguments
-        && flag == "--history"
-    {
-        return history_study::run(Path::new(file));
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["--history", file] => history_study::run(Path::new(file)),
+        ["record", dir, options @ ..] => {
+            let [rounds, busy] = parse(options)?;
+            recording::record(Path::new(dir), rounds, busy)
+        }
+        ["replay", dir] => {
+            let recording = Recording::read(Path::new(dir))?;
+            println!("{}", recording.heading());
+            for table in [table::unchanged, table::slowed, table::multiplied, table::simple_rules, table::resolution] {
+                println!("{}", table(&recording));
+            }
+            Ok(())
+        }
+        _ => bail!("{USAGE}"),
     }
-    let options = parse(arguments)?;
-    let file = options.replay.as_ref().or(options.record.as_ref()).cloned();
-    let file = file.unwrap_or_else(|| target().join("gate-study.json"));
-    if options.replay.is_none() {
-        recording::record(&file, options.pairs)?;
-    }
-    let recording = Recording::read(&file)?;
-    println!("{}", recording.heading());
-    println!("{}", table::of_modes(&recording, Mode::Paired, options.suites, &FACTORS));
-    println!("{}", table::of_modes(&recording, Mode::KeptProgram, options.suites, &FACTORS));
-    println!("{}", table::of_modes(&recording, Mode::Baseline, options.suites, &FACTORS));
-    println!("{}", table::of_modes(&recording, Mode::LaterBaseline, options.suites, &[1.0, 1.15]));
-    println!("{}", table::of_criterion(&recording, options.suites, &FACTORS));
-    println!("{}", table::of_resolution(&recording));
-    Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<Options> {
-    let mut options = Options { pairs: 100, suites: 1000, record: None, replay: None };
-    let mut arguments = arguments.iter();
-    while let Some(name) = arguments.next() {
-        let Some(value) = arguments.next() else { bail!("{name} needs a value\n{USAGE}") };
-        match name.as_str() {
-            "--pairs" => options.pairs = value.parse().with_context(|| format!("--pairs {value}"))?,
-            "--suites" => options.suites = value.parse().with_context(|| format!("--suites {value}"))?,
-            "--record" => options.record = Some(value.into()),
-            "--replay" => options.replay = Some(value.into()),
+fn parse(options: &[&str]) -> Result<[usize; 2]> {
+    let (mut rounds, mut busy) = (60, 1);
+    for option in options.chunks(2) {
+        let [name, value] = option else { bail!("{} needs a value\n{USAGE}", option.join(" ")) };
+        let number = value.parse().with_context(|| format!("{name} {value}"))?;
+        match *name {
+            "--rounds" => rounds = number,
+            "--busy" => busy = number,
             other => bail!("unknown argument `{other}`\n{USAGE}"),
         }
     }
-    if options.pairs < 2 || options.suites == 0 {
-        bail!("a study needs at least 2 pairs and 1 suite");
-    }
-    Ok(options)
+    Ok([rounds, busy])
 }
 
 fn target() -> PathBuf {

@@ -1,69 +1,152 @@
-//! What was recorded: two sides of one program, pair by pair, and what each pair cost.
+//! What was recorded: rounds of pairs of processes of two programs, and what each pair cost.
+//!
+//! The first program is that of HEAD. The second is another build of the same source, but for three functions that do 15 %
+//! of their work twice (`slower.patch`): it tells both how often a change in the source is found, and how often two
+//! builds of a function that nobody touched are called different.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use rsb_model::{BenchmarkResult, Outcome, Run, Samples};
+use serde::Deserialize;
 
+use super::target;
 use crate::steps::root;
 
-/// Two sides of one program.
+/// What the ids of the cases hold that the patch makes slower.
+const SLOWED: [&str; 3] = ["/gelu/", "/softmax/", "/sum/"];
+
+/// Relative to the root.
+const PATCH: &str = "crates/xtask/src/gate_study/slower.patch";
+
+/// Two programs, round by round.
 pub(super) struct Recording {
-    runs: [Run; 2],
-    /// The cases that every process measured.
+    blank: Run,
+    rounds: usize,
+    busy: String,
+    load_averages: Vec<f64>,
+    commit: String,
+    /// The cases that every round measured.
     pub(super) cases: Vec<RecordedCase>,
 }
 
-/// One case of both sides.
+/// One case of both programs.
 pub(super) struct RecordedCase {
     /// Its record, without samples.
     pub(super) result: BenchmarkResult,
-    /// The samples of the two processes of each pair.
-    pub(super) pairs: Vec<[Samples; 2]>,
+    /// The samples of the two processes of each round.
+    pub(super) rounds: Vec<[Samples; 2]>,
     /// Seconds that one pair takes, starting and verifying included.
     pub(super) seconds: f64,
+    /// Whether the second program takes longer by its source.
+    pub(super) is_slowed: bool,
 }
 
-/// Records `pairs` pairs of the quick suite beside a busy core.
-pub(super) fn record(file: &Path, pairs: usize) -> Result<()> {
-    eprintln!("recording {pairs} pairs of the quick suite into {}", file.display());
-    let pairs = pairs.to_string();
-    let status = Command::new("cargo")
-        .args(["run", "--release", "--example", "record_pairs", "--"])
-        .arg(std::path::absolute(file)?)
-        .args([&pairs, "busy"])
-        .current_dir(root())
-        .status()?;
-    if !status.success() {
-        bail!("nothing was recorded");
+/// A round as it lies on disk.
+#[derive(Deserialize)]
+struct Round {
+    load_average: f64,
+    sides: [Run; 2],
+}
+
+/// Records `rounds` more rounds into `dir`, while `busy` threads work beside. Builds both programs first where they are not
+/// there.
+pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let dir = std::path::absolute(dir)?;
+    let programs = build(&dir)?;
+    let told = dir.join("busy");
+    let known = std::fs::read_to_string(&told).unwrap_or_else(|_| busy.to_string());
+    if known != busy.to_string() {
+        bail!("{} was begun with --busy {known}: go on with that, or record into another directory", dir.display());
+    }
+    std::fs::write(told, &known)?;
+    let mut command = Command::new("cargo");
+    command.args(["run", "--release", "--example", "record_rounds", "--"]).arg(&dir).args(programs);
+    run(command.args([rounds.to_string(), known]).current_dir(root()), "nothing more was recorded")
+}
+
+/// Both programs, built at one place from HEAD: without the patch, and with it.
+fn build(dir: &Path) -> Result<[PathBuf; 2]> {
+    let programs = ["first", "second"].map(|name| dir.join(name));
+    if programs.iter().all(|program| program.exists()) {
+        return Ok(programs);
+    }
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        run(command.args(arguments).current_dir(root()), "git could not do it")
+    };
+    let tree = target().join("gate-study-tree");
+    let place = tree.to_string_lossy().into_owned();
+    git(&["worktree", "add", "--force", "--detach", &place, "HEAD"])?;
+    let built = programs.iter().enumerate().try_for_each(|(at, program)| {
+        if at == 1 {
+            let patch = root().join(PATCH);
+            git(&["-C", &place, "apply", &patch.to_string_lossy()])?;
+        }
+        let output = target().join("gate-study-build");
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--release", "--bin", "rusty-stack-bench"]).env("CARGO_TARGET_DIR", &output);
+        run(cargo.current_dir(&tree), "a program does not build")?;
+        let from = output.join("release").join("rusty-stack-bench");
+        std::fs::copy(&from, program).with_context(|| format!("cannot copy {}", from.display()))?;
+        Ok(())
+    });
+    let head = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output()?;
+    std::fs::write(dir.join("commit"), head.stdout)?;
+    git(&["worktree", "remove", "--force", &place])?;
+    built.map(|()| programs)
+}
+
+fn run(command: &mut Command, otherwise: &str) -> Result<()> {
+    if !command.status()?.success() {
+        bail!("{otherwise}");
     }
     Ok(())
 }
 
 impl Recording {
-    pub(super) fn read(file: &Path) -> Result<Self> {
-        let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let runs: [Run; 2] =
-            serde_json::from_slice(&text).with_context(|| format!("{} is no recording", file.display()))?;
-        let cases: Vec<RecordedCase> =
-            runs[0].benchmarks.iter().zip(&runs[1].benchmarks).filter_map(|(a, b)| RecordedCase::of(a, b)).collect();
-        if cases.is_empty() {
-            bail!("{} holds no case that was measured", file.display());
-        }
-        Ok(Self { runs, cases })
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
+            .with_context(|| format!("cannot read {}", dir.display()))?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .collect();
+        files.sort();
+        let rounds = files.iter().map(|file| Self::round(file)).collect::<Result<Vec<Round>>>()?;
+        let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default().trim().to_owned();
+        Self::of(&rounds, text("busy"), text("commit"))
+            .with_context(|| format!("{} holds no case that every round measured", dir.display()))
     }
 
-    /// Cases of made-up pairs, a second each, on no machine.
+    fn round(file: &Path) -> Result<Round> {
+        let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is no round", file.display()))
+    }
+
+    fn of(rounds: &[Round], busy: String, commit: String) -> Option<Self> {
+        let first = rounds.first()?;
+        let cases = first.sides[0].benchmarks.iter().filter_map(|result| RecordedCase::of(result, rounds));
+        let cases: Vec<RecordedCase> = cases.collect();
+        (!cases.is_empty()).then(|| Self {
+            blank: Run { benchmarks: Vec::new(), ..first.sides[0].clone() },
+            rounds: rounds.len(),
+            busy,
+            load_averages: rounds.iter().map(|round| round.load_average).collect(),
+            commit,
+            cases,
+        })
+    }
+
+    /// Cases of made-up rounds, a second each, on no machine; the first of them is slowed.
     #[cfg(test)]
     pub(super) fn made_up(cases: impl Iterator<Item = Vec<[Samples; 2]>>) -> Self {
         use rsb_model::record::EnvironmentSummary;
         use rsb_model::{BenchmarkType, CaseId, Environment, RunId, Timestamp};
-        let run = || {
-            let name = RunId("made-up".to_owned());
-            Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default())
-        };
-        let case = |(at, pairs): (usize, Vec<[Samples; 2]>)| RecordedCase {
+        let name = RunId("made-up".to_owned());
+        let blank = Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        let case = |(at, rounds): (usize, Vec<[Samples; 2]>)| RecordedCase {
             result: BenchmarkResult {
                 benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &format!("case{at}")]),
                 timestamp: Timestamp::UNIX_EPOCH,
@@ -78,20 +161,28 @@ impl Recording {
                 samples: Vec::new(),
                 metadata: serde_json::Map::new(),
             },
-            pairs,
+            rounds,
             seconds: 1.0,
+            is_slowed: at == 0,
         };
-        Self { runs: [run(), run()], cases: cases.enumerate().map(case).collect() }
+        let cases: Vec<RecordedCase> = cases.enumerate().map(case).collect();
+        let rounds = cases.first().map_or(0, |case| case.rounds.len());
+        Self { blank, rounds, busy: String::new(), load_averages: Vec::new(), commit: String::new(), cases }
+    }
+
+    /// How many rounds there are.
+    pub(super) fn rounds(&self) -> usize {
+        self.rounds
     }
 
     /// An empty run of this machine.
     pub(super) fn blank(&self) -> Run {
-        Run { benchmarks: Vec::new(), ..self.runs[0].clone() }
+        self.blank.clone()
     }
 
     /// The machine, the day and the size, as a paragraph.
     pub(super) fn heading(&self) -> String {
-        let environment = &self.runs[0].environment;
+        let environment = &self.blank.environment;
         let known = |text: Option<&String>| text.map_or_else(|| "unknown".to_owned(), Clone::clone);
         let cpu = environment.cpu.as_ref().map_or_else(
             || "An unknown CPU".to_owned(),
@@ -100,32 +191,58 @@ impl Recording {
                 format!("{} with {} usable threads{guest}", known(cpu.model.as_ref()), cpu.usable_cores)
             },
         );
-        let pairs = self.cases.iter().map(|case| case.pairs.len()).min().unwrap_or_default();
+        let load = rsb_stats::median(&self.load_averages).unwrap_or_default();
+        let slowed = self.cases.iter().filter(|case| case.is_slowed).count();
         format!(
-            "{cpu}, kernel {}, {}. {} cases, {pairs} pairs of processes ({} processes of each case), while another \
-             thread kept a core busy.\n",
+            "{cpu}, kernel {}, {}, commit {}. {} rounds of {} cases, {slowed} of them slower in the second program, while {} \
+             thread(s) of the recorder kept CPUs busy; load average {load:.1} in the median.\n",
             known(environment.kernel.as_ref()),
-            self.runs[0].started.to_string().get(..10).unwrap_or_default(),
+            self.blank.started.to_string().get(..10).unwrap_or_default(),
+            self.commit,
+            self.rounds,
             self.cases.len(),
-            2 * pairs,
+            self.busy,
         )
     }
 }
 
 impl RecordedCase {
-    fn of(first: &BenchmarkResult, second: &BenchmarkResult) -> Option<Self> {
-        if first.outcome != Outcome::Measured || first.samples.is_empty() || first.samples.len() != second.samples.len()
-        {
-            return None;
+    fn of(first: &BenchmarkResult, rounds: &[Round]) -> Option<Self> {
+        let mut each = Vec::new();
+        let mut milliseconds = 0.0;
+        for round in rounds {
+            let mut pair = Vec::new();
+            for run in &round.sides {
+                let found = run.benchmarks.iter().find(|known| known.benchmark_id == first.benchmark_id)?;
+                let [samples] = found.samples.as_slice() else { return None };
+                pair.push(samples.clone());
+                let cost = ["prepare_ms", "measure_ms", "harness_ms"].iter();
+                milliseconds += cost.filter_map(|name| found.metadata.get(*name)?.as_f64()).sum::<f64>();
+            }
+            each.push(<[Samples; 2]>::try_from(pair).ok()?);
         }
-        let cost = |result: &BenchmarkResult| {
-            let milliseconds = ["prepare_ms", "measure_ms", "harness_ms"].iter();
-            milliseconds.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum::<f64>()
-        };
-        Some(Self {
-            pairs: first.samples.iter().cloned().zip(second.samples.iter().cloned()).map(|(a, b)| [a, b]).collect(),
-            seconds: (cost(first) + cost(second)) / 1e3 / first.samples.len() as f64,
+        (first.outcome == Outcome::Measured).then(|| Self {
+            seconds: milliseconds / 1e3 / each.len() as f64,
+            is_slowed: SLOWED.iter().any(|part| first.benchmark_id.as_str().contains(part)),
+            rounds: each,
             result: BenchmarkResult { samples: Vec::new(), ..first.clone() },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patch_still_fits_the_source() {
+        let checked = Command::new("git").args(["apply", "--check", PATCH]).current_dir(root()).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+
+    #[test]
+    fn a_recording_that_is_not_there_is_named() {
+        let error = Recording::read(Path::new("/nonexistent")).err().unwrap();
+        assert!(format!("{error:#}").contains("/nonexistent"), "{error:#}");
     }
 }

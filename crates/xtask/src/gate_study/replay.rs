@@ -1,9 +1,8 @@
-//! One suite drawn from a recording and judged by the gate, remeasured where it doubts, as the program would.
+//! One suite of consecutive rounds of a recording, judged by the gate and remeasured where it doubts, as the program would.
 
-use rsb_model::{ComparisonResult, Run, Samples, Timestamp, Verdict};
+use rsb_model::{ComparisonResult, ReasonCode, Run, Samples, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_stats::remeasure::{AGAINST_BASELINE, PAIRS, Rounds};
-use rsb_stats::rng::Rng;
 
 use super::recording::{RecordedCase, Recording};
 
@@ -12,97 +11,60 @@ use super::recording::{RecordedCase, Recording};
 pub(super) enum Mode {
     /// `gate --against REV`: pairs of processes.
     Paired,
-    /// `gate --budget` against a stored baseline; all processes in random order.
-    Baseline,
-    /// The same, with the baseline from the first half of the recording and the run from the second.
-    LaterBaseline,
-    /// As the last, and the program that made the baseline is kept: what looks slower or is undecided is paired with it.
+    /// The program that made the baseline is kept: what looks slower or is undecided is paired with it.
     KeptProgram,
+    /// `gate --budget` against a stored baseline of the rounds just before.
+    Baseline,
+    /// The same, with a baseline from half a recording earlier.
+    LaterBaseline,
+    /// Three saved runs a side, nothing remeasured.
+    Apart,
 }
 
-/// Processes of a stored baseline.
-pub(super) const BASELINE_REPLICATES: usize = 10;
+/// Which cases a suite has, and which of them are slower.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Change {
+    /// Those that are the same in both programs.
+    None,
+    /// All; those of the patch are slower by their source.
+    InSource,
+    /// Those that are the same in both programs, every tenth of them times a factor.
+    Multiplied(f64),
+}
 
 /// Every tenth case is made slower.
 const ONE_IN: usize = 10;
 
+/// The verdict on one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CaseVerdict {
+    pub(super) verdict: Verdict,
+    /// Whether its median alone keeps it from a pass.
+    pub(super) is_median_worse: bool,
+    /// Whether each process of the current side is slower than every one of the baseline, by its floor.
+    pub(super) is_separate: bool,
+}
+
 /// What came of one suite.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SuiteVerdicts {
-    /// Verdicts on the cases that were made slower.
-    pub(super) slowed: Vec<Verdict>,
+    /// Verdicts on the cases that are slower.
+    pub(super) slowed: Vec<CaseVerdict>,
     /// Verdicts on the others.
-    pub(super) untouched: Vec<Verdict>,
+    pub(super) untouched: Vec<CaseVerdict>,
     /// Seconds of measuring.
     pub(super) seconds: f64,
 }
 
-/// What is drawn for one side of one suite.
-struct Draw<'a> {
+/// One case of a suite: which rounds it is measured in.
+struct Turn<'a> {
     case: &'a RecordedCase,
+    is_slowed: bool,
     factor: f64,
-    /// Pairs in the order in which they are measured, and whether their sides are exchanged.
-    order: Vec<(usize, bool)>,
-    /// Processes of a stored baseline.
-    stored: Vec<(usize, bool)>,
+    stored: std::ops::Range<usize>,
+    /// The first round of the current side, and how many were taken.
+    from: usize,
     taken: usize,
-}
-
-/// Draws and judges a suite of every recorded case, of which some are slower by `factor`.
-pub(super) fn suite(recording: &Recording, mode: Mode, factor: f64, seed: u64) -> SuiteVerdicts {
-    let mut rng = Rng::new(seed);
-    let first = rng.below(ONE_IN);
-    let is_slowed = |at: usize| factor > 1.0 && at % ONE_IN == first;
-    let factor_of = |at: usize| if is_slowed(at) { factor } else { 1.0 };
-    let mut draw = |mode: Mode, wanted: &dyn Fn(&RecordedCase) -> bool| -> Vec<Draw<'_>> {
-        let cases = recording.cases.iter().enumerate().filter(|(_, case)| wanted(case));
-        cases.map(|(at, case)| Draw::of(case, mode, factor_of(at), &mut rng)).collect()
-    };
-    let policy = Policy::default();
-    let (mut result, current, mut seconds) = judge(recording, draw(mode, &|_| true), mode, &policy);
-    if mode == Mode::KeptProgram {
-        let suspects = rsb_stats::suspects(&result, &current);
-        let pairs = draw(Mode::Paired, &|case| suspects.contains(&case.result.benchmark_id));
-        let (paired, _, more) = judge(recording, pairs, Mode::Paired, &policy);
-        result = rsb_stats::with_paired(result, &paired, &policy);
-        seconds += more;
-    }
-    let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
-    // One row for each case: its time.
-    for comparison in result.comparisons.iter().filter(|comparison| comparison.metric == "time_ms") {
-        let at = recording.cases.iter().position(|case| case.result.benchmark_id == comparison.id);
-        let list = if at.is_some_and(is_slowed) { &mut ended.slowed } else { &mut ended.untouched };
-        list.push(comparison.verdict);
-    }
-    ended
-}
-
-/// Measures what was drawn until the verdicts stand or the budget is over: they, what was judged, and the seconds.
-fn judge(recording: &Recording, mut draws: Vec<Draw<'_>>, mode: Mode, policy: &Policy) -> (ComparisonResult, Run, f64) {
-    let (rounds, mut budget) = mode.effort();
-    let mut seconds: f64 = draws.iter_mut().map(|draw| draw.take(mode, rounds.first as usize)).sum();
-    let mut longest = 0.0_f64;
-    loop {
-        let (baseline, current) = sides(recording, mode, &draws);
-        let result = match mode {
-            Mode::Paired => rsb_stats::gate_paired(&baseline, &current, policy, Timestamp::UNIX_EPOCH),
-            Mode::Baseline | Mode::LaterBaseline | Mode::KeptProgram => {
-                let sides = (std::slice::from_ref(&baseline), std::slice::from_ref(&current));
-                rsb_stats::gate(sides.0, sides.1, policy, &[], Timestamp::UNIX_EPOCH)
-            }
-        };
-        let doubtful = rsb_stats::undecided_cases(&result, &current, rounds);
-        if doubtful.is_empty() || budget - seconds <= longest {
-            return (result, current, seconds);
-        }
-        let again = draws.iter_mut().filter(|draw| doubtful.contains(&draw.case.result.benchmark_id));
-        let step: f64 = again.map(|draw| draw.take(mode, rounds.step as usize)).sum();
-        if step <= 0.0 {
-            budget = 0.0; // Nothing is left to draw.
-        }
-        longest = longest.max(step);
-        seconds += step;
-    }
 }
 
 impl Mode {
@@ -112,55 +74,148 @@ impl Mode {
             Self::Paired => (PAIRS, 180.0),
             Self::Baseline | Self::LaterBaseline => (AGAINST_BASELINE, 180.0),
             Self::KeptProgram => (AGAINST_BASELINE, 0.0), // Pairs come next.
+            Self::Apart => (Rounds { first: 3, step: 0, enough: 3 }, 0.0),
         }
+    }
+
+    /// Rounds of a stored baseline.
+    const fn stored(self) -> usize {
+        match self {
+            Self::Paired => 0,
+            Self::KeptProgram | Self::Baseline | Self::LaterBaseline => 10,
+            Self::Apart => 3,
+        }
+    }
+
+    /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of these.
+    pub(super) const fn length(self) -> usize {
+        self.stored() + self.effort().0.first as usize
+    }
+
+    fn is_paired(self) -> bool {
+        self == Self::Paired
     }
 }
 
-impl<'a> Draw<'a> {
-    fn of(case: &'a RecordedCase, mode: Mode, factor: f64, rng: &mut Rng) -> Self {
-        let count = case.pairs.len();
-        let mut all: Vec<usize> = (0..count).collect();
-        if !matches!(mode, Mode::LaterBaseline | Mode::KeptProgram) {
-            rng.shuffle(&mut all);
-        }
-        let stored_from = if mode == Mode::Paired { 0 } else { count / 2 };
-        let (stored, fresh) = all.split_at_mut(stored_from);
-        rng.shuffle(stored);
-        rng.shuffle(fresh);
-        let mut exchange =
-            |list: &[usize]| -> Vec<(usize, bool)> { list.iter().map(|&at| (at, rng.below(2) == 1)).collect() };
-        Self { case, factor, order: exchange(fresh), stored: exchange(stored), taken: 0 }
+/// Judges the suite that begins with the round `start`. After the last round comes the first.
+pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: usize) -> SuiteVerdicts {
+    let policy = Policy::default();
+    let (mut result, current, mut seconds) =
+        judge(recording, turns(recording, (mode, change), start, 0), mode, &policy);
+    if mode == Mode::KeptProgram {
+        let suspects = rsb_stats::suspects(&result, &current);
+        let mut pairs = turns(recording, (Mode::Paired, change), start, mode.length());
+        pairs.retain(|turn| suspects.contains(&turn.case.result.benchmark_id));
+        let (paired, _, more) = judge(recording, pairs, Mode::Paired, &policy);
+        result = rsb_stats::with_paired(result, &paired, &policy);
+        seconds += more;
     }
+    let turns = turns(recording, (mode, change), start, 0);
+    let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
+    // One row for each case: its time.
+    for row in result.comparisons.iter().filter(|row| row.metric == "time_ms") {
+        let Some(turn) = turns.iter().find(|turn| turn.case.result.benchmark_id == row.id) else { continue };
+        let verdict = CaseVerdict {
+            verdict: row.verdict,
+            is_median_worse: row.reason_code == ReasonCode::MedianWorse,
+            is_separate: turn.is_separate(mode),
+        };
+        if turn.is_slowed { ended.slowed.push(verdict) } else { ended.untouched.push(verdict) }
+    }
+    ended
+}
 
-    /// Measures `more` processes; the seconds that they take.
+/// The cases of the suite that begins with the round `start`, `later` rounds after it.
+fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, later: usize) -> Vec<Turn<'_>> {
+    let from = start + later + if mode == Mode::LaterBaseline { recording.rounds() / 2 } else { mode.stored() };
+    let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
+    let turn = |(at, case): (usize, &'_ RecordedCase)| {
+        let multiplied = match change {
+            Change::Multiplied(factor) if at % ONE_IN == start % ONE_IN => Some(factor),
+            _ => None,
+        };
+        let is_slowed = case.is_slowed || multiplied.is_some();
+        (is_slowed, multiplied.unwrap_or(1.0))
+    };
+    let each = same.enumerate().map(|(at, case)| {
+        let (is_slowed, factor) = turn((at, case));
+        Turn { case, is_slowed, factor, stored: start..start + mode.stored(), from, taken: 0 }
+    });
+    each.collect()
+}
+
+/// Measures what is planned until the verdicts stand or the budget is over: they, what was judged, and the seconds.
+fn judge(recording: &Recording, mut turns: Vec<Turn<'_>>, mode: Mode, policy: &Policy) -> (ComparisonResult, Run, f64) {
+    let (rounds, mut budget) = mode.effort();
+    let mut seconds: f64 = turns.iter_mut().map(|turn| turn.take(mode, rounds.first as usize)).sum();
+    let mut longest = 0.0_f64;
+    loop {
+        let (baseline, current) = sides(recording, mode, &turns);
+        let result = if mode.is_paired() {
+            rsb_stats::gate_paired(&baseline, &current, policy, Timestamp::UNIX_EPOCH)
+        } else {
+            let sides = (std::slice::from_ref(&baseline), std::slice::from_ref(&current));
+            rsb_stats::gate(sides.0, sides.1, policy, &[], Timestamp::UNIX_EPOCH)
+        };
+        let doubtful = rsb_stats::undecided_cases(&result, &current, rounds);
+        if doubtful.is_empty() || budget - seconds <= longest {
+            return (result, current, seconds);
+        }
+        let again = turns.iter_mut().filter(|turn| doubtful.contains(&turn.case.result.benchmark_id));
+        let step: f64 = again.map(|turn| turn.take(mode, rounds.step as usize)).sum();
+        if step <= 0.0 {
+            budget = 0.0; // Nothing is left to take.
+        }
+        longest = longest.max(step);
+        seconds += step;
+    }
+}
+
+impl Turn<'_> {
+    /// Measures `more` processes; the seconds that they take. No round is taken twice.
     fn take(&mut self, mode: Mode, more: usize) -> f64 {
         let before = self.taken;
-        self.taken = (self.taken + more).min(self.order.len());
-        let share = if mode == Mode::Paired { 1.0 } else { 0.5 }; // Of a pair only one side is measured.
+        self.taken = (self.taken + more).min(self.case.rounds.len() - mode.stored());
+        let share = if mode.is_paired() { 1.0 } else { 0.5 }; // Of a pair only one side is measured.
         (self.taken - before) as f64 * self.case.seconds * share
     }
 
-    fn process(&self, (at, exchanged): (usize, bool), side: usize, factor: f64, replicate: usize) -> Samples {
-        let mut samples = self.case.pairs[at][side ^ usize::from(exchanged)].clone();
-        samples.replicate = replicate as u32;
-        samples.times_ns.iter_mut().for_each(|time| *time *= factor);
+    fn process(&self, round: usize, side: usize) -> Samples {
+        let mut samples = self.case.rounds[round % self.case.rounds.len()][side].clone();
+        if side == 1 {
+            samples.times_ns.iter_mut().for_each(|time| *time *= self.factor);
+        }
         samples
+    }
+
+    fn side(&self, rounds: std::ops::Range<usize>, side: usize) -> Vec<Samples> {
+        let numbered = rounds.zip(0..);
+        numbered.map(|(round, replicate)| Samples { replicate, ..self.process(round, side) }).collect()
+    }
+
+    fn baseline(&self, mode: Mode) -> Vec<Samples> {
+        self.side(if mode.is_paired() { self.from..self.from + self.taken } else { self.stored.clone() }, 0)
+    }
+
+    fn current(&self) -> Vec<Samples> {
+        self.side(self.from..self.from + self.taken, 1)
+    }
+
+    fn is_separate(&self, mode: Mode) -> bool {
+        let first = Turn { taken: mode.effort().0.first as usize, stored: self.stored.clone(), ..*self };
+        let floors = |side: Vec<Samples>| side.iter().filter_map(|one| one.floor().ok()).collect::<Vec<f64>>();
+        let (before, after) = (floors(first.baseline(mode)), floors(first.current()));
+        let slowest = before.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        after.iter().all(|time| *time > slowest)
     }
 }
 
-fn sides(recording: &Recording, mode: Mode, draws: &[Draw<'_>]) -> (Run, Run) {
+fn sides(recording: &Recording, mode: Mode, turns: &[Turn<'_>]) -> (Run, Run) {
     let (mut baseline, mut current) = (recording.blank(), recording.blank());
-    for draw in draws {
-        let taken = draw.order.iter().take(draw.taken);
-        let (mut before, mut after) = (draw.case.result.clone(), draw.case.result.clone());
-        if mode == Mode::Paired {
-            let first = taken.clone().enumerate().map(|(n, &pair)| draw.process(pair, 0, 1.0, n));
-            before.samples = first.collect();
-        } else {
-            let stored = draw.stored.iter().take(BASELINE_REPLICATES).enumerate();
-            before.samples = stored.map(|(n, &pair)| draw.process(pair, 0, 1.0, n)).collect();
-        }
-        after.samples = taken.enumerate().map(|(n, &pair)| draw.process(pair, 1, draw.factor, n)).collect();
+    for turn in turns {
+        let (mut before, mut after) = (turn.case.result.clone(), turn.case.result.clone());
+        before.samples = turn.baseline(mode);
+        after.samples = turn.current();
         baseline.keep(before);
         current.keep(after);
     }
@@ -170,48 +225,58 @@ fn sides(recording: &Recording, mode: Mode, draws: &[Draw<'_>]) -> (Run, Run) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rsb_stats::rng::Rng;
 
-    /// Twelve cases of 30 pairs: a process is a little fast or slow as a whole, one in five is disturbed, and what
-    /// disturbs a pair disturbs both of it.
+    /// Twelve cases of 30 rounds: a process is a little fast or slow as a whole, one round in five is disturbed, and what
+    /// disturbs a round disturbs both of its processes. The first case takes longer in the second program.
     fn recording() -> Recording {
         let mut rng = Rng::new(11);
-        let mut samples = |replicate: u32, disturbed: f64| {
-            let level = 1000.0 * (0.01 * rng.normal()).exp() * disturbed;
+        let mut samples = |level: f64| {
+            let level = level * (0.01 * rng.normal()).exp();
             let times_ns = (0..20).map(|_| level * (1.0 + 0.01 * rng.uniform())).collect();
-            Samples { replicate, iters: vec![1; 20], times_ns }
+            Samples { replicate: 0, iters: vec![1; 20], times_ns }
         };
-        Recording::made_up((0..12).map(|_| {
-            (0..30_u32)
-                .map(|pair| {
-                    let disturbed = if pair % 5 == 0 { 1.3 } else { 1.0 };
-                    [samples(pair, disturbed), samples(pair, disturbed)]
-                })
-                .collect()
+        Recording::made_up((0..12).map(|case| {
+            let slower = if case == 0 { 1.3 } else { 1.0 };
+            let level = |round: u32| if round.is_multiple_of(5) { 1300.0 } else { 1000.0 };
+            (0..30).map(|round| [samples(level(round)), samples(level(round) * slower)]).collect()
         }))
     }
 
     #[test]
-    fn the_same_program_is_unchanged_and_a_slower_one_is_found() {
+    fn the_same_function_is_unchanged_and_a_slower_one_is_found() {
         let recording = recording();
+        let is = |wanted: Verdict| move |found: &CaseVerdict| found.verdict == wanted;
         for mode in [Mode::Paired, Mode::Baseline, Mode::KeptProgram] {
-            for seed in 0..10 {
-                let same = suite(&recording, mode, 1.0, seed);
-                assert!(same.untouched.iter().all(|&verdict| verdict == Verdict::Unchanged), "{mode:?}: {same:?}");
-                let slower = suite(&recording, mode, 1.3, seed);
-                assert!(!slower.slowed.is_empty(), "{mode:?}: a tenth of the cases is slower");
-                assert!(slower.slowed.iter().all(|&verdict| verdict == Verdict::Regressed), "{mode:?}: {slower:?}");
-                assert!(slower.untouched.iter().all(|&verdict| verdict == Verdict::Unchanged), "{mode:?}: {slower:?}");
+            for start in 0..10 {
+                let same = suite(&recording, mode, Change::None, start);
+                assert_eq!((same.slowed.len(), same.untouched.len()), (0, 11));
+                assert!(same.untouched.iter().all(is(Verdict::Unchanged)), "{mode:?}: {same:?}");
+                for (change, slowed) in [(Change::InSource, 1..=1), (Change::Multiplied(1.3), 1..=2)] {
+                    let slower = suite(&recording, mode, change, start);
+                    assert!(slowed.contains(&slower.slowed.len()), "{mode:?}: {slower:?}");
+                    assert!(slower.slowed.iter().all(is(Verdict::Regressed)), "{mode:?}: {slower:?}");
+                    assert!(slower.untouched.iter().all(is(Verdict::Unchanged)), "{mode:?}: {slower:?}");
+                }
                 assert!(same.seconds > 0.0);
             }
         }
     }
 
     #[test]
+    fn sides_measured_apart_take_three_rounds_each_and_tell_whether_they_are_separate() {
+        let recording = recording();
+        let found = suite(&recording, Mode::Apart, Change::InSource, 1); // Rounds 1 to 3, and 4 to 6, of which 5 is disturbed.
+        assert!((found.seconds - 12.0 * 3.0 * 0.5).abs() < 1e-9, "{found:?}");
+        assert!(found.slowed[0].is_separate && found.untouched.iter().any(|one| !one.is_separate), "{found:?}");
+    }
+
+    #[test]
     fn a_recording_that_runs_out_ends() {
         let mut recording = recording();
         for case in &mut recording.cases {
-            case.pairs.truncate(2);
+            case.rounds.truncate(12);
         }
-        assert_eq!(suite(&recording, Mode::Baseline, 1.0, 3).untouched.len(), 12);
+        assert_eq!(suite(&recording, Mode::Baseline, Change::None, 3).untouched.len(), 11);
     }
 }

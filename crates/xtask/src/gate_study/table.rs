@@ -2,108 +2,196 @@
 
 use std::fmt::Write as _;
 
-use rsb_model::Verdict;
-use rsb_stats::estimate::{median, quantile};
+use rsb_model::{Samples, Verdict};
+use rsb_stats::distribution::share_at_most;
+use rsb_stats::estimate::{mean, median, quantile};
 use rsb_stats::rng::Rng;
 use rsb_stats::trimmed::{Cut, trimmed};
 
 use super::criterion_rule;
 use super::recording::{RecordedCase, Recording};
-use super::replay::{self, BASELINE_REPLICATES, Mode, SuiteVerdicts};
+use super::replay::{self, CaseVerdict, Change, Mode, SuiteVerdicts};
 
-/// Error rates of one way to compare.
-pub(super) fn of_modes(recording: &Recording, mode: Mode, suites: usize, factors: &[f64]) -> String {
-    let title = match mode {
-        Mode::Paired => "## `gate --against REV`: pairs, at its default budget of 3 min\n\n".to_owned(),
-        Mode::Baseline => format!(
-            "## A baseline of {BASELINE_REPLICATES} processes whose program is not kept, at a budget of 3 min\n\n"
-        ),
-        Mode::LaterBaseline => {
-            "## The same record, the baseline from the first half of the recording and the run from the second\n\n"
-                .to_owned()
+/// A suite begins every so many rounds.
+const STEP: usize = 3;
+
+/// Slow-downs that are multiplied in.
+const FACTORS: [f64; 6] = [1.05, 1.08, 1.12, 1.15, 1.2, 1.5];
+
+impl Mode {
+    const ALL: [Self; 5] = [Self::Paired, Self::KeptProgram, Self::Baseline, Self::LaterBaseline, Self::Apart];
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Paired => "`gate --against REV`: pairs, budget 3 min",
+            Self::KeptProgram => "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs",
+            Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
+            Self::LaterBaseline => "the same, half a recording later",
+            Self::Apart => "three saved runs a side, nothing remeasured",
         }
-        Mode::KeptProgram => {
-            "## `gate` where the program that made the baseline is kept: the same halves, suspects in pairs\n\n"
-                .to_owned()
-        }
-    };
-    let mut text = title
-        + "| slow-down of a tenth of the cases | found | missed (Unchanged) | undecided | untouched cases Regressed | \
-           suites with such a case | suites without verdict | median time to verdict |\n|---|---|---|---|---|---|---|---|\n";
-    for &factor in factors {
-        let ended: Vec<SuiteVerdicts> =
-            (0..suites).map(|suite| replay::suite(recording, mode, factor, seed(suite, factor))).collect();
-        let slowed: Vec<Verdict> = ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
-        let untouched: Vec<Verdict> = ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
-        let suites_where = |wanted: Verdict| {
-            let has = |each: &&SuiteVerdicts| each.untouched.contains(&wanted);
-            percent(ended.iter().filter(has).count(), ended.len())
-        };
+    }
+}
+
+/// Every suite of consecutive rounds.
+fn suites(recording: &Recording, mode: Mode, change: Change) -> Vec<SuiteVerdicts> {
+    (0..recording.rounds()).step_by(STEP).map(|start| replay::suite(recording, mode, change, start)).collect()
+}
+
+fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
+    of.iter().filter(|found| found.verdict == wanted).count()
+}
+
+/// What every mode makes of functions that nobody touched, in two builds.
+pub(super) fn unchanged(recording: &Recording) -> String {
+    let mut text = "## Functions that nobody touched, in two builds\n\n\
+         Each suite begins three rounds after the one before and takes consecutive rounds; bounds are exact, 95 %, one-sided, and \
+         those of suites count only suites that share no round (before anything is remeasured).\n\n\
+         | mode | cases | Regressed | at most | suites with one | disjoint suites | at most | suites without verdict | cases \
+         undecided (by their median alone) | median time |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for mode in Mode::ALL {
+        let ended = suites(recording, mode, Change::None);
+        let all: Vec<CaseVerdict> = ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
+        let regressed = count(&all, Verdict::Regressed);
+        let is_wrong = |each: &SuiteVerdicts| count(&each.untouched, Verdict::Regressed) > 0;
+        let is_undecided = |each: &&SuiteVerdicts| !is_wrong(each) && count(&each.untouched, Verdict::Inconclusive) > 0;
+        let disjoint: Vec<&SuiteVerdicts> = ended.iter().step_by(mode.length().div_ceil(STEP)).collect();
+        let disjoint = &disjoint[..disjoint.len().min(recording.rounds() / mode.length()).max(1)];
+        let wrong = ended.iter().filter(|each| is_wrong(each)).count();
+        let of_disjoint = disjoint.iter().filter(|each| is_wrong(each)).count();
+        let by_median = all.iter().filter(|one| one.is_median_worse).count();
         let seconds: Vec<f64> = ended.iter().map(|each| each.seconds).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} | {:.0} s |",
-            change(factor),
-            share(&slowed, Verdict::Regressed),
-            share(&slowed, Verdict::Unchanged),
-            share(&slowed, Verdict::Inconclusive),
-            share(&untouched, Verdict::Regressed),
-            suites_where(Verdict::Regressed),
-            suites_where(Verdict::Inconclusive),
+            "| {} | {} | {regressed} ({}) | {} | {wrong} of {} | {} | {} | {} | {} ({}) | {:.0} s |",
+            mode.title(),
+            all.len(),
+            percent(regressed, all.len()),
+            bound(regressed, all.len()),
+            ended.len(),
+            disjoint.len(),
+            bound(of_disjoint, disjoint.len()),
+            percent(ended.iter().filter(is_undecided).count(), ended.len()),
+            percent(count(&all, Verdict::Inconclusive), all.len()),
+            percent(by_median, all.len()),
             median(&seconds).unwrap_or_default(),
         );
     }
     text
 }
 
-/// Criterion's own rule on one process a side.
-pub(super) fn of_criterion(recording: &Recording, suites: usize, factors: &[f64]) -> String {
-    let mut text = "## Criterion's own rule on one process a side, the same samples\n\n\
-                    | slow-down | called regressed |\n|---|---|\n"
-        .to_owned();
-    for &factor in factors {
-        let mut rng = Rng::new(seed(1, factor));
-        // A whole suite costs many resamples; a tenth as many tell the rate well enough.
-        let tries = recording.cases.len() * suites.div_ceil(10);
-        let mut regressed = 0;
-        for n in 0..tries {
-            let case = &recording.cases[n % recording.cases.len()];
-            let mut process = || &case.pairs[rng.below(case.pairs.len())][rng.below(2)];
-            let (before, after) = (process(), process());
-            regressed += usize::from(criterion_rule::is_regressed(before, after, factor, &mut rng));
-        }
-        let _ = writeln!(text, "| {} | {} |", change(factor), percent(regressed, tries));
+/// What every mode makes of functions that take longer by their source.
+pub(super) fn slowed(recording: &Recording) -> String {
+    let mut text = "## Functions whose source does 15 % of the work twice\n\n| case | really slower, by the median of all pairs |\n|---|---|\n".to_owned();
+    for case in recording.cases.iter().filter(|case| case.is_slowed) {
+        let slower = median(&ratios(case)).unwrap_or_default().exp_m1();
+        let _ = writeln!(text, "| {} | {:+.1} % |", case.result.benchmark_id, 100.0 * slower);
+    }
+    text += "\n| mode | tries | found | at least | missed (Unchanged) | undecided | whose processes are separate: found | other \
+             cases Regressed |\n|---|---|---|---|---|---|---|---|\n";
+    for mode in Mode::ALL {
+        let ended = suites(recording, mode, Change::InSource);
+        let all = |of: fn(&SuiteVerdicts) -> &Vec<CaseVerdict>| -> Vec<CaseVerdict> {
+            ended.iter().flat_map(|each| of(each).iter().copied()).collect()
+        };
+        let (slowed, others) = (all(|each| &each.slowed), all(|each| &each.untouched));
+        let separate: Vec<CaseVerdict> = slowed.iter().copied().filter(|one| one.is_separate).collect();
+        let found = count(&slowed, Verdict::Regressed);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} of {} | {} |",
+            mode.title(),
+            slowed.len(),
+            percent(found, slowed.len()),
+            least(found, slowed.len()),
+            percent(count(&slowed, Verdict::Unchanged), slowed.len()),
+            percent(count(&slowed, Verdict::Inconclusive), slowed.len()),
+            percent(count(&separate, Verdict::Regressed), separate.len()),
+            separate.len(),
+            percent(count(&others, Verdict::Regressed), others.len()),
+        );
     }
     text
 }
 
+/// What every mode makes of slow-downs that are multiplied into a tenth of the other cases.
+pub(super) fn multiplied(recording: &Recording) -> String {
+    let names: Vec<String> = FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
+    let mut text = format!(
+        "## Slow-downs multiplied into the samples of a tenth of the other cases: found, and undecided\n\n| mode | {} |\n|---|{}\n",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
+    for mode in Mode::ALL {
+        let cells = FACTORS.map(|factor| {
+            let ended = suites(recording, mode, Change::Multiplied(factor));
+            let slowed: Vec<CaseVerdict> = ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
+            let share = |wanted: Verdict| percent(count(&slowed, wanted), slowed.len());
+            format!("{}, {}", share(Verdict::Regressed), share(Verdict::Inconclusive))
+        });
+        let _ = writeln!(text, "| {} | {} |", mode.title(), cells.join(" | "));
+    }
+    text
+}
+
+/// Criterion's own rule, and a rule of 5 % on the means, on one process a side, of consecutive rounds.
+pub(super) fn simple_rules(recording: &Recording) -> String {
+    let mut text = "## Criterion's own rule, and 5 % on the means, on one process a side of the same samples\n\n\
+                    | cases | comparisons | called regressed by Criterion's rule | mean above 1.05 |\n|---|---|---|---|\n"
+        .to_owned();
+    let mut rng = Rng::new(1);
+    for (name, is_slowed) in [("nobody touched", false), ("15 % of the work twice", true)] {
+        let cases = recording.cases.iter().filter(|case| case.is_slowed == is_slowed);
+        let (mut comparisons, mut criterion, mut means) = (0, 0, 0);
+        for case in cases {
+            for sides in case.rounds.windows(2) {
+                let (before, after) = (&sides[0][0], &sides[1][1]);
+                comparisons += 1;
+                criterion += usize::from(criterion_rule::is_regressed(before, after, &mut rng));
+                means += usize::from(mean_of(after) > 1.05 * mean_of(before));
+            }
+        }
+        let shares = [criterion, means].map(|regressed| percent(regressed, comparisons));
+        let _ = writeln!(text, "| {name} | {comparisons} | {} |", shares.join(" | "));
+    }
+    text
+}
+
+fn mean_of(samples: &Samples) -> f64 {
+    samples.per_iteration().ok().and_then(|times| mean(&times)).unwrap_or(f64::NAN)
+}
+
 /// The smallest slow-down that so many pairs find in 95 % of tries at 1 % false alarms.
-pub(super) fn of_resolution(recording: &Recording) -> String {
+pub(super) fn resolution(recording: &Recording) -> String {
     const PAIRS: [usize; 2] = [5, 10];
     let mut text = "## Resolution of pairs: the smallest slow-down found in 95 % of tries at 1 % false alarms\n\n\
                     | case | 5 pairs | 10 pairs | a pair takes |\n|---|---|---|---|\n"
         .to_owned();
     for case in &recording.cases {
-        let [few, many] = PAIRS.map(|count| 100.0 * resolution(case, count));
+        let [few, many] = PAIRS.map(|count| 100.0 * resolution_of(case, count));
         let _ = writeln!(text, "| {} | {few:.1} % | {many:.1} % | {:.2} s |", case.result.benchmark_id, case.seconds);
     }
     text
 }
 
-fn resolution(case: &RecordedCase, pairs: usize) -> f64 {
-    let ratios: Vec<f64> = case
-        .pairs
-        .iter()
-        .filter_map(|[one, other]| {
-            let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);
-            let ratios: Vec<f64> = one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
-            Some(trimmed(&ratios, Cut::QUARTERS)?.mean)
-        })
-        .collect();
+/// What each pair says, as a logarithm.
+fn ratios(case: &RecordedCase) -> Vec<f64> {
+    let ratio = |[one, other]: &[Samples; 2]| {
+        let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);
+        let ratios: Vec<f64> = one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
+        Some(trimmed(&ratios, Cut::QUARTERS)?.mean)
+    };
+    case.rounds.iter().filter_map(ratio).collect()
+}
+
+fn resolution_of(case: &RecordedCase, pairs: usize) -> f64 {
+    let ratios = ratios(case);
+    let middle = median(&ratios).unwrap_or_default();
     let mut rng = Rng::new(7);
     let mut center = || {
-        let drawn: Vec<f64> =
-            (0..pairs).map(|_| ratios[rng.below(ratios.len())] * if rng.below(2) == 1 { -1.0 } else { 1.0 }).collect();
+        let drawn: Vec<f64> = (0..pairs)
+            .map(|_| (ratios[rng.below(ratios.len())] - middle) * if rng.below(2) == 1 { -1.0 } else { 1.0 })
+            .collect();
         trimmed(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
     };
     let centers: Vec<f64> = (0..10_000).map(|_| center()).collect();
@@ -111,18 +199,18 @@ fn resolution(case: &RecordedCase, pairs: usize) -> f64 {
     (at(0.99) - at(0.05)).exp_m1()
 }
 
-fn seed(suite: usize, factor: f64) -> u64 {
-    (suite as u64) << 16 | (factor * 1000.0) as u64
-}
-
-fn change(factor: f64) -> String {
-    if factor > 1.0 { format!("+{:.0} %", 100.0 * (factor - 1.0)) } else { "none".to_owned() }
-}
-
-fn share(verdicts: &[Verdict], wanted: Verdict) -> String {
-    percent(verdicts.iter().filter(|&&verdict| verdict == wanted).count(), verdicts.len())
-}
-
 fn percent(part: usize, whole: usize) -> String {
-    if whole == 0 { "–".to_owned() } else { format!("{:.2} %", 100.0 * part as f64 / whole as f64) }
+    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+}
+
+fn bound(part: usize, whole: usize) -> String {
+    if whole == 0 { "–".to_owned() } else { format!("{:.2} %", 100.0 * share_at_most(part, whole, 0.95)) }
+}
+
+fn least(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", 100.0 * (1.0 - share_at_most(whole - part, whole, 0.95)))
+    }
 }

@@ -1,0 +1,143 @@
+//! Records rounds of pairs of fresh processes of two programs, for `cargo xtask gate-study`.
+//!
+//! `cargo run --release --example record_rounds -- DIR FIRST SECOND ROUNDS BUSY` measures every case of the quick suite
+//! once in each round, interleaved, and writes each round as a file of its own into DIR, so that a recording may take
+//! several sittings: it goes on after the last round that is there. BUSY threads do arithmetic and copies all the while.
+#![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rsb_engine::WorkerCommand;
+use rsb_engine::measure::{self, Count, Settings};
+use rsb_engine::plan::{self, Machine, Selection};
+use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Profile, Run, RunId, Suite, Timestamp};
+use serde_json::json;
+
+/// A case whose pair takes longer in the first round is not recorded.
+const LONGEST: Duration = Duration::from_secs(3);
+
+fn main() -> ExitCode {
+    if let Some(ended) = measure::as_child() {
+        return ended;
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match record(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn record(arguments: &[String]) -> Result<()> {
+    let [dir, first, second, rounds, busy] = arguments else {
+        bail!("usage: record_rounds DIR FIRST SECOND ROUNDS BUSY")
+    };
+    let dir = PathBuf::from(dir);
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let programs = [first, second].map(|program| WorkerCommand::of(program.into()));
+    let rounds: u32 = rounds.parse().context("ROUNDS is a number")?;
+    for _ in 0..busy.parse::<usize>().context("BUSY is a number of threads")? {
+        std::thread::spawn(keep_busy);
+    }
+    let environment = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
+    let machine = machine()?;
+    for round in (1..).filter(|round| !file(&dir, *round).exists()).take(rounds as usize) {
+        let cases = cases(&dir, &machine)?;
+        let began = Instant::now();
+        let mut settings =
+            Settings { replicates: Count::asked(1), first_replicate: round, ..Settings::of(Profile::Quick) };
+        settings.limits.suite = Duration::from_hours(1);
+        let (both, _) = measure::interleaved(&cases, &settings, &programs, (&environment, &mut |_| {}))?;
+        let sides = [side("first", &both.baseline, &environment), side("second", &both.current, &environment)];
+        // Whole or not at all: an interrupted recording goes on with this round.
+        let unfinished = dir.join("unfinished");
+        std::fs::write(&unfinished, serde_json::to_vec(&json!({ "load_average": load_average(), "sides": sides }))?)
+            .context("cannot write the round")?;
+        std::fs::rename(&unfinished, file(&dir, round)).context("cannot write the round")?;
+        eprintln!("round {round}: {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Of the last minute.
+fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+}
+
+fn file(dir: &Path, round: u32) -> PathBuf {
+    dir.join(format!("round-{round:04}.json"))
+}
+
+/// Every case of the quick suite; once a round is there, those of it that did not take too long.
+fn cases(dir: &Path, machine: &Machine) -> Result<Vec<Case>> {
+    let planned = plan::plan(&quick(), machine)?.cases;
+    let Ok(text) = std::fs::read(file(dir, 1)) else { return Ok(planned) };
+    let Round { sides: [first, second] } = serde_json::from_slice(&text).context("the first round cannot be read")?;
+    let milliseconds = |result: &BenchmarkResult| -> f64 {
+        let each = ["prepare_ms", "measure_ms", "harness_ms"].iter();
+        each.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum()
+    };
+    let took = |case: &Case| -> Option<f64> {
+        let of = |run: &Run| run.benchmarks.iter().find(|known| known.benchmark_id == case.id).map(milliseconds);
+        Some(of(&first)? + of(&second)?)
+    };
+    Ok(planned.into_iter().filter(|case| took(case).is_some_and(|took| took <= 1e3 * LONGEST.as_secs_f64())).collect())
+}
+
+/// A round that was written.
+#[derive(serde::Deserialize)]
+struct Round {
+    sides: [Run; 2],
+}
+
+fn side(name: &str, results: &[BenchmarkResult], environment: &Environment) -> Run {
+    let environment = Environment { git: None, ..environment.clone() };
+    let mut run = Run::begin(RunId(name.to_owned()), Timestamp::now(), "quick", "quick", environment);
+    for result in results {
+        run.keep(result.clone());
+    }
+    run
+}
+
+fn quick() -> Selection {
+    Selection {
+        names: Vec::new(),
+        suite: Suite::Quick,
+        custom: Vec::new(),
+        backend: Some(BackendId::Cpu),
+        devices: Vec::new(),
+        axes: Vec::new(),
+        profile: Profile::Quick,
+    }
+}
+
+fn machine() -> Result<Machine> {
+    let mut devices = Vec::new();
+    for backend in rsb_engine::backends::backends() {
+        if backend.id() == BackendId::Cpu {
+            devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
+        }
+    }
+    let readiness = rsb_engine::frameworks::readiness;
+    Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
+}
+
+/// Arithmetic and copies alternating, some milliseconds each, for ever.
+fn keep_busy() {
+    let source = vec![1.0_f32; 8 << 20];
+    let mut target = source.clone();
+    let mut sum = 1.0_f32;
+    loop {
+        target.copy_from_slice(std::hint::black_box(&source));
+        for value in &mut target {
+            sum = sum.mul_add(0.999, *value);
+        }
+        std::hint::black_box(sum);
+    }
+}
