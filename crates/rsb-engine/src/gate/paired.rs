@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
-use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Event, Run};
+use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Event, Outcome, Run};
 use rsb_store::{KeptProgram, NotKept, OF_ANOTHER_PROGRAM, Programs};
 
 use super::interleaved::Sides;
@@ -41,10 +41,11 @@ pub(super) fn compare(
     let before = WorkerCommand::of(program.executable()).slowed(from.slowdown().map(str::to_owned));
     let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let after = after.slowed(current.slowdown().map(str::to_owned));
+    let doubt = doubt(cases.len(), current);
     let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
     sides.measure(judge.policy(), budget, listener)?;
     let mut compared = sides.compare(judge.policy());
-    compared.notes.push(provenance(&program, from));
+    compared.notes.push(provenance(&program, from, &doubt));
     Ok(Some(compared))
 }
 
@@ -73,14 +74,26 @@ fn kept<'r>(baseline: &'r [Run], listener: &mut Listener<'_>) -> Option<(KeptPro
 
 /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a comment on a pull request is no
 /// place for somebody's paths.
-fn provenance(program: &KeptProgram, from: &Run) -> ComparisonNote {
+fn provenance(program: &KeptProgram, from: &Run, doubt: &str) -> ComparisonNote {
     let date = program.since().strftime("%Y-%m-%d");
     let hash: String = from.program.iter().flat_map(|hash| hash.chars().take(12)).collect();
     let text = format!(
-        "suspects were measured beside the program {hash}, which this machine kept on {date} for the run {}",
+        "{doubt}, and measured beside the program {hash}, which this machine kept on {date} for the run {}",
         from.run_id
     );
     ComparisonNote::new(ComparisonNoteCode::Remeasured, text)
+}
+
+/// How much of the run was in doubt, and how busy the machine was.
+fn doubt(cases: usize, current: &Run) -> String {
+    let measured = current.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).count();
+    let load = current.environment.state.as_ref().and_then(|state| state.load_average);
+    let cores = current.environment.cpu.as_ref().map(|cpu| cpu.usable_cores);
+    let busy = match (load, cores) {
+        (Some(load), Some(cores)) => format!(" at a load average of {load:.1} on {cores} CPUs"),
+        _ => String::new(),
+    };
+    format!("{cases} of {measured} cases were in doubt{busy}")
 }
 
 /// What looks slower, and what is undecided, among the cases that the two programs can settle.
