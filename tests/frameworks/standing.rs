@@ -5,25 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::common::Bench;
-use super::{FEW, bench_with, with};
-
-#[test]
-fn a_run_of_a_component_is_gated_and_shows_among_the_components() {
-    let Some((bench, _)) = with("torch", &["pytorch", "--backend", "cpu", "--axis", "workload=matmul"]) else { return };
-    bench.run(&["baseline", "save"]).expect(0);
-    let run = bench.run_files().remove(0);
-    let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&run).unwrap()).unwrap();
-    again["run_id"] = "again".into();
-    bench.write_sealed("again.json", &again);
-    let verdict = bench.run(&["compare", run.to_str().unwrap(), "again.json", "--json"]).expect(0).json();
-    assert!(verdict["comparisons"].as_array().is_some_and(|rows| !rows.is_empty()), "{verdict}");
-    let components = bench.run(&["components", "--json"]).expect(0).json();
-    let rows = components["components"].as_array().unwrap();
-    let row = |name: &str| rows.iter().find(|row| row["component_id"] == name).unwrap().clone();
-    assert_eq!(row("pytorch")["status"], "passed", "{components}");
-    assert!(row("pytorch")["metrics"]["throughput"]["value"].as_f64().is_some_and(|value| value > 0.0));
-    assert_eq!(row("triton")["status"], "not_run");
-}
+use super::{FEW, bench_with};
 
 fn row(bench: &Bench, name: &str) -> Value {
     let components = bench.run(&["components", "--json"]).expect(0).json();
@@ -31,15 +13,49 @@ fn row(bench: &Bench, name: &str) -> Value {
     rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
 }
 
-const MATMUL: [&str; 8] =
-    ["run", "pytorch", "--backend", "cpu", "--axis", "workload=matmul", "--axis", "shape=64x64x64,128x128x128"];
+/// A product, and a case that needs Python alone: each process that loads PyTorch takes seconds to do so.
+const SWEEP: &str = r#"
+[[scenario]]
+benchmark = "pytorch"
+workload = "matmul"
+precision = "f32"
+axes = { shape = "128x128x128" }
 
+[[scenario]]
+benchmark = "python-faults"
+axes = { fault = "none" }
+"#;
+const RUN: [&str; 5] = ["run", "--sweep", "sweep.toml", "--backend", "cpu"];
+
+/// What is stored of one run serves every question; then the same is measured again, slowed.
 #[test]
-fn a_slowed_case_of_a_framework_is_named_by_the_gate() {
+fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     let Some(bench) = bench_with("torch") else { return };
-    let arguments = [MATMUL.as_slice(), &FEW[..4], &["--replicates", "3"]].concat();
+    bench.write("sweep.toml", SWEEP);
+    let arguments = [RUN.as_slice(), &FEW[..4], &["--replicates", "3"]].concat();
     bench.run(&arguments).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
+    let run = bench.run_files().remove(0);
+    let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&run).unwrap()).unwrap();
+    again["run_id"] = "again".into();
+    bench.write_sealed("again.json", &again);
+    let verdict = bench.run(&["compare", run.to_str().unwrap(), "again.json", "--json"]).expect(0).json();
+    assert!(verdict["comparisons"].as_array().is_some_and(|rows| !rows.is_empty()), "{verdict}");
+    let passed = row(&bench, "pytorch");
+    assert_eq!(passed["status"], "passed", "{passed}");
+    assert!(passed["metrics"]["throughput"]["value"].as_f64().is_some_and(|value| value > 0.0));
+    assert_eq!(row(&bench, "triton")["status"], "not_run");
+
+    let target = "[[target]]\nid = \"*/matmul/*\"\nmetric = \"tflops\"\nabove = 1000000.0\n";
+    let policy = bench.write("baselines/policy.toml", target);
+    let warned = row(&bench, "pytorch");
+    assert_eq!(warned["status"], "warning", "{warned}");
+    let checks = warned["threshold_checks"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["passed"] == false), "{warned}");
+    assert_eq!(warned["record"]["status"], "warning");
+    assert!(bench.run(&["components"]).expect(0).stdout.contains("target missed"));
+    std::fs::remove_file(policy).unwrap();
+
     // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=50.0");
     slowed.run(&arguments).expect(0);
@@ -55,23 +71,10 @@ fn a_slowed_case_of_a_framework_is_named_by_the_gate() {
 }
 
 #[test]
-fn a_target_that_is_missed_is_a_warning() {
-    let Some(bench) = bench_with("torch") else { return };
-    bench.run(&[MATMUL.as_slice(), &FEW].concat()).expect(0);
-    assert_eq!(row(&bench, "pytorch")["status"], "passed");
-    bench.write("baselines/policy.toml", "[[target]]\nid = \"*/matmul/*\"\nmetric = \"tflops\"\nabove = 1000000.0\n");
-    let warned = row(&bench, "pytorch");
-    assert_eq!(warned["status"], "warning", "{warned}");
-    let checks = warned["threshold_checks"].as_array().unwrap();
-    assert!(checks.iter().any(|check| check["passed"] == false), "{warned}");
-    assert_eq!(warned["record"]["status"], "warning");
-    assert!(bench.run(&["components"]).expect(0).stdout.contains("target missed"));
-}
-
-#[test]
 fn a_component_that_is_being_measured_is_running() {
     let Some(bench) = bench_with("torch") else { return };
-    let mut run = bench.command(&MATMUL).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let arguments = ["run", "pytorch", "--backend", "cpu", "--axis", "workload=matmul"];
+    let mut run = bench.command(&arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_mins(2);
     let is_running = || row(&bench, "pytorch")["status"] == "running";
     while !is_running() {

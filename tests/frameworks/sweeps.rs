@@ -44,12 +44,11 @@ fn a_sweep_is_every_combination_of_the_benchmarks_asked_for() {
 #[test]
 fn an_impossible_combination_is_skipped_with_its_reason() {
     let text = "[[scenario]]\nbenchmark = \"pytorch\"\nworkload = \"attention\"\nsequence_length = 32\n\
-                precision = [\"f32\", \"i4\"]\nbatch_size = [1, 1000000000]\n";
+                precision = \"f32\"\nbatch_size = [1, 1000000000]\n";
     let Some((_, results)) = super::swept("torch", text) else { return };
     let skipped: Vec<_> = results.iter().filter(|result| result["outcome"] == "skipped").collect();
-    assert_eq!((results.len(), skipped.len()), (4, 3), "{results:?}");
+    assert_eq!((results.len(), skipped.len()), (2, 1), "{results:?}");
     assert!(skipped.iter().any(|result| why(result).contains("GB are free")), "{skipped:?}");
-    assert!(skipped.iter().any(|result| result["what"].as_str().unwrap().contains("i4")), "{skipped:?}");
     assert!(skipped.iter().all(|result| result["cure"].as_str().is_some_and(|cure| !cure.is_empty())));
 }
 

@@ -1,6 +1,7 @@
-//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is compiled for two
-//! generations of GPUs, and the cubins are what they should be. `RSB_CUDA_PATH` names the installations, as `PATH`
-//! has them: environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
+//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is compiled by each of them
+//! for one of two generations of GPUs, and the cubins are what they should be; with `RSB_EVERY_ARCHITECTURE` in the
+//! environment for both, which takes seconds more. `RSB_CUDA_PATH` names the installations, as `PATH` has them:
+//! environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
@@ -22,6 +23,11 @@ fn compilers() -> Vec<CudaCompiler> {
     found
 }
 
+/// Whether each compiler is to make what one of them makes.
+fn every_architecture() -> bool {
+    std::env::var_os("RSB_EVERY_ARCHITECTURE").is_some()
+}
+
 fn contains(code: &[u8], text: &str) -> bool {
     code.windows(text.len()).any(|window| window == text.as_bytes())
 }
@@ -30,20 +36,24 @@ fn contains(code: &[u8], text: &str) -> bool {
 fn every_kernel_compiles_for_sm_80_and_sm_90() {
     const CUDA: [u8; 2] = [190, 0];
     let compilers = compilers();
-    for (place, compiler) in compilers.iter().enumerate() {
-        // The first makes both; those after it, which are older, the one that asks more of them.
-        for arch in ["sm_90", "sm_80"].into_iter().take(if place == 0 { 2 } else { 1 }) {
-            for module in Module::ALL {
-                let source = Source { text: module.source(), name: module.file() };
-                let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
-                let code = &compiled.code;
-                assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
-                assert_eq!(code.get(18..20), Some(CUDA.as_slice()), "{arch} {}: machine", module.file());
-                assert_eq!(target(code).as_deref(), Some(arch), "{} by {}", module.file(), compiler.identity());
-                for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
-                    for symbol in kernel.symbols(arch) {
-                        assert!(contains(code, &format!(".text.{symbol}\0")), "{symbol} is missing for {arch}");
-                    }
+    // The newest makes one, those after it, which are older, the one that asks more of them.
+    let work: Vec<(&CudaCompiler, &str)> = match &compilers[..] {
+        [newest, older @ ..] if !older.is_empty() && !every_architecture() => {
+            std::iter::once((newest, "sm_80")).chain(older.iter().map(|compiler| (compiler, "sm_90"))).collect()
+        }
+        each => each.iter().flat_map(|compiler| [(compiler, "sm_80"), (compiler, "sm_90")]).collect(),
+    };
+    for (compiler, arch) in work {
+        for module in Module::ALL {
+            let source = Source { text: module.source(), name: module.file() };
+            let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+            let code = &compiled.code;
+            assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
+            assert_eq!(code.get(18..20), Some(CUDA.as_slice()), "{arch} {}: machine", module.file());
+            assert_eq!(target(code).as_deref(), Some(arch), "{} by {}", module.file(), compiler.identity());
+            for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
+                for symbol in kernel.symbols(arch) {
+                    assert!(contains(code, &format!(".text.{symbol}\0")), "{symbol} is missing for {arch}");
                 }
             }
         }
@@ -52,8 +62,14 @@ fn every_kernel_compiles_for_sm_80_and_sm_90() {
 
 #[test]
 fn every_type_of_the_matrix_units_has_its_kernel() {
-    for compiler in compilers() {
-        for arch in ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"] {
+    const ARCHITECTURES: [&str; 6] = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
+    for (place, compiler) in compilers().into_iter().enumerate() {
+        // The older ones make what asks least of them and what asks most.
+        for arch in ARCHITECTURES.into_iter().step_by(if place == 0 || every_architecture() {
+            1
+        } else {
+            ARCHITECTURES.len() - 1
+        }) {
             let types = matrix_dtypes(arch);
             assert!(!types.is_empty());
             let job = Job { source: "peak".to_owned(), arch: arch.to_owned(), level: Level::O3 };
@@ -69,18 +85,16 @@ fn every_type_of_the_matrix_units_has_its_kernel() {
 #[test]
 fn what_a_kernel_needs_is_read_from_its_cubin() {
     for compiler in compilers() {
-        for arch in ["sm_80", "sm_90"] {
-            let needs = |source: &str, symbol: &str| {
-                let job = Job { source: source.to_owned(), arch: arch.to_owned(), level: Level::O3 };
-                let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
-                compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
-            };
-            // The threads of a block pass 256 numbers of 4 bytes on.
-            let norm = needs("normalize", "rsb_layer_norm_f32");
-            assert_eq!((norm.shared_bytes, norm.wavefront), (1024, 32), "{arch} by {}", compiler.identity());
-            assert!((16..=255).contains(&norm.registers), "{norm:?}");
-            assert_eq!(needs("elementwise", "rsb_add_f32").shared_bytes, 0);
-        }
+        let needs = |source: &str, symbol: &str| {
+            let job = Job { source: source.to_owned(), arch: "sm_90".to_owned(), level: Level::O3 };
+            let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
+            compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
+        };
+        // The threads of a block pass 256 numbers of 4 bytes on.
+        let norm = needs("normalize", "rsb_layer_norm_f32");
+        assert_eq!((norm.shared_bytes, norm.wavefront), (1024, 32), "{}", compiler.identity());
+        assert!((16..=255).contains(&norm.registers), "{norm:?}");
+        assert_eq!(needs("elementwise", "rsb_add_f32").shared_bytes, 0);
     }
 }
 
