@@ -65,6 +65,9 @@ pub struct BenchmarkResult {
 /// What the metadata of an accepted case in a baseline call the run that its samples are from.
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
+/// What the metadata of a case call the reason why its instructions, which were asked for, were not counted.
+pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
+
 const fn measured() -> Outcome {
     Outcome::Measured
 }
@@ -82,6 +85,11 @@ struct OptionalReason {
 }
 
 impl BenchmarkResult {
+    /// Why its instructions, which were asked for, were not counted.
+    pub fn instructions_not_counted(&self) -> Option<Reason> {
+        serde_json::from_value(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?.clone()).ok()
+    }
+
     /// The fields of the one point, if it ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()
