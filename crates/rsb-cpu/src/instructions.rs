@@ -185,10 +185,14 @@ mod tests {
         });
         let Ok(mut counters) = counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) else { return };
         assert!(counters.len() >= 2);
-        counters.iter_mut().for_each(|counter| counter.enable().unwrap());
+        for counter in &mut counters {
+            counter.enable().unwrap();
+        }
         ask.send(()).unwrap();
         answered.recv().unwrap();
-        counters.iter_mut().for_each(|counter| counter.disable().unwrap());
+        for counter in &mut counters {
+            counter.disable().unwrap();
+        }
         let spent: u64 = counters.iter_mut().map(|counter| counter.read().unwrap()).sum();
         assert!(spent > 1_000_000, "{spent} ns in threads that worked for 20 ms");
         drop(ask);

@@ -186,13 +186,13 @@ impl<'a> Counting<'a> {
         counter.count(command, case, limit).map(|count| (count, counter.source()))
     }
 
-    /// What a person should know of it.
+    /// What a person should know of it. Which case could not be counted, and why, its result says.
     pub(crate) fn summary(&self) -> String {
         let Self { cases, others, .. } = self;
         let kinds = "instructions are counted of what this program does itself on a CPU, without a flush of its caches";
         match &self.counter {
-            Ok(counter) => format!("{kinds}: {cases} cases by {}, not of {others} others", counter.source()),
-            Err(reason) => format!("{kinds}: {cases} cases, of which none could be counted: {reason}"),
+            Ok(counter) => format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source()),
+            Err(reason) => format!("{kinds}: none of {cases}, since there is no counter: {reason}"),
         }
     }
 }
