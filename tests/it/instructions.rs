@@ -54,12 +54,14 @@ fn the_same_program_twice_executes_the_same_instructions_and_more_work_is_a_regr
         Err(why) => return test_needs::missing("valgrind", &why),
     };
     bench.run(&["baseline", "save"]).expect(0);
+    bench.run(&["baseline", "refresh"]).expect(0);
     let second = figures(&counted(&bench)).unwrap();
     for (first, second) in first.iter().zip(&second) {
         assert!(*first > 1000.0 && (second / first - 1.0).abs() < 1e-3, "{first} and {second}");
     }
     bench.write("baselines/policy.toml", WIDE);
-    bench.run(&GATE).expect(0);
+    let result = bench.run(&GATE).expect(0).json();
+    assert_eq!(rows(&result).len(), 2, "the refreshed baseline has them: {result:#}");
     if cfg!(feature = "fault-injection") {
         let slowed = bench.set("RSB_TEST_SLOWDOWN", "/sum/=1.05");
         let third = figures(&counted(&slowed)).unwrap();

@@ -183,7 +183,10 @@ mod tests {
                 answer.send(()).unwrap();
             }
         });
-        let Ok(mut counters) = counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) else { return };
+        let mut counters = match counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) {
+            Ok(counters) => counters,
+            Err(error) => return test_needs::missing("perf", &error.to_string()),
+        };
         assert!(counters.len() >= 2);
         for counter in &mut counters {
             counter.enable().unwrap();
