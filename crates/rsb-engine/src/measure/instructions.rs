@@ -14,10 +14,9 @@ use super::client::{Worker, WorkerError};
 use super::settings::Settings;
 use crate::worker_command::WorkerCommand;
 
-/// Iterations that are counted together take at least so long: what surrounds them is then nothing beside them.
-const LONG_ENOUGH: Duration = Duration::from_millis(50);
-/// By how much more iterations are tried until they do.
-const MORE: u64 = 4;
+/// So many instructions are counted together, or more: the few hundred that surround the iterations are then nothing
+/// beside them. No clock decides how many iterations that are, so that the same program is counted alike each time.
+const ENOUGH: u64 = 10_000_000;
 /// The counters see interrupts, too: the least of so many counts has the fewest.
 const TRIES: usize = 3;
 
@@ -56,23 +55,36 @@ impl InstructionCounter {
         }
     }
 
-    /// Instructions of one iteration of `case`, in a fresh worker that may live for `limit`.
+    /// Instructions of one iteration of `case`, in fresh workers that may live for `limit` each.
     fn count(&self, command: &WorkerCommand, case: &Case, limit: Duration) -> Result<f64, WorkerError> {
+        let mut iters = 1;
+        loop {
+            let total = self.total(command, case, (iters, limit))?;
+            if total >= ENOUGH {
+                return Ok(total as f64 / iters as f64);
+            }
+            iters *= 1 + 4 * ENOUGH / total; // Of few iterations most may be what surrounds them.
+        }
+    }
+
+    /// Instructions of `iters` iterations, after one that fills what stays filled; above zero.
+    fn total(&self, command: &WorkerCommand, case: &Case, (iters, limit): (u64, Duration)) -> Result<u64, WorkerError> {
         match self {
             Self::Perf => {
-                let (mut worker, iters) = warmed(command, case, limit)?;
+                let (mut worker, _) = Worker::start(command, case, limit)?;
+                worker.sample(1)?;
                 let counts: Vec<Option<u64>> = (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
-                let least = counts.into_iter().flatten().min();
-                least.map(|least| least as f64 / iters as f64).ok_or_else(|| untold("its worker counted nothing"))
+                let least = counts.into_iter().flatten().min().filter(|least| *least > 0);
+                least.ok_or_else(|| untold("its worker counted nothing"))
             }
             Self::Callgrind(valgrind) => {
                 let log = tempfile::NamedTempFile::new().map_err(|error| untold(&error.to_string()))?;
-                let (mut worker, iters) = warmed(&under(valgrind, log.path(), command), case, limit)?;
+                let (mut worker, _) = Worker::start(&under(valgrind, log.path(), command), case, limit)?;
+                worker.sample(1)?;
                 worker.count(iters)?;
                 worker.leave()?;
                 let text = std::fs::read_to_string(log.path()).unwrap_or_default();
-                let total = collected(&text).ok_or_else(|| untold("Valgrind told no count"))?;
-                Ok(total as f64 / iters as f64)
+                collected(&text).ok_or_else(|| untold("Valgrind told no count"))
             }
         }
     }
@@ -80,20 +92,6 @@ impl InstructionCounter {
 
 fn untold(why: &str) -> WorkerError {
     WorkerError::Failed(Reason::new("instructions", why, "see what `valgrind --tool=callgrind true` says"))
-}
-
-/// A worker that is ready, and how many iterations are worth counting.
-fn warmed(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Worker, u64), WorkerError> {
-    let (mut worker, _) = Worker::start(command, case, limit)?;
-    let mut iters = 1;
-    loop {
-        let began = Instant::now();
-        worker.sample(iters)?;
-        if began.elapsed() >= LONG_ENOUGH {
-            return Ok((worker, iters));
-        }
-        iters *= MORE;
-    }
 }
 
 /// `command` run by `valgrind`, which tells `log` at the end what it counted. Until the worker asks it to count it is as
@@ -120,10 +118,13 @@ pub(crate) fn is_own_work(result: &BenchmarkResult) -> bool {
     result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
 }
 
-/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide those of the work.
+/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide those of the work, and
+/// threads that wait for each other count how long they spin.
 fn is_counted(result: &BenchmarkResult) -> bool {
-    let is_cold = result.fields().is_some_and(|fields| fields.text("cache") == Some("cold"));
-    result.outcome == Outcome::Measured && is_own_work(result) && !is_cold
+    let Some(fields) = result.fields() else { return false };
+    let is_cold = fields.text("cache") == Some("cold");
+    let is_alone = fields.number("threads").is_none_or(|threads| threads <= 1.0);
+    result.outcome == Outcome::Measured && is_own_work(result) && is_alone && !is_cold
 }
 
 /// Counting, within a time.
@@ -189,7 +190,8 @@ impl<'a> Counting<'a> {
     /// What a person should know of it. Which case could not be counted, and why, its result says.
     pub(crate) fn summary(&self) -> String {
         let Self { cases, others, .. } = self;
-        let kinds = "instructions are counted of what this program does itself on a CPU, without a flush of its caches";
+        let kinds =
+            "instructions are counted of what this program does itself on one thread of a CPU, with warm caches";
         match &self.counter {
             Ok(counter) => format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source()),
             Err(reason) => format!("{kinds}: none of {cases}, since there is no counter: {reason}"),
@@ -202,12 +204,12 @@ mod tests {
     use super::*;
     use rsb_model::{CaseId, Params};
 
-    /// A worker whose iteration takes 1 ms and 1000 instructions, and `of_count` beside.
+    /// A worker that answers a request to count `iters` iterations, the `tries`-th of its life, with `of_count`.
     fn worker(of_count: &str) -> WorkerCommand {
         let script = format!(
             r#"while read line; do iters=${{line##*:}}; iters=${{iters%?}}; case $line in
             *prepare*) echo '{{"answer":"ready","device_type":"cpu"}}';;
-            *sample*) sleep $((iters / 1000)).$(printf %03d $((iters % 1000))); echo '{{"answer":"sampled","time_ns":1.0}}';;
+            *sample*) echo '{{"answer":"sampled","time_ns":1.0}}';;
             *count*) tries=$((tries + 1)); {of_count};;
             esac; done"#
         );
@@ -235,10 +237,11 @@ mod tests {
 
     #[test]
     fn the_least_count_of_enough_iterations_is_the_figure() {
-        let counts =
-            r#"echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + (tries - 2) * (tries - 2)))}""#;
-        let count = InstructionCounter::Perf.count(&worker(counts), &case(), Duration::from_mins(1));
-        assert_eq!(count, Ok(1000.0));
+        // 300 around the iterations, and far more in every count but the second.
+        let counts = r#"more=$(((tries - 2) * (tries - 2) * 90000000 + 300))
+            echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + more))}""#;
+        let count = InstructionCounter::Perf.count(&worker(counts), &case(), Duration::from_mins(1)).unwrap();
+        assert!((count - 1000.0).abs() < 0.1, "{count}");
     }
 
     #[test]
@@ -273,6 +276,7 @@ mod tests {
             counter.count(&worker(&of_count), &case(), Duration::from_mins(1))
         };
         assert_eq!(count("$((iters * 2000))"), Ok(2000.0));
+        assert_eq!(count("$((iters * 20000000))"), Ok(2e7), "of one iteration");
         assert!(why(count("0").unwrap_err()).contains("no count"));
     }
 
