@@ -50,6 +50,14 @@ pub enum ColorChoice {
     Never,
 }
 
+/// What is measured beside the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExtraMetric {
+    /// Instructions of one iteration, by the counters of the CPU, else by Valgrind: for cases that this program works
+    /// on itself on a CPU.
+    Instructions,
+}
+
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -145,6 +153,9 @@ pub struct MeasureArgs {
     /// Time limit of one replicate of a case, in seconds
     #[arg(long, value_name = "S", env = "RSB_TIMEOUT", hide_env = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// Also measure this, beside the time
+    #[arg(long, value_enum)]
+    pub metric: Option<ExtraMetric>,
     /// Python interpreter for the frameworks [default: see `python list --help`]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
@@ -255,6 +266,9 @@ pub struct GateArgs {
     /// With --against: only this benchmark; may be repeated
     #[arg(long, value_name = "NAME", requires = "against")]
     pub benchmark: Vec<String>,
+    /// With --against: also compare this, beside the time
+    #[arg(long, value_enum, requires = "against")]
+    pub metric: Option<ExtraMetric>,
     /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
     /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

@@ -5,7 +5,7 @@ use rsb_engine::revisions::{self, AgainstRequest};
 use rsb_report::Style;
 
 use super::judge;
-use crate::cli::GateArgs;
+use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
 use crate::exit::{CliResult, Exit};
 
@@ -18,7 +18,13 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {
-        let request = AgainstRequest { revision, benchmarks: &args.benchmark, suite: args.suite, budget: args.budget };
+        let request = AgainstRequest {
+            revision,
+            benchmarks: &args.benchmark,
+            suite: args.suite,
+            budget: args.budget,
+            count_instructions: args.metric == Some(ExtraMetric::Instructions),
+        };
         let judgment = revisions::against(&judge, &request, &mut console::tell)?;
         return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
     }

@@ -10,7 +10,7 @@ use rsb_engine::sweep;
 use rsb_engine::{Directories, revisions};
 use rsb_model::{Profile, Suite, renamed};
 
-use crate::cli::{MeasureArgs, Places};
+use crate::cli::{ExtraMetric, MeasureArgs, Places};
 use crate::config::{self, Config};
 use crate::console;
 use crate::exit::CliError;
@@ -69,6 +69,7 @@ pub(super) fn resolve(
     settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
     settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::asked);
     settings.limits = limits(args.timeout, config);
+    settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
         .map_err(|message| CliError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;

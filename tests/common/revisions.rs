@@ -56,8 +56,16 @@ fn serve() {
             while (began.elapsed().as_nanos() as f64) < iters * LEVEL_NS {}
             let time_ns = iters * level * (1.0 + (turn % 3) as f64 / 1000.0);
             println!(r#"{{"answer":"sampled","time_ns":{time_ns}}}"#);
+        } else if line.contains(r#""ask":"count""#) {
+            if INSTRUCTIONS == 0 {
+                return; // A program that does not know the word.
+            }
+            let digits = line.split(r#""iters":"#).nth(1).unwrap();
+            let count = digits.trim_end_matches('}').parse::<u64>().unwrap() * INSTRUCTIONS;
+            eprintln!("==1== Collected : {count}");
+            println!(r#"{{"answer":"counted","instructions":{count}}}"#);
         } else {
-            println!(r#"{{"answer":"finished","fields":{{}}}}"#);
+            println!(r#"{{"answer":"finished","fields":{{"provider":"native"}}}}"#);
         }
         std::io::stdout().flush().unwrap();
     }
@@ -126,20 +134,23 @@ pub struct Source {
     pub noisy: bool,
     /// How many of its cases it has.
     pub cases: usize,
+    /// Instructions of an iteration; 0 for a program that cannot count them.
+    pub instructions: u32,
 }
 
 impl Source {
     /// A program that takes `level` nanoseconds.
     pub const fn of(level: u32) -> Self {
-        Self { level, two: "1.0", mark: "", noisy: false, cases: 3 }
+        Self { level, two: "1.0", mark: "", noisy: false, cases: 3, instructions: 0 }
     }
 
     /// Puts it into the tree.
     pub fn write(&self, bench: &Bench) {
-        let Self { level, two, mark, noisy, cases } = self;
+        let Self { level, two, mark, noisy, cases, instructions } = self;
         let constants = format!(
             "const LEVEL_NS: f64 = {level}.0;\nconst TWO: f64 = {two};\nconst MARK: &str = \"{mark}\";\n\
-             const NOISY: bool = {noisy};\nconst CASES: usize = {cases};\n"
+             const NOISY: bool = {noisy};\nconst CASES: usize = {cases};\n\
+             const INSTRUCTIONS: u64 = {instructions};\n"
         );
         bench.write("src/main.rs", &format!("{constants}{PROGRAM}"));
     }

@@ -1,6 +1,7 @@
 //! `gate --against` by the real binary: what it decides before it builds anything, and two builds of a small program
 //! with made-up times. What it says of this program itself takes minutes; the command for that is in CONTRIBUTING.md.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::common::Bench;
@@ -28,6 +29,39 @@ fn what_became_slower_is_named_alone() {
     assert!((change - 20.0).abs() < 1.0, "{change}");
     // What runs on neither side is neither new nor missing.
     assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+}
+
+/// Stands in for Valgrind, where the CPU does not count: the program tells what was counted on standard error.
+const VALGRIND: &str = r#"#!/bin/sh
+while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done
+"$@" 2> "$log"
+"#;
+
+#[test]
+fn added_instructions_are_a_regression_while_the_time_is_as_before() {
+    let bench = repository();
+    let valgrind = bench.write("tools/valgrind", VALGRIND);
+    std::fs::set_permissions(&valgrind, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bench.path("tools").display(), std::env::var("PATH").unwrap());
+    let bench = bench.set("PATH", &path);
+    let of = |instructions| Source { cases: 1, instructions, ..Source::of(FAST) };
+    let gate = |before, after, code| {
+        of(before).write(&bench);
+        git(&bench, &["add", "."]);
+        git(&bench, &["commit", "--quiet", "-m", "before"]);
+        of(after).write(&bench);
+        let result = bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(code).json();
+        let rows = result["comparisons"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[0]["verdict"]), (2, &Value::from("Unchanged")), "{result:#}");
+        assert!(result["notes"].to_string().contains("instructions are counted of"), "{result:#}");
+        (rows[1]["verdict"].as_str().unwrap().to_owned(), rows[1]["reason"].as_str().unwrap().to_owned())
+    };
+    let (verdict, reason) = gate(1000, 1030, 3);
+    assert_eq!(verdict, "Regressed");
+    assert!(reason.contains("1030 after 1000") && reason.contains("its time is not worse"), "{reason}");
+    let (verdict, reason) = gate(0, 1000, 4);
+    assert_eq!(verdict, "Inconclusive");
+    assert!(reason.contains("of the baseline were not counted") && reason.contains("built before"), "{reason}");
 }
 
 #[test]

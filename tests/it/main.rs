@@ -16,6 +16,7 @@ mod fake_gpu;
 mod gate;
 mod gate_beside;
 mod generated;
+mod instructions;
 mod kernel_compilation;
 #[cfg(feature = "opencl")]
 mod opencl;

@@ -1,4 +1,4 @@
-//! Hardware counters of the first-level data cache, through the kernel's perf events.
+//! Hardware counters, through the kernel's perf events: here those of the first-level data cache.
 
 use rsb_model::Reason;
 
@@ -11,6 +11,9 @@ pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
     #[cfg(not(target_os = "linux"))]
     Err(Reason::new("cache counters", "only Linux offers them to programs", "run cache-hit-rate on Linux"))
 }
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::refused;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -42,8 +45,12 @@ mod linux {
         }
     }
 
-    /// What each refusal of the kernel means and what lifts it.
     fn explain(error: &io::Error) -> Reason {
+        refused(("cache counters", "L1-dcache-loads"), error)
+    }
+
+    /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls `event`.
+    pub(crate) fn refused((what, event): (&str, &str), error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
                 "the kernel does not let this user read them (perf_event_paranoid)",
@@ -56,9 +63,12 @@ mod linux {
             io::ErrorKind::Unsupported => {
                 ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
             }
-            _ => ("the kernel refused them", "try `perf stat -e L1-dcache-loads true` to see what it says"),
+            _ => {
+                let cure = format!("try `perf stat -e {event} true` to see what it says");
+                return Reason::new(what, format!("the kernel refused them: {error}"), cure);
+            }
         };
-        Reason::new("cache counters", format!("{why}: {error}"), cure)
+        Reason::new(what, format!("{why}: {error}"), cure)
     }
 
     impl CacheCounters for Pair {

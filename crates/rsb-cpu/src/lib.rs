@@ -6,6 +6,7 @@ mod blas;
 mod counters;
 mod gemm;
 mod heap;
+pub mod instructions;
 mod kernels;
 mod memory;
 mod thread_pool;

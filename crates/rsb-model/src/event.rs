@@ -38,6 +38,11 @@ pub enum Event {
         /// What is left of the budget.
         left: Duration,
     },
+    /// The instructions of cases are about to be counted.
+    CountingStarted {
+        /// How many cases.
+        cases: usize,
+    },
     /// Undecided cases are about to be remeasured.
     RemeasureStarted {
         /// How many cases.

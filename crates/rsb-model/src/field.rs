@@ -260,6 +260,9 @@ fields! {
     allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time to allocate, write every page and free";
     memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not freed after them";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
+    // Work.
+    instructions One Metric(Lower), "instructions that the CPU executes in one iteration, counted once and not timed (`--metric instructions`)";
+    instructions_source One Fact, "what counted the instructions: perf (the counters of the CPU), callgrind (Valgrind's CPU, which has no AVX-512)";
     // Truth and spread.
     failed_runs_percent Percent Metric(Lower), "share of the runs of a command that ended with another exit code than zero";
     failed_requests One Metric(Lower), "requests that were not answered";

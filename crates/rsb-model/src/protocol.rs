@@ -36,6 +36,11 @@ pub enum Request {
         /// How many.
         iters: u64,
     },
+    /// Run exactly this many iterations and count the instructions that they execute.
+    Count {
+        /// How many.
+        iters: u64,
+    },
     /// Turn the time of one iteration into the case's fields, then leave.
     Finish {
         /// Nanoseconds of one iteration, as estimated from every sample.
@@ -59,6 +64,12 @@ pub enum Response {
     Sampled {
         /// Nanoseconds for all iterations together.
         time_ns: f64,
+    },
+    /// The iterations executed this many instructions.
+    Counted {
+        /// Instructions of all iterations together; none where Valgrind counts them, which tells when the worker has left.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<u64>,
     },
     /// The fields of the case.
     Finished {

@@ -69,6 +69,9 @@ pub const ACCEPTED_FROM: &str = "accepted_from";
 /// oldest first, the milliseconds of an iteration in the least disturbed sample of each process.
 pub const PAST_PROCESSES: &str = "past_processes_ms";
 
+/// What the metadata of a case call the reason why its instructions, which were asked for, were not counted.
+pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
+
 const fn measured() -> Outcome {
     Outcome::Measured
 }
@@ -86,6 +89,11 @@ struct OptionalReason {
 }
 
 impl BenchmarkResult {
+    /// Why its instructions, which were asked for, were not counted.
+    pub fn instructions_not_counted(&self) -> Option<Reason> {
+        serde_json::from_value(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?.clone()).ok()
+    }
+
     /// The fields of the one point, if it ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()

@@ -71,13 +71,13 @@ pub enum ReasonCode {
     TooFewSamples,
     /// Hardware or a software factor differs.
     UnlikeMachine,
-    /// Another unit than before.
+    /// Another unit than before, or another source of the figure.
     UnlikeUnit,
     /// The baseline has it, the run does not.
     Missing,
     /// The case failed.
     CaseFailed,
-    /// The case was skipped.
+    /// The case was skipped, or what was asked for of it could not be counted.
     CaseSkipped,
     /// The case ran on a fake GPU.
     CaseSimulated,

@@ -29,12 +29,16 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("allocations_per_iteration", 0.5),
     ("cache_hit_percent", 1.0),
     ("gpu_memory_peak_mb", 1.0),
+    ("instructions", 1.0),
     ("memory_average_mb", 1.0),
     ("memory_fragmentation_percent", 2.0),
     ("memory_leaked_bytes", 1024.0),
     ("memory_used_mb", 1.0),
     ("occupancy_percent", 1.0),
 ];
+
+/// Thresholds in percent of metrics that have one of their own: they hardly vary, so that less is news.
+const OWN_THRESHOLDS: &[(&str, f64)] = &[("instructions", 2.0)];
 
 /// What a comparison is held to. Start from `Policy::default()` or a [`crate::PolicyFile`].
 #[derive(Debug, Clone, PartialEq)]
@@ -346,13 +350,16 @@ impl Policy {
         self.default_threshold.unwrap_or(DEFAULT_THRESHOLD_PERCENT)
     }
 
-    /// The threshold in percent of `metric` of the case called `id`.
+    /// The threshold in percent of `metric` of the case called `id`. A metric with a threshold of its own has another one
+    /// only where its name is said.
     pub fn threshold_percent_for(&self, id: &str, metric: &str) -> f64 {
+        let own = OWN_THRESHOLDS.iter().find(|(name, _)| *name == metric).map(|(_, percent)| *percent);
         let fits = |entry: &&Override| {
-            entry.metric.as_deref().is_none_or(|wanted| wanted == metric)
+            entry.metric.as_deref().map_or(own.is_none(), |wanted| wanted == metric)
                 && entry.id.as_deref().is_none_or(|pattern| glob::matches(pattern, id))
         };
-        self.overrides.iter().rev().find(fits).map_or_else(|| self.threshold_percent(), |entry| entry.percent)
+        let said = self.overrides.iter().rev().find(fits).map(|entry| entry.percent);
+        said.or(own).unwrap_or_else(|| self.threshold_percent())
     }
 
     /// The smallest change of `metric`, in its unit, that counts.

@@ -328,6 +328,39 @@ fn figures_that_do_not_vary_are_compared_by_value() {
 }
 
 #[test]
+fn instructions_are_compared_by_value_where_one_thing_counted_them() {
+    use rsb_model::record::INSTRUCTIONS_NOT_COUNTED;
+    let counted = |count: f64, source: &str| {
+        let fields = Fields::new().with("instructions", count).with("instructions_source", source);
+        BenchmarkResult { results: vec![fields], ..times(1.0) }
+    };
+    let uncounted = || {
+        let mut result = times(1.0);
+        let reason = serde_json::json!({ "what": "instructions", "why": "no Valgrind", "cure": "install valgrind" });
+        result.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), reason);
+        result
+    };
+    let thousand = || counted(1000.0, "callgrind");
+    for (before, after, verdict, code, said) in [
+        (thousand(), counted(1019.0, "callgrind"), Verdict::Unchanged, ReasonCode::BelowThreshold, "1019 after 1000"),
+        (thousand(), counted(1021.0, "callgrind"), Verdict::Regressed, ReasonCode::AboveThreshold, "time is not worse"),
+        (thousand(), counted(970.0, "callgrind"), Verdict::Improved, ReasonCode::BetterThanThreshold, "better by"),
+        (thousand(), counted(1000.0, "perf"), Verdict::NotComparable, ReasonCode::UnlikeUnit, "callgrind and perf"),
+        (thousand(), times(1.0), Verdict::Inconclusive, ReasonCode::Missing, "the run does not"),
+        (thousand(), uncounted(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "install valgrind"),
+        (uncounted(), thousand(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "of the baseline were not counted"),
+        (uncounted(), uncounted(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "were not counted"),
+    ] {
+        let result = compared(vec![before], vec![after], &Policy::default());
+        let row = &result.comparisons[1];
+        check(row, verdict, code);
+        assert!(row.metric == "instructions" && row.reason.contains(said), "{}: {}", row.metric, row.reason);
+    }
+    let result = compared(vec![times(1.0)], vec![thousand()], &Policy::default());
+    assert_eq!(result.comparisons.len(), 1, "what the baseline never promised is not asked for");
+}
+
+#[test]
 fn results_without_samples_are_compared_by_a_common_metric() {
     let rate = |value: f64| run("one", vec![valued("serve", Fields::new().with("tokens_per_second", value))]);
     let side = |factor: f64| BASE.map(|value| rate(value * factor));

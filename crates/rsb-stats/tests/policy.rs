@@ -53,6 +53,7 @@ fn the_last_entry_that_fits_decides() {
         ("cpu/gemm/cpu:0/f32/64", "time_ms", 5.0),
         ("cpu/gemm/cpu:0/f16/64", "time_ms", 7.0),
         ("cpu/gemm/cpu:0/f16/64", "memory_used_mb", 25.0),
+        ("cpu/gemm/cpu:0/f16/64", "instructions", 2.0),
     ] {
         assert!((policy.threshold_percent_for(id, metric) - percent).abs() < 1e-12, "{id} {metric}");
     }

@@ -107,8 +107,16 @@ impl Refresh {
         };
         let (_, configured) = settings::resolve(&[], None, &MeasureArgs::default(), config)?;
         let (plan, gone) = plan_again(&old.runs);
-        let settings =
-            Settings { replicates: replicates(&old.runs), limits: configured.limits, ..Settings::of(profile) };
+        let counted = |result: &BenchmarkResult| {
+            let figure = result.fields().and_then(|fields| fields.number("instructions"));
+            figure.is_some() || result.instructions_not_counted().is_some()
+        };
+        let settings = Settings {
+            replicates: replicates(&old.runs),
+            limits: configured.limits,
+            count_instructions: old.runs.iter().flat_map(|run| &run.benchmarks).any(counted),
+            ..Settings::of(profile)
+        };
         Ok(Self { suite: first.suite.clone(), settings, plan, gone })
     }
 

@@ -10,6 +10,7 @@ use rsb_stats::Policy;
 use rsb_stats::remeasure::PAIRS;
 
 use super::budget::Budget;
+use crate::measure::instructions::Counting;
 use crate::measure::{self, Count, InterleavedResults, Settings, assemble};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
 
@@ -57,6 +58,24 @@ impl Sides {
             settings.replicates = Count::asked(PAIRS.step);
             cases = self.doubtful(policy);
         }
+    }
+
+    /// Counts the instructions of what both sides have measured, once for each program; what a reader should know of it.
+    pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> String {
+        let settings = Settings::of(Profile::Quick);
+        let mut counting = Counting::begin(&settings, settings.limits.suite);
+        listener(&Event::CountingStarted { cases: self.cases.len() });
+        'cases: for case in &self.cases {
+            for (run, program) in [&mut self.baseline, &mut self.current].into_iter().zip(&self.programs) {
+                let Some(result) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id) else {
+                    continue 'cases;
+                };
+                if counting.add(program, case, result).is_err() {
+                    break 'cases; // Somebody asked to stop.
+                }
+            }
+        }
+        counting.summary()
     }
 
     /// What the pairs so far say. A case that had no turn on a side has no verdict.

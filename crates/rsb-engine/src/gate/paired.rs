@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
-use rsb_model::{BenchmarkResult, BenchmarkType, Case, ComparisonResult, Event, Outcome, Run};
+use rsb_model::{BenchmarkResult, Case, ComparisonResult, Event, Outcome, Run};
 use rsb_store::{KeptProgram, NotKept, OF_ANOTHER_PROGRAM, Programs};
 
 use super::interleaved::Sides;
 use super::judge::Judge;
+use crate::measure::instructions::is_own_work;
 use crate::{EngineError, Listener, WorkerCommand};
 
 /// What the pairs say of the suspects of `result`, the verdicts on `current` against `baseline`. `None` where there is
@@ -105,11 +106,4 @@ fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Cas
     };
     let known = current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
     known.filter(of_this_program).filter_map(BenchmarkResult::case).collect()
-}
-
-/// Whether this program does the work itself, on a CPU.
-fn is_own_work(result: &BenchmarkResult) -> bool {
-    let provider = result.fields().and_then(|fields| fields.text("provider"));
-    let own = |name: &str| name == "gemm" || name == "allocator" || name.starts_with("native");
-    result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
 }

@@ -141,7 +141,7 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
 }
 
 /// Adds a note that is not there yet.
-fn note(metadata: &mut Map<String, Value>, text: &str) {
+pub(super) fn note(metadata: &mut Map<String, Value>, text: &str) {
     let notes = metadata.entry("notes").or_insert_with(|| json!([]));
     if let Some(notes) = notes.as_array_mut().filter(|notes| !notes.contains(&json!(text))) {
         notes.push(json!(text));

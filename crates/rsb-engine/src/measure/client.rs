@@ -51,7 +51,8 @@ fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, Work
 /// A worker with its case prepared.
 pub struct Worker {
     child: Child,
-    stdin: ChildStdin,
+    /// Until it is to leave.
+    stdin: Option<ChildStdin>,
     lines: Receiver<std::io::Result<String>>,
     stderr: Stderr,
     case: Case,
@@ -108,7 +109,7 @@ impl Worker {
             .process_group(0) // Ctrl-C is for the measuring process; whatever the worker starts dies with its group.
             .spawn()?;
         let broken = || std::io::Error::other("its streams cannot be opened");
-        let stdin = child.stdin.take().ok_or_else(broken)?;
+        let stdin = Some(child.stdin.take().ok_or_else(broken)?);
         let stdout = child.stdout.take().ok_or_else(broken)?;
         let errors = child.stderr.take().ok_or_else(broken)?;
         let (sender, lines) = channel();
@@ -137,6 +138,44 @@ impl Worker {
         }
     }
 
+    /// Runs exactly `iters` iterations and counts their instructions; none where Valgrind counts them.
+    ///
+    /// # Errors
+    /// When nothing counts, the worker breaks, or the time is up.
+    pub fn count(&mut self, iters: u64) -> Result<Option<u64>, WorkerError> {
+        let asked = self.ask(&Request::Count { iters });
+        // What a worker does not understand it takes for the end.
+        let has_left = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()));
+        if matches!(asked, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
+            let why = "its program cannot count them: it was built before `--metric instructions`";
+            return Err(WorkerError::Failed(Reason::new("instructions", why, "compare with a later revision")));
+        }
+        match asked? {
+            Response::Counted { instructions } => Ok(instructions),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Lets the worker leave, and waits until it has.
+    ///
+    /// # Errors
+    /// When it breaks, or the time is up.
+    pub fn leave(mut self) -> Result<(), WorkerError> {
+        self.stdin = None;
+        loop {
+            if interrupt::asked() {
+                return Err(WorkerError::Interrupted);
+            }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            match wait_until(left.min(GLANCE), || self.child.try_wait().ok().flatten()) {
+                Some(status) if status.success() => return Ok(()),
+                Some(_) => return Err(self.died()),
+                None if left.is_zero() => return Err(self.too_slow()),
+                None => {}
+            }
+        }
+    }
+
     /// The case's fields, given the time of one iteration.
     ///
     /// # Errors
@@ -158,7 +197,7 @@ impl Worker {
     fn ask(&mut self, request: &Request) -> Result<Response, WorkerError> {
         let asked = serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
             line.push('\n');
-            self.stdin.write_all(line.as_bytes())
+            self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line.as_bytes()))
         });
         if asked.is_err() {
             return Err(self.died());

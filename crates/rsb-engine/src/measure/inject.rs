@@ -13,6 +13,19 @@ pub(super) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
     std::env::var(VARIABLE).map_or(time_ns, |said| rsb_model::protocol::slowed(id, time_ns, &said))
 }
 
+/// `iters`, more of them where the environment makes the case slower: counted as `iters`, they are more instructions.
+#[cfg(feature = "fault-injection")]
+pub(super) fn more_work(id: &CaseId, iters: u64) -> u64 {
+    let slowed = |said: String| rsb_model::protocol::slowed(id, iters as f64, &said).round() as u64;
+    std::env::var(VARIABLE).map_or(iters, slowed)
+}
+
+/// Iterations as they are.
+#[cfg(not(feature = "fault-injection"))]
+pub(super) fn more_work(_: &CaseId, iters: u64) -> u64 {
+    iters
+}
+
 /// Time as it is.
 #[cfg(not(feature = "fault-injection"))]
 pub(super) fn slow_down(_: &CaseId, time_ns: f64) -> f64 {

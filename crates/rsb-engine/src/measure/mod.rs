@@ -7,6 +7,7 @@ pub mod assemble;
 mod client;
 mod devices;
 pub mod inject;
+pub(crate) mod instructions;
 mod interleaved;
 pub mod interrupt;
 mod noise;
@@ -34,6 +35,7 @@ use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 use assemble::CaseProgress;
 use client::WorkerError;
+use instructions::Counting;
 use session::Session;
 
 /// What is said when Criterion has nowhere to work.
@@ -103,6 +105,19 @@ pub fn measure(
     }
     if began.elapsed() > settings.limits.suite {
         return Ok(out_of_time(plan, &progress, settings, &summary, listener));
+    }
+    if settings.count_instructions {
+        let mut counting = Counting::begin(settings, settings.limits.suite.saturating_sub(began.elapsed()));
+        listener(&Event::CountingStarted { cases: plan.cases.len() });
+        for (case, progress) in plan.cases.iter().zip(&progress) {
+            let mut result = assemble::result(case, progress, &summary, Timestamp::now());
+            match counting.add(command, case, &mut result) {
+                Ok(true) => tell(listener, result),
+                Ok(false) => {}
+                Err(_) => return Ok(RunStatus::Interrupted),
+            }
+        }
+        listener(&Event::note(counting.summary()));
     }
     Ok(RunStatus::Complete)
 }

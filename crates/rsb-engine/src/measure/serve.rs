@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use rsb_cpu::instructions::{self, InstructionCount};
 use rsb_device::{Device, Registry};
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, Reason};
@@ -105,6 +106,17 @@ fn converse(
             Request::Sample { iters } => {
                 let time_ns = ledger.around(iters, || prepared.sample(iters))?;
                 answer(Response::Sampled { time_ns: inject::slow_down(&case.id, time_ns) }).map_err(gone)?;
+            }
+            Request::Count { iters } => {
+                let iters = inject::more_work(&case.id, iters);
+                let counted = instructions::counted(|| prepared.sample(iters));
+                let (worked, count) = counted.map_err(Failure::Skipped)?;
+                worked?;
+                let instructions = match count {
+                    InstructionCount::Counted(count) => Some(count),
+                    InstructionCount::ByValgrind => None,
+                };
+                answer(Response::Counted { instructions }).map_err(gone)?;
             }
             Request::Finish { time_ns } => {
                 let mut fields = prepared.fields(time_ns)?;

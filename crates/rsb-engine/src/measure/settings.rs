@@ -55,6 +55,8 @@ pub struct Settings {
     pub relative_error: f64,
     /// … or this much time was spent measuring.
     pub time_cap: Duration,
+    /// Whether the instructions of one iteration are counted after the samples.
+    pub count_instructions: bool,
     /// Limits.
     pub limits: Limits,
 }
@@ -94,6 +96,7 @@ impl Settings {
             measurement_time: Duration::from_millis(measurement_ms),
             relative_error,
             time_cap: Duration::from_millis(cap_ms),
+            count_instructions: false,
             limits: Limits::default(),
         }
     }

@@ -27,6 +27,8 @@ pub struct AgainstRequest<'a> {
     pub suite: Option<Suite>,
     /// How long to measure.
     pub budget: Option<Duration>,
+    /// Whether instructions are compared beside the time.
+    pub count_instructions: bool,
 }
 
 /// Judges this tree against a revision.
@@ -54,8 +56,10 @@ pub fn against(
     let workers = [before, after].map(|program| WorkerCommand::of(program.clone()));
     let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
+    let counted = request.count_instructions.then(|| sides.count_instructions(listener));
     let mut result =
         rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
+    result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(policy_of(&judge.directories.policy));
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
 }

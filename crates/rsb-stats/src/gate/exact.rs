@@ -5,17 +5,19 @@ use rsb_model::field::FIELDS;
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Verdict};
 
+use super::instructions::{self, INSTRUCTIONS};
 use super::{reason, summary};
 use crate::estimate::median;
 use crate::policy::Policy;
 
 /// Metrics that are not derived from time.
-const EXACT: [&str; 10] = [
+const EXACT: [&str; 11] = [
     "accuracy_error",
     "allocations_per_iteration",
     "cache_hit_percent",
     FAILED_RUNS,
     "gpu_memory_peak_mb",
+    INSTRUCTIONS,
     "memory_average_mb",
     "memory_fragmentation_percent",
     "memory_leaked_bytes",
@@ -46,15 +48,18 @@ pub(super) fn rows<'a>(
 
 fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Policy) -> Option<Comparison> {
     let [before, after] = sides.map(|results| Values::of(field.name, results));
-    if before == Values::Absent || (field.name == FAILED_RUNS && before.are_zero() && after.are_zero()) {
+    let refusal = (field.name == INSTRUCTIONS).then(|| instructions::refusal(sides)).flatten();
+    let is_nothing = before == Values::Absent && refusal.is_none();
+    if is_nothing || (field.name == FAILED_RUNS && before.are_zero() && after.are_zero()) {
         return None;
     }
     let better = field.better()?;
     let threshold_percent = policy.threshold_percent_for(id.as_str(), field.name);
     let question = Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
-    let judged = match (&before, &after) {
-        (Values::Known(before), Values::Known(after)) => question.judge(before, after),
-        (_, Values::Absent) => ValuesConclusion::without(ReasonCode::Missing),
+    let judged = match (&before, &after, &refusal) {
+        (.., Some((verdict, code, _))) => ValuesConclusion { change: None, verdict: *verdict, code: *code },
+        (Values::Known(before), Values::Known(after), None) => question.judge(before, after),
+        (_, Values::Absent, None) => ValuesConclusion::without(ReasonCode::Missing),
         _ => ValuesConclusion::without(ReasonCode::Unreadable),
     };
     Some(Comparison {
@@ -76,7 +81,10 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
         statistics: None,
         change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
         verdict: judged.verdict,
-        reason: reason::of_values(field, [before.center(), after.center()], judged, threshold_percent),
+        reason: refusal.map_or_else(
+            || reason::of_values(field, [before.center(), after.center()], judged, threshold_percent),
+            |(.., sentence)| sentence,
+        ),
         reason_code: judged.code,
         threshold_percent,
     })

@@ -8,6 +8,7 @@ mod compared;
 mod control;
 mod evidence;
 mod exact;
+mod instructions;
 mod machine;
 mod paired;
 mod percentiles;
@@ -77,6 +78,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     };
     notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
     let mut comparisons = decide(rows, policy);
+    instructions::beside_time(&mut comparisons);
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
     let ids = (joined(baseline), RunId(joined(current)));

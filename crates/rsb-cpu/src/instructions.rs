@@ -1,0 +1,204 @@
+//! How many instructions this program executes: by the counters of the CPU, or by Valgrind where that runs this program.
+
+use rsb_model::Reason;
+
+/// What [`counted`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionCount {
+    /// So many in user space, in all threads together, by the counters of the CPU.
+    Counted(u64),
+    /// Valgrind counted them, and tells when this program ends.
+    ByValgrind,
+}
+
+/// Runs `work`, and counts the instructions of this program in the meantime.
+///
+/// # Errors
+/// When nothing here counts; `work` did not run then.
+pub fn counted<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Reason> {
+    if valgrind::is_around() {
+        return Ok((valgrind::counted(work), InstructionCount::ByValgrind));
+    }
+    let (worked, count) = counters::counted(work)?;
+    Ok((worked, InstructionCount::Counted(count)))
+}
+
+/// Whether the counters of the CPU count here.
+///
+/// # Errors
+/// Why they do not.
+pub fn check_counters() -> Result<(), Reason> {
+    let work = || std::hint::black_box(vec![1_u64; 10_000]).iter().sum::<u64>();
+    match counters::counted(work)? {
+        (_, count) if count >= 10_000 => Ok(()),
+        (_, count) => Err(Reason::new(
+            "instruction counters",
+            format!("they are not real: {count} instructions for a sum of 10000 numbers"),
+            "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
+        )),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod counters {
+    use std::io;
+
+    use perf_event::events::{Event, Hardware};
+    use perf_event::{Builder, Counter};
+    use rsb_model::Reason;
+
+    use crate::counters::refused;
+
+    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
+        let said = |error: io::Error| refused(("instruction counters", "instructions"), &error);
+        let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
+        counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
+        let worked = work();
+        counters.iter_mut().try_for_each(Counter::disable).map_err(said)?;
+        Ok((worked, total(&mut counters).map_err(said)?))
+    }
+
+    /// A counter for each thread that there is now, which also counts those that it starts.
+    pub(super) fn of_every_thread<E: Event + Clone>(event: &E) -> io::Result<Vec<Counter>> {
+        let mut counters = Vec::new();
+        for entry in std::fs::read_dir("/proc/self/task")? {
+            let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            counters.push(Builder::new(event.clone()).observe_pid(thread).inherit(true).build()?);
+        }
+        Ok(counters)
+    }
+
+    /// What all of them counted. Where other counters took turns with one, it is worth nothing.
+    pub(super) fn total(counters: &mut [Counter]) -> io::Result<u64> {
+        let mut total = 0;
+        for counter in counters {
+            let seen = counter.read_count_and_time()?;
+            if seen.time_running < seen.time_enabled {
+                return Err(io::Error::other("other counters took turns with it"));
+            }
+            total += seen.count;
+        }
+        Ok(total)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod counters {
+    use rsb_model::Reason;
+
+    pub(super) fn counted<T>(_: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
+        Err(Reason::new("instruction counters", "only Linux offers them to programs", "count instructions on Linux"))
+    }
+}
+
+/// What a program says to the Valgrind around it, by instructions that do nothing elsewhere (`valgrind.h`, `callgrind.h`).
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod valgrind {
+    const IS_AROUND: u64 = 0x1001;
+    const CALLGRIND: u64 = (b'C' as u64) << 24 | (b'T' as u64) << 16;
+    const BEGIN_COUNTING: u64 = CALLGRIND + 4;
+    const END_COUNTING: u64 = CALLGRIND + 5;
+
+    /// Whether Valgrind runs this program.
+    pub(super) fn is_around() -> bool {
+        request(IS_AROUND) > 0
+    }
+
+    /// Runs `work`; Valgrind's tool callgrind counts meanwhile. Another tool hears nothing of it.
+    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
+        request(BEGIN_COUNTING);
+        let worked = work();
+        request(END_COUNTING);
+        worked
+    }
+
+    /// The answer to `code`, and 0 where nobody answers.
+    fn request(code: u64) -> u64 {
+        let words: [u64; 6] = [code, 0, 0, 0, 0, 0];
+        let mut answer = 0_u64;
+        // SAFETY: on a CPU these turn rdi by 128 bits in all, which leaves it as it was, and exchange rbx with itself.
+        // Valgrind knows the sequence, reads the six words at rax, which live until after it, and sets rdx.
+        unsafe {
+            std::arch::asm!(
+                "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
+                in("rax") words.as_ptr(), inout("rdx") answer, options(nostack)
+            );
+        }
+        answer
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod valgrind {
+    /// It is not asked on other architectures than x86-64.
+    pub(super) fn is_around() -> bool {
+        false
+    }
+
+    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
+        work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_valgrind_nobody_answers() {
+        assert!(!valgrind::is_around());
+        assert_eq!(valgrind::counted(|| 5), 5);
+    }
+
+    #[test]
+    fn instructions_are_counted_or_it_is_said_why_not() {
+        match check_counters() {
+            Ok(()) => {
+                let sum = |length: usize| {
+                    let work = || std::hint::black_box(vec![1_u64; length]).iter().sum::<u64>();
+                    match counted(work).unwrap() {
+                        (_, InstructionCount::Counted(count)) => count,
+                        (_, InstructionCount::ByValgrind) => panic!("no Valgrind is around"),
+                    }
+                };
+                assert!(sum(1_000_000) > 2 * sum(100_000));
+            }
+            Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),
+        }
+    }
+
+    /// By an event that the kernel counts itself, which virtual machines have too.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn every_thread_is_counted() {
+        let (ask, asked) = std::sync::mpsc::channel::<()>();
+        let (answer, answered) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            for () in asked {
+                let began = std::time::Instant::now();
+                while began.elapsed() < std::time::Duration::from_millis(20) {
+                    std::hint::spin_loop();
+                }
+                answer.send(()).unwrap();
+            }
+        });
+        let mut counters = match counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) {
+            Ok(counters) => counters,
+            Err(error) => return test_needs::missing("perf", &error.to_string()),
+        };
+        assert!(counters.len() >= 2);
+        for counter in &mut counters {
+            counter.enable().unwrap();
+        }
+        ask.send(()).unwrap();
+        answered.recv().unwrap();
+        for counter in &mut counters {
+            counter.disable().unwrap();
+        }
+        let spent: u64 = counters.iter_mut().map(|counter| counter.read().unwrap()).sum();
+        assert!(spent > 1_000_000, "{spent} ns in threads that worked for 20 ms");
+        drop(ask);
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,307 @@
+//! Instructions of one iteration: a figure beside the time that has no noise. They are counted once, after the samples.
+//!
+//! By the counters of the CPU, else by Valgrind, whose CPU is another one: a count compares with one of the same source.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rsb_model::record::INSTRUCTIONS_NOT_COUNTED;
+use rsb_model::{BenchmarkResult, BenchmarkType, Case, Outcome, Reason};
+use serde_json::json;
+
+use super::assemble;
+use super::client::{Worker, WorkerError};
+use super::settings::Settings;
+use crate::worker_command::WorkerCommand;
+
+/// So many instructions are counted together, or more: the few hundred that surround the iterations are then nothing
+/// beside them. No clock decides how many iterations that are, so that the same program is counted alike each time.
+const ENOUGH: u64 = 10_000_000;
+/// The counters see interrupts, too: the least of so many counts has the fewest.
+const TRIES: usize = 3;
+
+/// What counts instructions here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum InstructionCounter {
+    /// The counters of the CPU.
+    Perf,
+    /// The tool callgrind of this Valgrind.
+    Callgrind(PathBuf),
+}
+
+impl InstructionCounter {
+    fn here() -> Result<Self, Reason> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let valgrind = std::env::split_paths(&path).map(|dir| dir.join("valgrind")).find(|file| file.is_file());
+        Self::of(rsb_cpu::instructions::check_counters(), valgrind.filter(|_| cfg!(target_arch = "x86_64")))
+    }
+
+    fn of(counters: Result<(), Reason>, valgrind: Option<PathBuf>) -> Result<Self, Reason> {
+        match (counters, valgrind) {
+            (Ok(()), _) => Ok(Self::Perf),
+            (Err(_), Some(valgrind)) => Ok(Self::Callgrind(valgrind)),
+            (Err(reason), None) => {
+                let valgrind = if cfg!(target_arch = "x86_64") { "is not installed" } else { "is used on x86-64 only" };
+                let why = format!("{}, and Valgrind {valgrind}", reason.why);
+                Err(Reason::new("instructions", why, format!("install valgrind, or {}", reason.cure)))
+            }
+        }
+    }
+
+    const fn source(&self) -> &'static str {
+        match self {
+            Self::Perf => "perf",
+            Self::Callgrind(_) => "callgrind",
+        }
+    }
+
+    /// Instructions of one iteration of `case`, in fresh workers that may live for `limit` each.
+    fn count(&self, command: &WorkerCommand, case: &Case, limit: Duration) -> Result<f64, WorkerError> {
+        let mut iters = 1;
+        loop {
+            let total = self.total(command, case, (iters, limit))?;
+            if total >= ENOUGH {
+                return Ok(total as f64 / iters as f64);
+            }
+            iters *= 1 + 4 * ENOUGH / total; // Of few iterations most may be what surrounds them.
+        }
+    }
+
+    /// Instructions of `iters` iterations, after one that fills what stays filled; above zero.
+    fn total(&self, command: &WorkerCommand, case: &Case, (iters, limit): (u64, Duration)) -> Result<u64, WorkerError> {
+        match self {
+            Self::Perf => {
+                let (mut worker, _) = Worker::start(command, case, limit)?;
+                worker.sample(1)?;
+                let counts: Vec<Option<u64>> = (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
+                let least = counts.into_iter().flatten().min().filter(|least| *least > 0);
+                least.ok_or_else(|| untold("its worker counted nothing"))
+            }
+            Self::Callgrind(valgrind) => {
+                let log = tempfile::NamedTempFile::new().map_err(|error| untold(&error.to_string()))?;
+                let (mut worker, _) = Worker::start(&under(valgrind, log.path(), command), case, limit)?;
+                worker.sample(1)?;
+                worker.count(iters)?;
+                worker.leave()?;
+                let text = std::fs::read_to_string(log.path()).unwrap_or_default();
+                collected(&text).ok_or_else(|| untold("Valgrind told no count"))
+            }
+        }
+    }
+}
+
+fn untold(why: &str) -> WorkerError {
+    WorkerError::Failed(Reason::new("instructions", why, "see what `valgrind --tool=callgrind true` says"))
+}
+
+/// `command` run by `valgrind`, which tells `log` at the end what it counted. Until the worker asks it to count it is as
+/// fast as it can be.
+fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand {
+    let mut args = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"].map(str::to_owned).to_vec();
+    args.push("--callgrind-out-file=/dev/null".to_owned());
+    args.push(format!("--log-file={}", log.display()));
+    args.push(command.program.display().to_string());
+    args.extend(command.args.iter().cloned());
+    WorkerCommand { program: valgrind.to_owned(), args, environment: command.environment.clone() }
+}
+
+/// The total in what callgrind tells: `==7== Collected : 4042`.
+fn collected(log: &str) -> Option<u64> {
+    let total = log.lines().rev().find_map(|line| line.split_once("Collected :"))?.1;
+    total.split_whitespace().next()?.parse().ok().filter(|total| *total > 0)
+}
+
+/// Whether this program does the work of `result` itself, on a CPU.
+pub(crate) fn is_own_work(result: &BenchmarkResult) -> bool {
+    let provider = result.fields().and_then(|fields| fields.text("provider"));
+    let own = |name: &str| name == "gemm" || name == "allocator" || name.starts_with("native");
+    result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
+}
+
+/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide those of the work, and
+/// threads that wait for each other count how long they spin.
+fn is_counted(result: &BenchmarkResult) -> bool {
+    let Some(fields) = result.fields() else { return false };
+    let is_cold = fields.text("cache") == Some("cold");
+    let is_alone = fields.number("threads").is_none_or(|threads| threads <= 1.0);
+    result.outcome == Outcome::Measured && is_own_work(result) && is_alone && !is_cold
+}
+
+/// Counting, within a time.
+pub(crate) struct Counting<'a> {
+    counter: Result<InstructionCounter, Reason>,
+    settings: &'a Settings,
+    until: Instant,
+    cases: usize,
+    others: usize,
+}
+
+impl<'a> Counting<'a> {
+    /// With what counts here, for as long as is `left`.
+    pub(crate) fn begin(settings: &'a Settings, left: Duration) -> Self {
+        let until = Instant::now() + left;
+        Self { counter: InstructionCounter::here(), settings, until, cases: 0, others: 0 }
+    }
+
+    /// Adds to `result` the instructions of one iteration of `case` in a worker of `command`, or why there are none; `false` where it
+    /// is none of those that are counted.
+    ///
+    /// # Errors
+    /// When somebody asks to stop.
+    pub(crate) fn add(
+        &mut self,
+        command: &WorkerCommand,
+        case: &Case,
+        result: &mut BenchmarkResult,
+    ) -> Result<bool, WorkerError> {
+        if !is_counted(result) {
+            self.others += 1;
+            return Ok(false);
+        }
+        self.cases += 1;
+        match self.count(command, case) {
+            Ok((count, source)) => {
+                if let Some(fields) = result.results.first_mut() {
+                    fields.set("instructions", count);
+                    fields.set("instructions_source", source);
+                }
+            }
+            Err(WorkerError::Interrupted) => return Err(WorkerError::Interrupted),
+            Err(WorkerError::Skipped(reason) | WorkerError::Failed(reason) | WorkerError::Gone(reason)) => {
+                assemble::note(&mut result.metadata, &format!("its instructions were not counted: {reason}"));
+                result.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), json!(reason));
+            }
+        }
+        Ok(true)
+    }
+
+    fn count(&self, command: &WorkerCommand, case: &Case) -> Result<(f64, &'static str), WorkerError> {
+        let counter = self.counter.as_ref().map_err(|reason| WorkerError::Skipped(reason.clone()))?;
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
+            let why = "the time limit of the whole run was over before its turn";
+            return Err(WorkerError::Skipped(Reason::new("instructions", why, cure)));
+        }
+        let limit = self.settings.case_limit(case.benchmark_type).min(left);
+        counter.count(command, case, limit).map(|count| (count, counter.source()))
+    }
+
+    /// What a person should know of it. Which case could not be counted, and why, its result says.
+    pub(crate) fn summary(&self) -> String {
+        let Self { cases, others, .. } = self;
+        let kinds =
+            "instructions are counted of what this program does itself on one thread of a CPU, with warm caches";
+        match &self.counter {
+            Ok(counter) => format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source()),
+            Err(reason) => format!("{kinds}: none of {cases}, since there is no counter: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{CaseId, Params};
+
+    /// A worker that answers a request to count `iters` iterations, the `tries`-th of its life, with `of_count`.
+    fn worker(of_count: &str) -> WorkerCommand {
+        let script = format!(
+            r#"while read line; do iters=${{line##*:}}; iters=${{iters%?}}; case $line in
+            *prepare*) echo '{{"answer":"ready","device_type":"cpu"}}';;
+            *sample*) echo '{{"answer":"sampled","time_ns":1.0}}';;
+            *count*) tries=$((tries + 1)); {of_count};;
+            esac; done"#
+        );
+        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script], environment: vec![] }
+    }
+
+    fn case() -> Case {
+        Case {
+            id: CaseId::from_segments(&["cpu_performance", "tensor-ops"]),
+            benchmark: "tensor-ops".into(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: Params::new(),
+        }
+    }
+
+    fn why(error: WorkerError) -> String {
+        match error {
+            WorkerError::Skipped(reason) | WorkerError::Failed(reason) | WorkerError::Gone(reason) => {
+                reason.to_string()
+            }
+            WorkerError::Interrupted => panic!("nobody asked to stop"),
+        }
+    }
+
+    #[test]
+    fn the_least_count_of_enough_iterations_is_the_figure() {
+        // 300 around the iterations, and far more in every count but the second.
+        let counts = r#"more=$(((tries - 2) * (tries - 2) * 90000000 + 300))
+            echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + more))}""#;
+        let count = InstructionCounter::Perf.count(&worker(counts), &case(), Duration::from_mins(1)).unwrap();
+        assert!((count - 1000.0).abs() < 0.1, "{count}");
+    }
+
+    #[test]
+    fn what_cannot_count_says_why() {
+        let refuses = r#"echo '{"answer":"skipped","reason":{"what":"w","why":"none here","cure":"c"}}'"#;
+        for (of_count, expected) in [
+            (refuses, "none here"),
+            (r#"echo '{"answer":"counted"}'"#, "counted nothing"),
+            ("exit 0", "before `--metric instructions`"),
+            ("exit 7", "exit code 7"),
+        ] {
+            let count = InstructionCounter::Perf.count(&worker(of_count), &case(), Duration::from_mins(1));
+            let why = why(count.unwrap_err());
+            assert!(why.contains(expected), "{of_count}: {why}");
+        }
+    }
+
+    /// A made-up Valgrind: what its worker says on standard error is what it tells in the end.
+    #[test]
+    fn what_valgrind_tells_at_the_end_is_the_figure() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let valgrind = dir.path().join("valgrind");
+        let script = "#!/bin/sh\n\
+            while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done\n\
+            \"$@\" 2> \"$log\"\n";
+        std::fs::write(&valgrind, script).unwrap();
+        std::fs::set_permissions(&valgrind, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let count = |told: &str| {
+            let of_count = format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);
+            let counter = InstructionCounter::Callgrind(valgrind.clone());
+            counter.count(&worker(&of_count), &case(), Duration::from_mins(1))
+        };
+        assert_eq!(count("$((iters * 2000))"), Ok(2000.0));
+        assert_eq!(count("$((iters * 20000000))"), Ok(2e7), "of one iteration");
+        assert!(why(count("0").unwrap_err()).contains("no count"));
+    }
+
+    #[test]
+    fn counters_come_first_and_without_any_it_is_said_what_helps() {
+        let refused = || Err(Reason::new("instruction counters", "the kernel refuses", "use another kernel"));
+        let valgrind = || Some(PathBuf::from("/usr/bin/valgrind"));
+        assert_eq!(InstructionCounter::of(Ok(()), valgrind()), Ok(InstructionCounter::Perf));
+        assert_eq!(InstructionCounter::of(refused(), valgrind()).unwrap().source(), "callgrind");
+        let reason = InstructionCounter::of(refused(), None).unwrap_err().to_string();
+        for part in ["the kernel refuses", "Valgrind is", "install valgrind", "use another kernel"] {
+            assert!(reason.contains(part), "{reason}");
+        }
+    }
+
+    #[test]
+    fn the_count_is_read_from_the_log() {
+        for (log, expected) in [
+            ("==7== Events    : Ir\n==7== Collected : 4042\n", Some(4042)),
+            ("==7== Collected : 12 34\n", Some(12)),
+            ("==7== Collected : 0\n", None),
+            ("==7== Collected : many\n", None),
+            ("valgrind: no such tool\n", None),
+        ] {
+            assert_eq!(collected(log), expected, "{log}");
+        }
+    }
+}

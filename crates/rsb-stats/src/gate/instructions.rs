@@ -1,0 +1,98 @@
+//! Instructions beside the time: what forbids comparing them, and what the two say together.
+
+use rsb_model::record::Comparison;
+use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
+
+use super::reason::signed_percent;
+use super::timed::TIME;
+
+/// The metric.
+pub(super) const INSTRUCTIONS: &str = "instructions";
+/// What counted them.
+const SOURCE: &str = "instructions_source";
+
+/// Why the instructions of a case are not compared: a side could not count them, or another thing counted them.
+pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, ReasonCode, String)> {
+    for (results, side) in sides.into_iter().zip(["the baseline", "the run"]) {
+        if let Some(reason) = results.iter().find_map(|result| result.instructions_not_counted()) {
+            let sentence = format!("the instructions of {side} were not counted: {reason}");
+            return Some((Verdict::Inconclusive, ReasonCode::CaseSkipped, sentence));
+        }
+    }
+    let sources = sides.map(|results| {
+        let each = results.iter().filter_map(|result| result.fields()?.text(SOURCE));
+        each.collect::<std::collections::BTreeSet<_>>()
+    });
+    let [before, after] = &sources;
+    let together: Vec<&str> = before.union(after).copied().collect();
+    (together.len() > 1 && !before.is_empty() && !after.is_empty()).then(|| {
+        let sentence = format!(
+            "the instructions were counted by {}, which count unlike code: measure both sides alike",
+            together.join(" and ")
+        );
+        (Verdict::NotComparable, ReasonCode::UnlikeUnit, sentence)
+    })
+}
+
+/// Says on the rows of a case what its time and its instructions mean together, where they disagree.
+pub(super) fn beside_time(rows: &mut [Comparison]) {
+    for at in (0..rows.len()).filter(|&at| rows[at].metric == INSTRUCTIONS).collect::<Vec<_>>() {
+        // The time of a case comes before what is compared beside it.
+        let time = rows[..at].iter().rposition(|row| row.metric == TIME);
+        let Some(time) = time.filter(|&time| rows[time].id == rows[at].id) else { continue };
+        for (row, other) in [(time, at), (at, time)] {
+            if let Some(remark) = remark(&rows[row], &rows[other]) {
+                rows[row].reason = format!("{}; {remark}", rows[row].reason);
+            }
+        }
+    }
+}
+
+/// What `other`, which is the other of the two, adds to `row`.
+fn remark(row: &Comparison, other: &Comparison) -> Option<String> {
+    use Verdict::{Improved, Inconclusive, Regressed, Unchanged};
+    let change = other.difference_percent.map(|percent| signed_percent(percent / 100.0)).unwrap_or_default();
+    match (row.metric.as_str(), row.verdict, other.verdict) {
+        (TIME, Regressed | Inconclusive, Unchanged | Improved) => {
+            Some(format!("it executes no more instructions ({change}): look at layout, memory or the machine"))
+        }
+        (INSTRUCTIONS, Regressed, Unchanged | Improved) => {
+            Some(format!("its time is not worse ({change}): here something else hides the added work"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::testing::row;
+
+    #[test]
+    fn time_and_instructions_say_where_they_disagree() {
+        use Verdict::{Improved, Inconclusive, NotComparable, Regressed, Unchanged};
+        for (time, instructions, of_time, of_instructions) in [
+            (Regressed, Unchanged, "layout, memory or the machine", ""),
+            (Inconclusive, Improved, "layout, memory or the machine", ""),
+            (Unchanged, Regressed, "", "hides the added work"),
+            (Improved, Regressed, "", "hides the added work"),
+            (Regressed, Regressed, "", ""),
+            (Inconclusive, Regressed, "", ""),
+            (Regressed, NotComparable, "", ""),
+            (Unchanged, Unchanged, "", ""),
+        ] {
+            let counted = Comparison { metric: INSTRUCTIONS.to_owned(), ..row("a", instructions, 3.0) };
+            let mut rows = [row("b", Regressed, 1.0), row("a", time, 12.0), counted];
+            let before = rows.clone().map(|row| row.reason);
+            beside_time(&mut rows);
+            let added: Vec<&str> = rows.iter().zip(&before).map(|(row, reason)| &row.reason[reason.len()..]).collect();
+            assert_eq!(added[0], "", "another case");
+            for (added, expected) in [(added[1], of_time), (added[2], of_instructions)] {
+                assert!(
+                    added.contains(expected) && added.is_empty() == expected.is_empty(),
+                    "{time} {instructions}: {added}"
+                );
+            }
+        }
+    }
+}
