@@ -1,9 +1,9 @@
 //! A clock that lies: no figure of it is kept.
 
-use super::support::{assert_reason, cases, id, outcome, run, with_fault};
+use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, cases, id, outcome};
 
-fn refused(lie: &str, arguments: &[&str], word: &str) {
-    let document = run(&with_fault(lie), arguments).expect(1).json();
+fn refused(runtime: Runtime, lie: &str, arguments: &[&str], word: &str) {
+    let document = runtime.run(&runtime.with_fault(lie), arguments).expect(1).json();
     assert!(!cases(&document).is_empty());
     for case in cases(&document) {
         assert_reason(case, "failed", word);
@@ -13,23 +13,31 @@ fn refused(lie: &str, arguments: &[&str], word: &str) {
 #[test]
 fn too_fast_is_above_the_peak_of_the_memory_or_the_caches() {
     let copies = ["memory-bandwidth", "--axis", "operation=copy", "--axis", "cache=hot", "--axis"];
-    refused("clock:fast", &[&copies[..], &["size=64MiB"]].concat(), "above the memory's peak, 1638.4 GB/s");
-    refused("clock:fast", &[&copies[..], &["size=128KiB"]].concat(), "above what the GPU's compute units can move");
+    refused(ROCM, "clock:fast", &[&copies[..], &["size=64MiB"]].concat(), "above the memory's peak, 1638.4 GB/s");
+    refused(
+        ROCM,
+        "clock:fast",
+        &[&copies[..], &["size=128KiB"]].concat(),
+        "above what the GPU's compute units can move",
+    );
 }
 
 #[test]
 fn too_fast_is_above_the_peak_of_the_compute_units() {
-    for benchmark in ["gemm", "compute-peak"] {
-        refused("clock:fast", &[benchmark, "--axis", "dtype=f32"], "above what the GPU's compute units can do in f32");
+    for (benchmark, runtimes) in [("gemm", RUNTIMES), ("compute-peak", &[ROCM])] {
+        for &runtime in runtimes {
+            let word = "above what the GPU's compute units can do in f32";
+            refused(runtime, "clock:fast", &[benchmark, "--axis", "dtype=f32"], word);
+        }
     }
 }
 
 /// Whatever is timed by the GPU's clock is refused, in every benchmark.
 #[test]
 fn too_fast_is_refused_by_every_benchmark() {
-    let bench = with_fault("clock:fast").set("FAKE_GPU_DEVICES", "2");
+    let bench = ROCM.with_fault("clock:fast").set("FAKE_GPU_DEVICES", "2");
     let arguments = ["--suite", "gpu-performance", "--profile", "quick", "--device", "0", "--axis", "size=65536"];
-    let document = run(&bench, &arguments).expect(1).json();
+    let document = ROCM.run(&bench, &arguments).expect(1).json();
     let by_the_gpu = |case: &&serde_json::Value| !id(case).contains("/memory-tiers/rocm:0/host/");
     for case in cases(&document).iter().filter(by_the_gpu) {
         if outcome(case) != "skipped" {
@@ -40,9 +48,12 @@ fn too_fast_is_refused_by_every_benchmark() {
 
 #[test]
 fn backwards_stopped_and_no_number_are_no_times() {
-    for (lie, word) in
-        [("clock:backwards", "clock gives -"), ("clock:stopped", "gives 0 ns"), ("clock:nan", "gives NaN")]
-    {
-        refused(lie, &["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu"], word);
+    let relu = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu"];
+    for &runtime in RUNTIMES {
+        for (lie, word) in
+            [("clock:backwards", "clock gives -"), ("clock:stopped", "gives 0 ns"), ("clock:nan", "gives NaN")]
+        {
+            refused(runtime, lie, &relu, word);
+        }
     }
 }

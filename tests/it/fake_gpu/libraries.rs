@@ -1,54 +1,54 @@
 //! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for other GPUs, or
 //! several of them.
 
-use super::support::{THREE, assert_reason, assert_rest_stands, case, cases, fake_gpu, run, with_library};
-use crate::common::Bench;
+use std::path::Path;
 
-/// The program with a copy of the library that lacks functions.
-fn without(names: &[&str]) -> (tempfile::TempDir, Bench) {
-    let dir = tempfile::tempdir().unwrap();
-    let torn = dir.path().join("librsb_fake_gpu.so");
-    rsb_fake_gpu::file::copy_without(names, &torn).unwrap();
-    let bench = with_library(&torn);
-    (dir, bench)
-}
+use super::support::{ROCM, RUNTIMES, THREE, assert_reason, assert_rest_stands, case, cases, each, fake_gpu, run};
 
 #[test]
 fn without_a_function_what_needs_it_fails_and_the_rest_stands() {
-    let (_dir, bench) = without(&["hipGraphInstantiate"]);
-    let document = run(&bench, &["launch-latency"]).expect(1).json();
-    assert_reason(case(&document, "/graph/"), "failed", "hipGraphInstantiate");
-    assert_rest_stands(&document, "/graph/");
+    for (runtime, name) in each(["hipGraphInstantiate", "cuGraphInstantiateWithFlags"]) {
+        let (_dir, bench) = runtime.without(&[name]);
+        let document = runtime.run(&bench, &["launch-latency"]).expect(1).json();
+        assert_reason(case(&document, "/graph/"), "failed", name);
+        assert_rest_stands(&document, "/graph/");
+    }
 }
 
 #[test]
-fn a_rocblas_without_its_product_leaves_the_native_one() {
-    let (_dir, bench) = without(&["rocblas_gemm_strided_batched_ex"]);
-    let axes = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", "provider=rocblas,native"];
-    let document = run(&bench, &axes).expect(1).json();
-    assert_reason(case(&document, "provider=rocblas"), "failed", "rocblas_gemm_strided_batched_ex");
-    assert_rest_stands(&document, "provider=rocblas");
+fn a_library_without_its_product_leaves_the_native_one() {
+    for (runtime, name) in each(["rocblas_gemm_strided_batched_ex", "cublasGemmStridedBatchedEx"]) {
+        let (_dir, bench) = runtime.without(&[name]);
+        let document = runtime.run_products(&bench).expect(1).json();
+        let own = format!("provider={}", runtime.products);
+        assert_reason(case(&document, &own), "failed", name);
+        assert_rest_stands(&document, &own);
+    }
 }
 
 #[test]
 fn without_a_function_that_every_gpu_needs_all_cases_fail() {
-    for name in ["hipGetDeviceCount", "hipMemGetInfo"] {
-        let (_dir, bench) = without(&[name]);
-        let document = run(&bench, &THREE).expect(1).json();
-        assert_reason(case(&document, "tensor-ops"), "failed", name);
+    for (runtime, names) in each([["hipGetDeviceCount", "hipMemGetInfo"], ["cuInit", "cuMemGetInfo_v2"]]) {
+        for name in names {
+            let (_dir, bench) = runtime.without(&[name]);
+            let document = runtime.run(&bench, &THREE).expect(1).json();
+            assert_reason(case(&document, "tensor-ops"), "failed", name);
+        }
     }
 }
 
 #[test]
 fn a_library_that_is_not_there_is_no_fault() {
-    let bench = with_library(&crate::common::Bench::new().path("librsb_fake_gpu.so"));
-    let document = run(&bench, &THREE).expect(5).json();
-    assert_reason(case(&document, "tensor-ops"), "skipped", "cannot be loaded");
+    for &runtime in RUNTIMES {
+        let bench = runtime.with_library(Path::new("/nonexistent/librsb_fake_gpu.so"));
+        let document = runtime.run(&bench, &THREE).expect(5).json();
+        assert_reason(case(&document, "tensor-ops"), "skipped", "/nonexistent/librsb_fake_gpu.so");
+    }
 }
 
 #[test]
 fn properties_in_the_layout_of_rocm_5() {
-    let (_dir, bench) = without(&["hipGetDevicePropertiesR0600"]);
+    let (_dir, bench) = ROCM.without(&["hipGetDevicePropertiesR0600"]);
     let document = run(&bench, &THREE).expect(0).json();
     assert_rest_stands(&document, "nothing");
     assert_eq!(cases(&document).len(), 3);
@@ -67,14 +67,16 @@ fn every_architecture_is_measured_within_its_peaks() {
 
 #[test]
 fn eight_gpus_are_eight_devices() {
-    let bench = fake_gpu().set("FAKE_GPU_DEVICES", "8");
     let axes = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu", "--axis", "cache=hot"];
-    let document = run(&bench, &axes).expect(0).json();
-    assert_rest_stands(&document, "nothing");
-    for gpu in 0..8 {
-        assert!(case(&document, &format!("/rocm:{gpu}/")).is_object());
+    for &runtime in RUNTIMES {
+        let bench = runtime.fake_gpu().set("FAKE_GPU_DEVICES", "8");
+        let document = runtime.run(&bench, &axes).expect(0).json();
+        assert_rest_stands(&document, "nothing");
+        for gpu in 0..8 {
+            assert!(case(&document, &format!("/{}:{gpu}/", runtime.backend)).is_object());
+        }
+        let two = runtime.run(&bench, &[&axes[..], &["--device", "3,7"]].concat()).expect(0).json();
+        assert_eq!(cases(&two).len(), 2);
+        runtime.run(&bench, &[&axes[..], &["--device", "8"]].concat()).expect(2);
     }
-    let two = run(&bench, &[&axes[..], &["--device", "3,7"]].concat()).expect(0).json();
-    assert_eq!(cases(&two).len(), 2);
-    bench.run(&[&["run", "--backend", "rocm", "--device", "8"], &axes[..]].concat()).expect(2);
 }

@@ -1,4 +1,4 @@
-//! A temporary directory in which the program finds the fake GPU instead of ROCm.
+//! A temporary directory in which the program finds the fake GPU instead of a vendor's runtime.
 
 use std::path::Path;
 
@@ -6,28 +6,95 @@ use serde_json::Value;
 
 use crate::common::{Bench, ProgramOutput, SMALL};
 
-/// The program with the fake GPU, its caches in the temporary directory.
+/// A runtime whose place the fake GPU takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Runtime {
+    /// Its backend.
+    pub backend: &'static str,
+    /// Its compiler, as faults are ordered of it.
+    pub compiler: &'static str,
+    /// Its library of products, as faults are ordered of it and as a provider.
+    pub products: &'static str,
+    /// The variables that name its libraries.
+    variables: &'static [&'static str],
+}
+
+pub const ROCM: Runtime = Runtime {
+    backend: "rocm",
+    compiler: "hiprtc",
+    products: "rocblas",
+    variables: &["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY"],
+};
+
+#[cfg(feature = "cuda")]
+pub const CUDA: Runtime =
+    Runtime { backend: "cuda", compiler: "nvrtc", products: "cublas", variables: &["RSB_CUDA_LIBRARY"] };
+
+pub const RUNTIMES: &[Runtime] = &[
+    ROCM,
+    #[cfg(feature = "cuda")]
+    CUDA,
+];
+
+/// Every runtime with what is its own: ROCm's, then CUDA's.
+pub fn each<T>(own: [T; 2]) -> impl Iterator<Item = (Runtime, T)> {
+    RUNTIMES.iter().copied().zip(own)
+}
+
+impl Runtime {
+    /// `bench` with a certain library in the place of this runtime's.
+    pub fn loaded(self, bench: Bench, library: &Path) -> Bench {
+        let caches = bench.path("caches").display().to_string();
+        let library = library.display().to_string();
+        let named = |bench: Bench, variable: &&str| bench.set(variable, &library);
+        self.variables.iter().fold(bench, named).set("XDG_CACHE_HOME", &caches)
+    }
+
+    /// The program with a certain library in the place of this runtime's alone, its caches in the temporary directory.
+    pub fn with_library(self, library: &Path) -> Bench {
+        self.loaded(Bench::new(), library)
+    }
+
+    /// The program with the fake GPU.
+    pub fn fake_gpu(self) -> Bench {
+        self.with_library(&rsb_fake_gpu::file::library().unwrap())
+    }
+
+    /// The same with a fault ordered.
+    pub fn with_fault(self, fault: &str) -> Bench {
+        self.fake_gpu().set("FAKE_GPU_FAULT", fault)
+    }
+
+    /// The program with a copy of the library that lacks functions.
+    pub fn without(self, names: &[&str]) -> (tempfile::TempDir, Bench) {
+        let dir = tempfile::tempdir().unwrap();
+        let torn = dir.path().join("librsb_fake_gpu.so");
+        rsb_fake_gpu::file::copy_without(names, &torn).unwrap();
+        let bench = self.with_library(&torn);
+        (dir, bench)
+    }
+
+    /// Runs benchmarks on its backend, small, as one JSON document.
+    pub fn run(self, bench: &Bench, arguments: &[&str]) -> ProgramOutput {
+        bench.run(&[&["run", "--backend", self.backend, "--json"], arguments, &SMALL].concat())
+    }
+
+    /// Small products by its library and by a kernel of our own.
+    pub fn run_products(self, bench: &Bench) -> ProgramOutput {
+        let provider = format!("provider={},native", self.products);
+        let sizes = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", &provider];
+        self.run(bench, &sizes)
+    }
+}
+
+/// The program with the fake GPU in the place of ROCm's.
 pub fn fake_gpu() -> Bench {
-    let library = rsb_fake_gpu::file::library().unwrap();
-    with_library(&library)
+    ROCM.fake_gpu()
 }
 
-/// The same with a fault ordered.
-pub fn with_fault(fault: &str) -> Bench {
-    fake_gpu().set("FAKE_GPU_FAULT", fault)
-}
-
-/// The program with a certain library in the place of ROCm's.
-pub fn with_library(library: &Path) -> Bench {
-    let bench = Bench::new();
-    let caches = bench.path("caches").display().to_string();
-    let library = library.display().to_string();
-    bench.set("RSB_HIP_LIBRARY", &library).set("RSB_ROCBLAS_LIBRARY", &library).set("XDG_CACHE_HOME", &caches)
-}
-
-/// Runs benchmarks on the fake GPU, small, as one JSON document.
+/// Runs benchmarks on ROCm's backend, small, as one JSON document.
 pub fn run(bench: &Bench, arguments: &[&str]) -> ProgramOutput {
-    bench.run(&[&["run", "--backend", "rocm", "--json"], arguments, &SMALL].concat())
+    ROCM.run(bench, arguments)
 }
 
 /// The small cases of `tensor-ops` that most faults are tried on: gelu breaks, the others stand.
