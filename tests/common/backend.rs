@@ -25,13 +25,17 @@ pub fn absence(backend: &str) -> Option<String> {
     Some(format!("{}: {}; {}", row["what"], row["why"], row["cure"]))
 }
 
-/// The whole suite gpu-performance, small; every result verified, every skip with its reason.
-pub fn measured_suite(bench: &Bench, backend: &str) -> Vec<Value> {
-    let suite = ["run", "--suite", "gpu-performance", "--profile", "quick", "--backend", backend, "--json"];
-    // Large arrays would take drivers for CPUs minutes, and say nothing more. (Where `size` is the side of a matrix,
-    // that one fits nowhere, which is a skip.)
-    let arguments = [suite.as_slice(), &["--axis", "size=1048576"], SMALL.as_slice()].concat();
-    let document = bench.run(&arguments).expect(0).json();
+/// What the suite that compares backends does not have, small, on one backend.
+pub fn measured_rest(backend: &str) -> Vec<Value> {
+    let names = ["memory-latency", "memory-transfer", "memory-tiers", "launch-latency", "inference", "tensor-core"];
+    // Large arrays would take drivers for CPUs minutes, and say nothing more.
+    let small = ["--backend", backend, "--axis", "size=64KiB", "--json"];
+    let document = Bench::new().run(&[&["run"], &names[..], &small, &SMALL].concat()).expect(0).json();
+    verified(&document)
+}
+
+/// The results of `document`: every one that was measured is verified, every skip has its reason, and nothing failed.
+pub fn verified(document: &Value) -> Vec<Value> {
     let results = document["benchmarks"].as_array().unwrap().clone();
     for result in &results {
         let id = result["benchmark_id"].as_str().unwrap();
@@ -40,6 +44,7 @@ pub fn measured_suite(bench: &Bench, backend: &str) -> Vec<Value> {
                 let error = result["results"][0]["accuracy_error"].as_f64();
                 let works_on_data = !["launch-latency", "memory-allocation"].iter().any(|name| id.contains(name));
                 assert!(error.is_some_and(|error| error >= 0.0) || !works_on_data, "{id} was not verified");
+                assert!(["cpu", "gpu"].contains(&result["device_type"].as_str().unwrap()), "{id}");
             }
             "skipped" => {
                 for field in ["what", "why", "cure"] {

@@ -1,6 +1,6 @@
 //! The suite that compares backends, for real on whatever drivers are installed, lavapipe and PoCL among them.
 
-use crate::common::backend::is_here;
+use crate::common::backend::{covers, is_here, verified};
 use crate::common::{Bench, SMALL};
 
 #[test]
@@ -12,6 +12,13 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     let bench = Bench::new();
     let suite = ["run", "--suite", "hardware-acceleration", "--axis", "dtype=f32", "--axis", "size=1MiB", "--json"];
     let run = bench.run(&[suite.as_slice(), SMALL.as_slice()].concat()).expect(0).json();
+    let results = verified(&run);
+    for backend in &here {
+        let at = format!("/{backend}:");
+        let own: Vec<_> =
+            results.iter().filter(|one| one["benchmark_id"].as_str().unwrap().contains(&at)).cloned().collect();
+        covers(&own, &["compute-peak", "memory-bandwidth", "gemm", "tensor-ops"]);
+    }
     let devices = run["devices"].as_array().unwrap();
     let of = |backend: &str| devices.iter().filter(|one| one["device"].as_str().unwrap().starts_with(backend)).count();
     assert_eq!(of("cpu:"), 1);

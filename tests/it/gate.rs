@@ -193,6 +193,7 @@ fn a_workload_made_slower_on_purpose_is_named() {
     let bench = Bench::new();
     let arguments = [
         &["run", "tensor-ops", "--axis", "shape=256x256", "--axis", "dtype=f32", "--replicates", "3"][..],
+        &["--axis", "operation=add,gelu"],
         &SMALL[2..],
     ]
     .concat();

@@ -12,7 +12,7 @@ pub fn backends() -> Registry {
 /// Values that make any case of this benchmark small.
 pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
     let values: &[(&str, &str)] = match name {
-        "memory-bandwidth" | "memory-latency" | "cache-hit-rate" | "memory-transfer" | "memory-tiers" => {
+        "control" | "memory-bandwidth" | "memory-latency" | "cache-hit-rate" | "memory-transfer" | "memory-tiers" => {
             &[("size", "4KiB")]
         }
         "memory-allocation" => &[("size", "1MiB")],
