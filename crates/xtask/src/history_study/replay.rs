@@ -1,15 +1,15 @@
 //! Judging every run of a series from what came before it.
 
 use rsb_model::{Better, Verdict};
+use rsb_stats::compare::ErrorRates;
 use rsb_stats::estimate::{mean, median, std_dev};
-use rsb_stats::history::{HistoryConclusion, LEVEL, Question, RUNS, Rule, judge};
+use rsb_stats::history::{HistoryConclusion, LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
 use super::series::{Part, RecordedSeries};
 use super::whole::bounded;
 
-/// The gate's threshold and error rate where the policy sets no other.
+/// The gate's threshold where the policy sets no other.
 pub(super) const THRESHOLD: f64 = 0.1;
-pub(super) const ALPHA: f64 = 0.05;
 
 /// A way to call a run Regressed.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,9 @@ impl Way {
         };
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
-            Self::History { rule, .. } => return found(better, (before, now), rule).verdict,
+            Self::History { rule, .. } => {
+                return found(better, (before, now), rule).map_or(Verdict::Inconclusive, |found| found.verdict);
+            }
             Self::Previous(factor) => worse_by(before.last().copied()) > factor,
             Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
             Self::Sigmas(count) => mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
@@ -53,10 +55,18 @@ impl Way {
     }
 }
 
-fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> HistoryConclusion {
-    let question =
-        Question { before: before.to_vec(), accepted_from: None, now: now.to_vec(), better, threshold: THRESHOLD };
-    judge(&[question], &rule, ALPHA)[0]
+fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Option<HistoryConclusion> {
+    let (before, now) = (before.to_vec(), now.to_vec());
+    let question = Question {
+        before,
+        accepted_from: None,
+        now,
+        better,
+        threshold: THRESHOLD,
+        slack: 0.0,
+        role: QuestionRole::Apart,
+    };
+    judge(&[question], &rule, ErrorRates::USUAL).each.first().copied()
 }
 
 /// What came of the checks of one series, or of several.
@@ -140,7 +150,7 @@ pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64
     let (mut above, mut below, mut all) = (0_usize, 0_usize, 0_usize);
     for one in series {
         for (before, now) in checks(one, part, 0) {
-            let interval = found(one.better, (before, now), rule).interval;
+            let interval = found(one.better, (before, now), rule).and_then(|found| found.interval);
             above += usize::from(interval.is_some_and(|[low, _]| low > 0.0));
             below += usize::from(interval.is_some_and(|[_, high]| high < 0.0));
             all += 1;

@@ -1,12 +1,14 @@
 //! Judging whole runs, as the product does: every case of a run together, and one exit code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use rsb_model::Verdict;
+use rsb_stats::compare::ErrorRates;
 use rsb_stats::distribution::f_quantile;
-use rsb_stats::history::{LEVEL, Question, RUNS, Rule, judge};
+use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
-use super::replay::{ALPHA, THRESHOLD, slower};
+use super::replay::{THRESHOLD, slower};
 use super::series::{Part, RecordedSeries};
 
 /// One run of a suite and the runs before it: a question for each case that has enough of them.
@@ -23,17 +25,37 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
     let mut runs = Vec::new();
     for cases in suites.values() {
         let times: BTreeSet<i64> = cases.iter().flat_map(|one| one.times.iter().copied()).collect();
-        let each = times.iter().map(|time| cases.iter().filter_map(|case| question(case, *time, part)).collect());
-        runs.extend(each.map(|questions| WholeRun { questions }).filter(|run| !run.questions.is_empty()));
+        let times: Vec<i64> = times.into_iter().collect();
+        for (at, time) in times.iter().enumerate() {
+            let before = times.get(at.saturating_sub(RUNS)..at).unwrap_or_default();
+            let questions: Vec<Question> =
+                cases.iter().filter_map(|case| question(case, (before, *time), part)).collect();
+            if !questions.is_empty() {
+                runs.push(WholeRun { questions });
+            }
+        }
     }
     runs
 }
 
-fn question(case: &RecordedSeries, time: i64, part: Part) -> Option<Question> {
-    let at = case.times.binary_search(&time).ok().filter(|at| case.part_of(*at) == part && *at >= LEVEL)?;
-    let before = case.values.get(at.saturating_sub(RUNS)..at)?.to_vec();
+/// The question about the run of `time` from those at the times `before`, where enough of them have the case.
+fn question(case: &RecordedSeries, (before, time): (&[i64], i64), part: Part) -> Option<Question> {
+    let position = |time: &i64| case.times.binary_search(time).ok();
+    let at = position(&time).filter(|at| case.part_of(*at) == part)?;
+    let value = |time: &i64| position(time).and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN);
+    let before: Vec<f64> = before.iter().map(value).collect();
+    let known = before.iter().filter(|value| value.is_finite()).count();
     let now = vec![*case.values.get(at)?];
-    Some(Question { before, accepted_from: None, now, better: case.better, threshold: THRESHOLD })
+    let (better, threshold) = (case.better, THRESHOLD);
+    (known >= LEVEL).then_some(Question {
+        before,
+        accepted_from: None,
+        now,
+        better,
+        threshold,
+        slack: 0.0,
+        role: QuestionRole::Case,
+    })
 }
 
 /// Which cases of a run are slower than they were.
@@ -44,7 +66,7 @@ enum Slowed {
 }
 
 impl WholeRun {
-    /// The verdict on each case, the cases named being slower by `factor`.
+    /// The verdict on each case, those that are `slowed` being slower by `factor`, and on what they have in common.
     fn verdicts(&self, slowed: Slowed, factor: f64) -> Vec<Verdict> {
         let mut questions = self.questions.clone();
         for (at, question) in questions.iter_mut().enumerate() {
@@ -52,13 +74,15 @@ impl WholeRun {
                 question.now.iter_mut().for_each(|value| *value = slower(*value, factor, question.better));
             }
         }
-        judge(&questions, &Rule::DEFAULT, ALPHA).iter().map(|found| found.verdict).collect()
+        let judged = judge(&questions, &Rule::DEFAULT, ErrorRates::USUAL);
+        let common = judged.common.map(|(_, found)| found.verdict);
+        judged.each.iter().map(|found| found.verdict).chain(common).collect()
     }
 }
 
 /// How runs ended.
 #[derive(Debug, Clone, Copy, Default)]
-struct Exits {
+pub(super) struct Exits {
     /// With 3, or with 3 and the right case named where one was slowed.
     found: usize,
     undecided: usize,
@@ -77,43 +101,65 @@ impl Exits {
         self.passed += usize::from(!any(Verdict::Regressed) && !is_undecided);
     }
 
-    fn told(self) -> String {
-        let percent = |count: usize| 100.0 * count as f64 / self.all as f64;
-        format!("{:.1} % | {:.1} % | {:.2} %", percent(self.found), percent(self.undecided), percent(self.passed))
+    /// Shares in percent: found, undecided, passed.
+    pub(super) fn percent(self) -> [f64; 3] {
+        [self.found, self.undecided, self.passed].map(|count| 100.0 * count as f64 / self.all as f64)
     }
+
+    fn told(self) -> String {
+        let [found, undecided, passed] = self.percent();
+        format!("{found:.1} % | {undecided:.1} % | {passed:.2} %")
+    }
+}
+
+/// How unchanged runs end, and how many of how many checks are a false alarm.
+pub(super) fn unchanged(runs: &[WholeRun]) -> (Exits, (usize, usize)) {
+    let (mut exits, mut false_alarms, mut checks) = (Exits::default(), 0, 0);
+    for run in runs {
+        let verdicts = run.verdicts(Slowed::Every, 1.0);
+        exits.count(&verdicts, None);
+        checks += verdicts.len();
+        false_alarms += verdicts.iter().filter(|verdict| **verdict == Verdict::Regressed).count();
+    }
+    (exits, (false_alarms, checks))
+}
+
+/// How runs end in which one case is slower by `factor`, each in turn.
+pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> Exits {
+    let mut exits = Exits::default();
+    for run in runs {
+        for at in 0..run.questions.len() {
+            exits.count(&run.verdicts(Slowed::One(at), factor), Some(at));
+        }
+    }
+    exits
+}
+
+fn every_slower(runs: &[WholeRun], factor: f64) -> Exits {
+    let mut exits = Exits::default();
+    for run in runs {
+        exits.count(&run.verdicts(Slowed::Every, factor), None);
+    }
+    exits
 }
 
 /// How whole runs end, as they were and with the slow-downs `factors`.
 pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
-    let mut unchanged = Exits::default();
-    let (mut false_alarms, mut checks) = (0, 0);
-    for run in runs {
-        let verdicts = run.verdicts(Slowed::Every, 1.0);
-        unchanged.count(&verdicts, None);
-        checks += run.questions.len();
-        false_alarms += verdicts.iter().filter(|verdict| **verdict == Verdict::Regressed).count();
-    }
-    let cases = checks as f64 / runs.len() as f64;
+    let (exits, (false_alarms, checks)) = unchanged(runs);
+    let cases: usize = runs.iter().map(|run| run.questions.len()).sum();
     let mut text = format!(
-        "{} runs of {cases:.1} cases in the mean. Of unchanged ones, {} {} and {} {}.\n\n\
+        "{} runs of {:.1} cases in the mean. As they were, {} of the runs hold a false alarm; of the checks, {} are one.\n\n\
          | slow-down | one case: named, exit 3 | exit 4 | exit 0 | every case: exit 3 | exit 4 | exit 0 |\n\
          |---|---|---|---|---|---|---|\n| none | | | | {} |\n",
         runs.len(),
-        bounded(unchanged.found, unchanged.all),
-        "of the runs hold a false alarm",
+        cases as f64 / runs.len() as f64,
+        bounded(exits.found, exits.all),
         bounded(false_alarms, checks),
-        "of the checks are one",
-        unchanged.told(),
+        exits.told(),
     );
     for factor in factors {
-        let (mut one, mut every) = (Exits::default(), Exits::default());
-        for run in runs {
-            for at in 0..run.questions.len() {
-                one.count(&run.verdicts(Slowed::One(at), *factor), Some(at));
-            }
-            every.count(&run.verdicts(Slowed::Every, *factor), None);
-        }
-        text += &format!("| +{:.0} % | {} | {} |\n", 100.0 * (factor - 1.0), one.told(), every.told());
+        let (one, every) = (one_slower(runs, *factor).told(), every_slower(runs, *factor).told());
+        let _ = writeln!(text, "| +{:.0} % | {one} | {every} |", 100.0 * (factor - 1.0));
     }
     text
 }
