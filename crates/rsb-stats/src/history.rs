@@ -7,9 +7,15 @@
 //! corrected over the suspects alone: they are fresh figures, and few. They acquit a run that was clearly slow by itself
 //! only where most of all runs are not: one fast repeat is no majority.
 //!
+//! The cases of a run share its machine. What they have in common is judged as a metric of its own, and what a case
+//! changed beyond the others may show that it is slower where its own history is too noisy to (`common.rs`).
+//!
 //! Changes are logarithms turned so that up is worse, and told as in [`crate::compare`].
 
+mod common;
 mod edge;
+mod figures;
+mod machine;
 mod runs;
 mod scale;
 mod sentence;
@@ -17,10 +23,13 @@ mod view;
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
+use crate::compare::ErrorRates;
 use crate::estimate::median;
 use crate::multiple::holm;
+use common::Together;
+use figures::{Figures, present};
 use scale::Scale;
-use view::View;
+use view::{Asking, View};
 
 pub use runs::{AcceptedLevel, StoredRuns, gate_history};
 
@@ -40,14 +49,18 @@ pub struct Rule {
     /// The noise is the distance from the level that this share of the runs kept: one in five may stray far, as where
     /// a runner is slow for a while or the level has just changed, without making every later verdict blunt.
     pub share: f64,
-    /// How far, in units of the noise, runs beyond the outermost one thin out by a factor of e. Chosen, in steps of
-    /// 0.05, as the least with which the 95 % interval holds 95 % of the next runs of real series.
-    pub reach: f64,
+    /// How far, in units of the noise, runs slower than the slowest one thin out by a factor of e. Like the next,
+    /// chosen in steps of 0.05 as the least with which that side of the 95 % interval holds 97.5 % of the next runs.
+    pub slower: f64,
+    /// The same of runs faster than the fastest one.
+    pub faster: f64,
+    /// An unchanged run that is as slow as this share of others is nothing to ask about while its change is below T.
+    pub usual: f64,
 }
 
 impl Rule {
     /// What the gate uses.
-    pub const DEFAULT: Self = Self { level: LEVEL, share: 0.8, reach: 0.45 };
+    pub const DEFAULT: Self = Self { level: LEVEL, share: 0.8, slower: 0.3, faster: 0.75, usual: 0.1 };
 }
 
 impl Default for Rule {
@@ -57,10 +70,10 @@ impl Default for Rule {
 }
 
 /// One metric of one case: what earlier runs gave, and what is judged. Figures that are not finite or not above zero
-/// are left out.
+/// are left out, as where a run lacks the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The earlier runs, oldest first.
+    /// The figure of each earlier run, oldest first. Questions about cases are asked of the same runs.
     pub before: Vec<f64>,
     /// Since which of them a level holds that a person has accepted. Those before tell the noise, not the level.
     pub accepted_from: Option<usize>,
@@ -70,6 +83,19 @@ pub struct Question {
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
+    /// How uncertain the logarithm of what is judged is beyond its noise: of what was taken out of it.
+    pub slack: f64,
+    /// What it is to the other questions.
+    pub role: QuestionRole,
+}
+
+/// What a question is to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuestionRole {
+    /// The time of a case: with those of the others it tells what the run has in common.
+    Case,
+    /// Another metric, or one of the control set.
+    Apart,
 }
 
 /// What is concluded of a question. Changes are fractions in the bad direction.
@@ -83,9 +109,13 @@ pub struct HistoryConclusion {
     pub judged: Evidence,
     /// Relative change in the bad direction, Δ.
     pub change: f64,
+    /// What the case changed beyond the other cases, where that is what shows a slow-down best.
+    pub beyond_others: Option<f64>,
     /// Interval of Δ, low then high, for this case alone: where an unchanged next run would put it. `None` where
     /// there are too few runs.
     pub interval: Option<[f64; 2]>,
+    /// The smallest change for the worse that would be called Regressed, but for the chance of a miss.
+    pub detectable: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
@@ -108,36 +138,67 @@ pub enum Evidence {
     },
 }
 
-/// Judges every question by the rule of [`crate::compare::compare`], with the interval from the runs before.
+/// What is concluded of all questions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Of each question.
+    pub each: Vec<HistoryConclusion>,
+    /// Of what the cases have in common, where at least ten tell it. Its figures are times over those at the levels.
+    pub common: Option<(Question, HistoryConclusion)>,
+}
+
+/// Judges every question, and what the cases have in common, by the rule of [`crate::compare::compare`], with the
+/// interval from the runs before.
 ///
-/// `alpha` is the two-sided error rate of the intervals (0.05 gives 95 %). For Regressed the low end is corrected
-/// after Holm over all questions; repeats of suspects are corrected over these alone.
-pub fn judge(questions: &[Question], rule: &Rule, alpha: f64) -> Vec<HistoryConclusion> {
-    let views: Vec<Option<View>> = questions.iter().map(|question| View::of(question, rule)).collect();
-    let known = || views.iter().flatten();
-    let mut among_all = holm(&known().map(View::chance).collect::<Vec<_>>()).into_iter();
-    let suspects = || known().filter(|view| view.is_repeated());
-    let mut among_suspects = holm(&suspects().map(View::chance).collect::<Vec<_>>()).into_iter();
-    let each = questions.iter().zip(&views);
-    each.map(|(question, view)| {
-        let Some(view) = view else { return unknown(question) };
+/// For Regressed the low end is corrected after Holm over all questions; repeats of suspects are corrected over these
+/// alone, and what the cases have in common is one question by itself. A change below T whose interval reaches beyond 1.5 T is Unchanged, too, where it is below T/2 or no slower than
+/// [`Rule::usual`], as long as a run 1.5 times as slow lies outside of the interval.
+pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> Judged {
+    let figures: Vec<Option<Figures>> = questions.iter().map(|question| Figures::of(question, rule)).collect();
+    let together = Together::of(questions, &figures);
+    let view = |(at, (question, figures)): (usize, (&Question, &Option<Figures>))| {
+        View::of(question, figures.as_ref()?, together.own_part(at, rule), rule)
+    };
+    let views: Vec<Option<View>> = questions.iter().zip(&figures).enumerate().map(view).collect();
+    let common = together.question().and_then(|mode| {
+        let view = View::of(&mode, &Figures::of(&mode, rule)?, None, rule)?;
+        Some((mode, view.conclude(view.chance(), Asking { questions: 1, rates, has_common: false })))
+    });
+    let has_common = common.is_some();
+    let each = questions.iter().zip(&views).zip(corrected(&views)).map(|((question, view), chance)| {
+        let Some((view, (chance, questions))) = view.as_ref().zip(chance) else { return unknown(question) };
+        view.conclude(chance, Asking { questions, rates, has_common })
+    });
+    Judged { each: each.collect(), common }
+}
+
+/// The chance of each, corrected for how many there are, and that number.
+fn corrected(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
+    let chances =
+        |wanted: fn(&&View) -> bool| holm(&views.iter().flatten().filter(wanted).map(View::chance).collect::<Vec<_>>());
+    let (all, suspects) = (chances(|_| true), chances(|view| view.is_repeated()));
+    let (mut among_all, mut among_suspects) = (all.iter(), suspects.iter());
+    let each = views.iter().map(|view| {
+        let is_repeated = view.as_ref()?.is_repeated();
         let chance = among_all.next();
-        let chance = if view.is_repeated() { among_suspects.next() } else { chance };
-        view.conclude(chance.unwrap_or(1.0), alpha)
-    })
-    .collect()
+        if is_repeated { Some((*among_suspects.next()?, suspects.len())) } else { Some((*chance?, all.len())) }
+    });
+    each.collect()
 }
 
 /// What can be said of a question without enough runs before it.
 fn unknown(question: &Question) -> HistoryConclusion {
     let scale = Scale(question.better);
-    let [before, now] = [&question.before, &question.now].map(|values| median(&scale.logs(values)).unwrap_or(f64::NAN));
+    let [before, now] =
+        [&question.before, &question.now].map(|values| median(&present(&scale.logs(values))).unwrap_or(f64::NAN));
     HistoryConclusion {
         before: scale.value(before),
         now: scale.value(now),
         judged: Evidence::Runs(question.now.len()),
         change: scale.change(now - before),
+        beyond_others: None,
         interval: None,
+        detectable: None,
         verdict: Verdict::Inconclusive,
         reason: ReasonCode::TooFewSamples,
     }

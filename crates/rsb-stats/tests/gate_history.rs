@@ -6,7 +6,8 @@ mod common;
 
 use common::{bare, now, run, steady, valued};
 use rsb_model::record::{Comparison, ComparisonResult};
-use rsb_model::{BenchmarkResult, Fields, Outcome, ReasonCode, Run, Timestamp, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Fields, Outcome, ReasonCode, Run, Timestamp, Verdict};
+use rsb_stats::policy::{Control, WhenMoved};
 use rsb_stats::{AcceptedLevel, Policy, StoredRuns, exit_code, gate_history};
 
 /// The moment of the `at`-th stored run.
@@ -158,4 +159,75 @@ fn rates_without_samples_have_a_history_too_and_memory_is_compared_by_value() {
     let expected = |rate, memory| vec![("tokens_per_second".to_owned(), rate), ("memory_used_mb".to_owned(), memory)];
     assert_eq!(rows(500.0, 100.0), expected(Verdict::Unchanged, Verdict::Unchanged));
     assert_eq!(rows(400.0, 200.0), expected(Verdict::Regressed, Verdict::Regressed));
+}
+
+/// Fifty runs of a dozen cases and the control set, and one more in which all take `slower` times as long, the control
+/// set `control` times.
+fn machine_moved(policy: &Policy, slower: f64, control: f64) -> ComparisonResult {
+    let at = |at: u32, slower: f64, control: f64| {
+        let cases = (0..12).map(|index| case(&format!("case-{index}"), slower * wobbling(1e6, at + 5 * index)));
+        let controls = (0..3).map(|index| {
+            let time = control * wobbling(2e6, at + 3 * index);
+            let id = CaseId::from_segments(&["cpu_performance", "control", "cpu:0", &format!("{index}KiB")]);
+            BenchmarkResult { benchmark_id: id, ..case("control", time) }
+        });
+        at_moment(at, cases.chain(controls).collect())
+    };
+    let runs: Vec<Run> = (0..50).map(|run| at(run, 1.0, 1.0)).collect();
+    gate_history(&StoredRuns { runs: &runs, accepted: &[] }, &[at(500, slower, control)], policy, &[], moment(1000))
+}
+
+#[test]
+fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_heard() {
+    let correct = {
+        let mut policy = Policy::default();
+        policy.set_control("control", Control { when_moved: WhenMoved::Correct, ..Control::default() }).unwrap();
+        policy
+    };
+    let refuse = Policy::default();
+    for (policy, slower, control, verdict, exit) in [
+        (&refuse, 1.0, 1.0, Verdict::Unchanged, 0),
+        (&refuse, 1.3, 1.0, Verdict::Regressed, 3),
+        (&refuse, 1.3, 1.3, Verdict::Inconclusive, 4),
+        (&refuse, 1.0, 0.7, Verdict::Inconclusive, 4),
+        (&correct, 1.3, 1.3, Verdict::Unchanged, 0),
+        (&correct, 1.7, 1.3, Verdict::Regressed, 3),
+    ] {
+        let result = machine_moved(policy, slower, control);
+        let common = of(&result, "all-cases");
+        assert_eq!((common.verdict, exit_code(&result)), (verdict, exit), "{slower} {control}: {common:#?}");
+        let is_moved = verdict == Verdict::Inconclusive;
+        assert_eq!(common.reason_code == ReasonCode::MachineMoved, is_moved, "{slower} {control}: {common:#?}");
+        assert!(common.reason.starts_with("the middle one of all 12 cases: "), "{}", common.reason);
+        assert_eq!(common.reason.contains("the control set moved too"), is_moved, "{}", common.reason);
+    }
+    let taken_out = machine_moved(&correct, 1.3, 1.3);
+    let reason = &of(&taken_out, "case-3").reason;
+    assert!(reason.ends_with("of the control set taken out"), "{reason}");
+    // The change of a case is told as it is: 30 % of all together, not of the machine.
+    let slower = machine_moved(&refuse, 1.3, 1.0);
+    assert!((of(&slower, "case-3").difference_percent.unwrap() - 30.0).abs() < 3.0);
+}
+
+#[test]
+fn on_runners_of_unlike_speed_a_slow_case_is_named_by_what_it_changed_beyond_the_others() {
+    let at = |at: u32, runner: f64, slower: f64| {
+        let time = |index: u32| runner * wobbling(1e6, at + 5 * index) * if index == 2 { slower } else { 1.0 };
+        at_moment(at, (0..12).map(|index| case(&format!("case-{index}"), time(index))).collect())
+    };
+    let runs: Vec<Run> = (0..50).map(|run| at(run, 1.0 + 0.2 * f64::from(run * 5 % 11) / 11.0, 1.0)).collect();
+    let judged = |runner: f64, slower: f64| judged(&runs, &[], &[at(500, runner, slower)]);
+    let result = judged(1.1, 1.2);
+    let regressed: Vec<&str> =
+        result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed).map(|row| row.id.as_str()).collect();
+    assert_eq!((regressed, exit_code(&result)), (vec![common::id("case-2").as_str()], 3));
+    let reason = &of(&result, "case-2").reason;
+    assert!(reason.contains("beyond what the other cases changed, both, above the threshold of 10 %"), "{reason}");
+    let hidden = judged(0.9, 1.2);
+    let reason = &of(&hidden, "case-2").reason;
+    assert!(reason.contains("which a faster machine may hide: repeat the run"), "{reason}");
+    assert_eq!(exit_code(&hidden), 4);
+    let unchanged = judged(1.15, 1.0);
+    assert_eq!(exit_code(&unchanged), 0);
+    assert!(unchanged.comparisons.iter().all(|row| row.detectable_percent.is_some_and(f64::is_finite)));
 }

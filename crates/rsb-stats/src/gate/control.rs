@@ -10,11 +10,11 @@ use crate::policy::{Policy, WhenMoved};
 pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 
 /// What came of a question.
-pub(super) struct ControlAnswer {
+pub(crate) struct ControlAnswer {
     /// The finding, its verdict after the control set was heard.
-    pub(super) finding: PairConclusion,
+    pub(crate) finding: PairConclusion,
     /// What the control set adds to the reason, where it has something to say.
-    pub(super) remark: Option<String>,
+    pub(crate) remark: Option<String>,
 }
 
 /// Judges every question, and hears the control set.
@@ -49,13 +49,13 @@ fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
 
 /// The control cases that clearly moved.
 #[derive(Default)]
-struct Moves {
+pub(crate) struct Moves {
     slower: Vec<String>,
     faster: Vec<String>,
 }
 
 impl Moves {
-    fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
+    pub(crate) fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
             let told = || {
@@ -77,7 +77,7 @@ impl Moves {
     }
 
     /// The mean move of all control cases, when the policy wants it taken out.
-    fn correction(&self, controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Option<Shift> {
+    pub(crate) fn correction(&self, controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Option<Shift> {
         let moved = !self.slower.is_empty() || !self.faster.is_empty();
         if !moved || policy.control().when_moved != WhenMoved::Correct {
             return None;
@@ -97,7 +97,7 @@ impl Moves {
         Some(Shift { log, variance: apart.max(own) / count })
     }
 
-    fn of_case(&self, finding: PairConclusion, correction: Option<Shift>, policy: &Policy) -> ControlAnswer {
+    pub(crate) fn of_case(&self, finding: PairConclusion, correction: Option<Shift>, policy: &Policy) -> ControlAnswer {
         if let Some(shift) = correction {
             let taken = reason::signed_percent(shift.log.exp_m1());
             return ControlAnswer { finding, remark: Some(format!("{taken} of the control set taken out")) };
@@ -120,7 +120,7 @@ impl Moves {
 
 /// A control case of this product is not what is judged: it is steady, or the machine moved. Any other is code as well, and
 /// what it shows is its own verdict, which no move of the control set excuses.
-fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) -> ControlAnswer {
+pub(crate) fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
         let steady = PairConclusion { verdict: Verdict::Unchanged, reason: ReasonCode::WithinNoise, ..finding };
         let finding = if policy.is_own_control(id.as_str()) { steady } else { finding };

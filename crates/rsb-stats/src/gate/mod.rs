@@ -5,7 +5,7 @@
 
 mod cases;
 mod compared;
-mod control;
+pub(crate) mod control;
 mod evidence;
 mod exact;
 mod instructions;

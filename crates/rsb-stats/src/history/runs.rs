@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, comparison_id};
-use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Verdict};
+use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit};
 
-use super::sentence::{SentenceContext, sentence};
-use super::{HistoryConclusion, LEVEL, Question, Rule, judge};
+use super::machine::{Asked, HeardFinding, judge_heard, role};
+use super::sentence::{SentenceContext, of_common, sentence};
+use super::{LEVEL, Question, QuestionRole};
 use crate::estimate::{location, median};
 use crate::gate::summary::band;
 use crate::gate::{gate, with_one_sided};
@@ -35,11 +36,14 @@ pub struct AcceptedLevel {
     pub since: Timestamp,
 }
 
+/// The row about what the cases have in common: its id and its metric.
+pub const COMMON: (&str, &str) = ("all-cases", "relative_time");
+
 /// Judges `current`, one run or repeats of it, against `stored`.
 ///
-/// Metrics that vary from run to run are judged by [`judge`]; whatever else the gate looks at (what is missing, failed
-/// or unreadable, memory and errors, absolute targets) is as in [`gate`] against the last [`LEVEL`] runs. A case that
-/// became slower together with the control set stays undecided, as it does there.
+/// Metrics that vary from run to run are judged by [`super::judge`], and so is what the cases have in common: a row of its
+/// own, named [`COMMON`]. Whatever else the gate looks at (what is missing, failed or unreadable, memory and errors,
+/// absolute targets) is as in [`gate`] against the last [`LEVEL`] runs. The control set is heard as it is there.
 pub fn gate_history(
     stored: &StoredRuns<'_>,
     current: &[Run],
@@ -51,15 +55,24 @@ pub fn gate_history(
     let mut result = gate(recent, current, policy, across, now);
     let (before, after) = (Figures::of(stored.runs), Figures::of(current));
     let mut rows: Vec<&mut Comparison> = result.comparisons.iter_mut().filter(|row| varies(row)).collect();
-    let questions: Vec<Question> = rows.iter().map(|row| question(row, &before, &after, stored.accepted)).collect();
-    let found = judge(&questions, &Rule::default(), policy.alpha());
-    let context = SentenceContext { questions: questions.len(), alpha: policy.alpha() };
-    for ((row, question), found) in rows.iter_mut().zip(&questions).zip(&found) {
-        // What the control set explains stays as the gate said it.
-        if row.reason_code != ReasonCode::MachineMoved || found.verdict != Verdict::Regressed {
-            rewrite(row, question, found, context);
-        }
+    let ids: Vec<CaseId> = rows.iter().map(|row| row.id.clone()).collect();
+    let asked = rows.iter().zip(&ids).map(|(row, id)| {
+        let role = role(id, row.metric == TIME, policy);
+        Asked { id, question: question(row, role, (&before, &after), stored) }
+    });
+    let asked: Vec<Asked<'_>> = asked.collect();
+    let answers = judge_heard(&asked, policy);
+    let context = SentenceContext {
+        questions: asked.len(),
+        cases: asked.iter().filter(|one| one.question.role == QuestionRole::Case).count(),
+        alpha: policy.alpha(),
+    };
+    for ((row, one), answer) in rows.iter_mut().zip(&asked).zip(&answers.each) {
+        let reason = sentence(&row.unit, &one.question, &answer.found, context);
+        rewrite(row, &one.question, answer, reason);
     }
+    let common = answers.common.filter(|_| !policy.ignores_case(COMMON.0));
+    result.comparisons.extend(common.map(|(question, answer)| common_row(&question, &answer, context)));
     // One figure a run is what a history is made of, however many processes gave it.
     result.notes.retain(|note| note.code != ComparisonNoteCode::Evidence);
     result.baseline_run_id = range(stored.runs);
@@ -74,44 +87,53 @@ fn varies(row: &Comparison) -> bool {
     row.confidence_interval.is_some() || row.reason_code == ReasonCode::TooFewSamples
 }
 
-fn question(row: &Comparison, before: &Figures<'_>, after: &Figures<'_>, accepted: &[AcceptedLevel]) -> Question {
-    let known = before.of_metric(&row.id, &row.metric);
+fn question(
+    row: &Comparison,
+    role: QuestionRole,
+    (before, after): (&Figures<'_>, &Figures<'_>),
+    stored: &StoredRuns<'_>,
+) -> Question {
     let concerns = |level: &&AcceptedLevel| {
         level.id == row.id.as_str() && level.metric.as_ref().is_none_or(|metric| *metric == row.metric)
     };
-    let since = accepted.iter().filter(concerns).map(|level| level.since).max();
+    let since = stored.accepted.iter().filter(concerns).map(|level| level.since).max();
     Question {
-        accepted_from: since.map(|since| known.iter().filter(|(began, _)| *began < since).count()),
-        before: values(known),
-        now: values(after.of_metric(&row.id, &row.metric)),
+        before: before.of_metric(&row.id, &row.metric),
+        accepted_from: since.map(|since| stored.runs.iter().filter(|run| run.started < since).count()),
+        now: after.of_metric(&row.id, &row.metric),
         better: row.better,
         threshold: row.threshold_percent / 100.0,
+        slack: 0.0,
+        role,
     }
 }
 
-fn values(figures: Vec<(Timestamp, f64)>) -> Vec<f64> {
-    figures.into_iter().map(|(_, value)| value).collect()
+/// The measured results of several runs, by case, each with the position of its run.
+struct Figures<'a> {
+    runs: usize,
+    cases: HashMap<&'a CaseId, Vec<(usize, &'a BenchmarkResult)>>,
 }
-
-/// The measured results of several runs, by case.
-struct Figures<'a>(HashMap<&'a CaseId, Vec<(Timestamp, &'a BenchmarkResult)>>);
 
 impl<'a> Figures<'a> {
     fn of(runs: &'a [Run]) -> Self {
-        let mut cases: HashMap<&CaseId, Vec<(Timestamp, &BenchmarkResult)>> = HashMap::new();
-        for run in runs {
+        let mut cases: HashMap<&CaseId, Vec<(usize, &BenchmarkResult)>> = HashMap::new();
+        for (at, run) in runs.iter().enumerate() {
             for result in run.benchmarks.iter().filter(|result| is_measured(result)) {
-                cases.entry(&result.benchmark_id).or_default().push((run.started, result));
+                cases.entry(&result.benchmark_id).or_default().push((at, result));
             }
         }
-        Self(cases)
+        Self { runs: runs.len(), cases }
     }
 
-    /// The figure of each run that has one, in the order of the runs.
-    fn of_metric(&self, id: &CaseId, metric: &str) -> Vec<(Timestamp, f64)> {
-        let results = self.0.get(id).map(Vec::as_slice).unwrap_or_default();
-        let figure = |(began, result): &(Timestamp, &BenchmarkResult)| Some((*began, figure(result, metric)?));
-        results.iter().filter_map(figure).filter(|(_, value)| value.is_finite() && *value > 0.0).collect()
+    /// The figure of each run, NaN where it has none, in the order of the runs.
+    fn of_metric(&self, id: &CaseId, metric: &str) -> Vec<f64> {
+        let mut figures = vec![f64::NAN; self.runs];
+        for (at, result) in self.cases.get(id).into_iter().flatten() {
+            if let (Some(slot), Some(value)) = (figures.get_mut(*at), figure(result, metric)) {
+                *slot = value;
+            }
+        }
+        figures
     }
 }
 
@@ -129,7 +151,8 @@ fn figure(result: &BenchmarkResult, metric: &str) -> Option<f64> {
     result.fields()?.number(metric)
 }
 
-fn rewrite(row: &mut Comparison, question: &Question, found: &HistoryConclusion, context: SentenceContext) {
+fn rewrite(row: &mut Comparison, question: &Question, answer: &HeardFinding, reason: String) {
+    let found = &answer.found;
     let sign = match question.better {
         Better::Lower => 100.0,
         Better::Higher => -100.0,
@@ -142,10 +165,38 @@ fn rewrite(row: &mut Comparison, question: &Question, found: &HistoryConclusion,
         Better::Lower => [sign * low, sign * high],
         Better::Higher => [sign * high, sign * low],
     });
+    row.detectable_percent = found.detectable.and_then(|change| figure(100.0 * change));
     row.change_status = found.verdict.is_decided().then(|| band(found.change));
-    row.reason = sentence(&row.unit, question, found, context);
+    row.reason = match &answer.remark {
+        Some(remark) => format!("{reason}, {remark}"),
+        None => reason,
+    };
     row.verdict = found.verdict;
     row.reason_code = found.reason;
+}
+
+/// What the cases have in common, as a row: its figures are times over those at the levels of the cases.
+fn common_row(question: &Question, answer: &HeardFinding, context: SentenceContext) -> Comparison {
+    let (id, metric) = COMMON;
+    let mut row = Comparison {
+        id: CaseId::from_segments(&[id]),
+        metric: metric.to_owned(),
+        unit: Unit::One.symbol().to_owned(),
+        better: question.better,
+        baseline_value: None,
+        current_value: None,
+        difference_percent: None,
+        confidence_interval: None,
+        detectable_percent: None,
+        statistics: None,
+        change_status: None,
+        verdict: answer.found.verdict,
+        reason: String::new(),
+        reason_code: answer.found.reason,
+        threshold_percent: 100.0 * question.threshold,
+    };
+    rewrite(&mut row, question, answer, of_common(question, &answer.found, context));
+    row
 }
 
 /// `oldest..newest`, as git names a range.

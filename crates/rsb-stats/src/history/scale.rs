@@ -9,10 +9,10 @@ use crate::compare::{change_of_log, log_of_change, turned};
 pub(super) struct Scale(pub(super) Better);
 
 impl Scale {
-    /// Of those figures that have a logarithm.
-    pub(super) fn logs(self, values: &[f64]) -> Vec<f64> {
-        let usable = values.iter().filter(|value| value.is_finite() && **value > 0.0);
-        usable.map(|value| turned(value.ln(), self.0)).collect()
+    /// Of each figure that has one.
+    pub(super) fn logs(self, values: &[f64]) -> Vec<Option<f64>> {
+        let log = |value: &f64| (value.is_finite() && *value > 0.0).then(|| turned(value.ln(), self.0));
+        values.iter().map(log).collect()
     }
 
     /// The figure of a logarithm.
@@ -43,7 +43,7 @@ mod tests {
             (Better::Higher, 80.0, 100.0, -0.25),
         ] {
             let scale = Scale(better);
-            let [before, after] = [before, after].map(|value| scale.logs(&[value])[0]);
+            let [before, after] = [before, after].map(|value| scale.logs(&[value])[0].unwrap());
             assert!((scale.change(after - before) - change).abs() < 1e-12, "{better:?}");
             assert!((scale.log_of(change) - (after - before)).abs() < 1e-12, "{better:?}");
         }

@@ -10,6 +10,8 @@ use super::{Evidence, HistoryConclusion, LEVEL, Question};
 pub(super) struct SentenceContext {
     /// How many questions are asked together.
     pub(super) questions: usize,
+    /// How many of them are the times of cases.
+    pub(super) cases: usize,
     /// Error rate of the intervals.
     pub(super) alpha: f64,
 }
@@ -27,16 +29,35 @@ pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusio
     let threshold = percent(question.threshold);
     let told = told(unit, question, found, (interval, context));
     match found.reason {
-        ReasonCode::AboveThreshold => format!("{told}, above the threshold of {threshold} %"),
+        ReasonCode::AboveThreshold => {
+            let beyond = found.beyond_others.map(|beyond| {
+                let worse = words(unit, question.better).0;
+                format!(" and {} % {worse} beyond what the other cases changed, both", percent(beyond))
+            });
+            format!("{told}{}, above the threshold of {threshold} %", beyond.unwrap_or_default())
+        }
         ReasonCode::BetterThanThreshold => format!("{told}, beyond the threshold of {threshold} %"),
         ReasonCode::BelowThreshold => format!("{told}, a clear change below the threshold of {threshold} %"),
         ReasonCode::TooNoisy => format!("{told}, {}", doubt(question, found, interval, context)),
-        _ => format!("{told}, within the noise"),
+        ReasonCode::MachineMoved => told, // The control set says the rest.
+        _ => format!("{told}, within the noise{}", unseen(question, found)),
     }
 }
 
+/// The sentence for what `context.cases` cases have in common.
+pub(super) fn of_common(question: &Question, found: &HistoryConclusion, context: SentenceContext) -> String {
+    let said = sentence("ms", question, found, context);
+    format!("the middle one of all {} cases: {said}", context.cases)
+}
+
+/// What a pass does not exclude, where that is more than a reader would think.
+fn unseen(question: &Question, found: &HistoryConclusion) -> String {
+    let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
+    detectable.map_or_else(String::new, |change| format!("; less than {} % may not show", percent(change)))
+}
+
 fn too_few(question: &Question) -> String {
-    let known = question.before.len();
+    let known = question.before.iter().filter(|value| value.is_finite() && **value > 0.0).count();
     if known < LEVEL {
         let runs = if known == 1 { "run" } else { "runs" };
         return format!(
@@ -49,12 +70,25 @@ fn too_few(question: &Question) -> String {
 
 fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], context: SentenceContext) -> String {
     let threshold = percent(question.threshold);
-    if found.change < question.threshold {
-        format!("which does not exclude a change above the threshold of {threshold} %: {REPEAT}")
-    } else if low > question.threshold / 2.0 {
-        format!("clear by itself but not among {} comparisons, one of which may look so: {REPEAT}", context.questions)
-    } else {
-        format!("which earlier runs and their noise reach too: {REPEAT}")
+    let is_below = |change: f64| change < question.threshold;
+    match found.beyond_others {
+        Some(beyond) if is_below(found.change) && !is_below(beyond) => {
+            let beyond = percent(beyond);
+            format!("and {beyond} % beyond what the other cases changed, which a faster machine may hide: {REPEAT}")
+        }
+        _ if is_below(found.change) => {
+            format!("which does not exclude a change above the threshold of {threshold} %: {REPEAT}")
+        }
+        Some(beyond) if is_below(beyond) => {
+            format!("but not beyond what the other cases changed, as where the machine is slow: {REPEAT}")
+        }
+        None if low > question.threshold / 2.0 => {
+            format!(
+                "clear by itself but not among {} comparisons, one of which may look so: {REPEAT}",
+                context.questions
+            )
+        }
+        _ => format!("which earlier runs and their noise reach too: {REPEAT}"),
     }
 }
 

@@ -14,11 +14,19 @@ fn two_runners(runs: usize) -> Vec<f64> {
 }
 
 fn question(before: Vec<f64>, now: &[f64]) -> Question {
-    Question { before, accepted_from: None, now: now.to_vec(), better: Better::Lower, threshold: 0.1 }
+    Question {
+        before,
+        accepted_from: None,
+        now: now.to_vec(),
+        better: Better::Lower,
+        threshold: 0.1,
+        slack: 0.0,
+        role: QuestionRole::Apart,
+    }
 }
 
 fn one(question: Question) -> HistoryConclusion {
-    judge(&[question], &Rule::default(), 0.05)[0]
+    judge(&[question], &Rule::default(), ErrorRates::USUAL).each[0]
 }
 
 fn verdict(before: Vec<f64>, now: &[f64]) -> (Verdict, ReasonCode) {
@@ -114,7 +122,7 @@ fn repeats_are_corrected_over_the_suspects_alone() {
     let suite = |now: &[f64]| {
         let mut questions = vec![question(around(50, 0.01), &vec![100.0; now.len()]); 54];
         questions.push(question(spiky.clone(), now));
-        judge(&questions, &Rule::default(), 0.05).last().copied().unwrap().verdict
+        judge(&questions, &Rule::default(), ErrorRates::USUAL).each.last().copied().unwrap().verdict
     };
     assert_eq!(suite(&[125.0]), Verdict::Inconclusive);
     assert_eq!(suite(&[125.0, 126.0]), Verdict::Inconclusive, "one run in fifteen was beyond that");
@@ -151,7 +159,7 @@ fn among_many_cases_a_first_look_must_be_clearer() {
     let among = |cases: usize, now: f64| {
         let mut questions = vec![question(around(50, 0.03), &[100.0]); cases - 1];
         questions.push(question(around(50, 0.03), &[now]));
-        *judge(&questions, &Rule::default(), 0.05).last().unwrap()
+        *judge(&questions, &Rule::default(), ErrorRates::USUAL).each.last().unwrap()
     };
     assert_eq!(among(1, 112.0).verdict, Verdict::Regressed);
     let doubtful = among(1000, 112.0);
@@ -253,3 +261,5 @@ proptest! {
         }
     }
 }
+
+mod together;

@@ -2,101 +2,91 @@
 
 use rsb_model::{ReasonCode, Verdict};
 
+use super::common::OwnPart;
 use super::edge::{Edge, Looks};
+use super::figures::{Figures, last, present};
 use super::scale::Scale;
 use super::{Evidence, HistoryConclusion, Question, Rule};
-use crate::compare::{Clear, judge};
+use crate::compare::{Clear, ErrorRates, judge};
 use crate::estimate::{median, quantile, sorted};
 
 /// Fewest runs that a distance from their median says something about.
 const FIRST_DISTANCE: usize = 3;
 
+/// The slow-down that a pass must exclude, as a factor of time, however noisy a case is.
+const NEVER_PASSES: f64 = 1.5;
+
+/// What a verdict depends on beside its own question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking {
+    /// How many questions are asked together.
+    pub(super) questions: usize,
+    pub(super) rates: ErrorRates,
+    /// Whether what the cases have in common is judged, too: then a slow-down of all is not for each case to exclude.
+    pub(super) has_common: bool,
+}
+
 /// What a question comes to.
 pub(super) struct View {
     scale: Scale,
     threshold: f64,
+    usual: f64,
+    judged: Evidence,
+    total: Part,
+    /// What the case changed beyond the others, where they are enough.
+    own: Option<Part>,
+}
+
+/// A change and how it varies.
+struct Part {
     level: f64,
+    noise: f64,
     high: Edge,
     /// Of the values with their sign turned.
     low: Edge,
-    judged: Evidence,
+    /// Uncertainty of what was taken out of the change.
+    slack: f64,
     /// The runs that are judged, best first.
     now: Vec<f64>,
     /// Those, and the one that raised the suspicion.
     all: Vec<f64>,
 }
 
-impl View {
-    /// `None` where there are too few runs before, or none to judge.
-    pub(super) fn of(question: &Question, rule: &Rule) -> Option<Self> {
-        let scale = Scale(question.better);
-        let before = aligned(scale.logs(&question.before), question.accepted_from, rule.level)?;
-        let last = before.get(before.len().checked_sub(rule.level)?..)?;
-        let level = median(last)?;
-        let reach = rule.reach * noise(&before, rule)?;
-        let logs = scale.logs(&question.now);
-        let (first, repeats) = logs.split_first()?;
-        let is_suspect = first - level >= scale.log_of(question.threshold / 2.0);
-        let (judged, now) = match repeats {
-            [_, ..] if is_suspect => (Evidence::Repeats(repeats.len()), repeats),
-            _ => (Evidence::Runs(logs.len()), logs.as_slice()),
-        };
+impl Part {
+    /// `before` has a level; of the runs judged the first `skipped` are left out.
+    fn of((before, all): (&[f64], Vec<f64>), skipped: usize, slack: f64, rule: &Rule) -> Option<Self> {
+        let last = last(before, rule.level)?;
+        let noise = noise(before, rule)?;
         Some(Self {
-            scale,
-            threshold: question.threshold,
-            level,
-            high: Edge::new(last.to_vec(), reach),
-            low: Edge::new(last.iter().map(|value| -value).collect(), reach),
-            judged,
-            now: sorted(now),
-            all: logs.clone(),
+            level: median(last)?,
+            noise,
+            high: Edge::new(last.to_vec(), rule.slower * noise),
+            low: Edge::new(last.iter().map(|value| -value).collect(), rule.faster * noise),
+            slack,
+            now: sorted(all.get(skipped..)?),
+            all,
         })
     }
 
-    /// Whether this is about the repeats of a run that looked slow.
-    pub(super) const fn is_repeated(&self) -> bool {
-        matches!(self.judged, Evidence::Repeats(_))
+    fn looks(&self) -> Looks {
+        Looks::new(self.now.len())
     }
 
-    /// Chance of such runs where the code is slower by no more than T/2.
-    pub(super) fn chance(&self) -> f64 {
-        self.high.chance(self.looks(), self.best_of_most() - self.scale.log_of(self.threshold / 2.0))
+    /// The change of the median run.
+    fn change(&self) -> f64 {
+        median(&self.now).unwrap_or(f64::NAN) - self.level
     }
 
-    /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are asked.
-    pub(super) fn conclude(&self, chance: f64, alpha: f64) -> HistoryConclusion {
-        let now = median(&self.now).unwrap_or(f64::NAN);
-        let change = self.scale.change(now - self.level);
-        let interval = self.interval(alpha / 2.0);
-        let clear = if chance <= alpha / 2.0 { Clear::AboveHalf } else { Clear::Not };
-        let (verdict, reason) = judge(change, interval, clear, self.threshold);
-        let [before, now] = [self.level, now].map(|log| self.scale.value(log));
-        let found =
-            HistoryConclusion { before, now, judged: self.judged, change, interval: Some(interval), verdict, reason };
-        let (slow, runs) = (self.clearly_slow(alpha / 2.0), self.all.len());
-        if slow * 2 < runs || !matches!(verdict, Verdict::Unchanged | Verdict::Improved) {
-            return found;
-        }
-        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooNoisy);
-        HistoryConclusion { judged: Evidence::Split { slow, runs }, verdict, reason, ..found }
-    }
-
-    /// How many of all runs would be Regressed by themselves, with no other question asked.
-    fn clearly_slow(&self, level: f64) -> usize {
-        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
-        let is_clear = |run: f64| run - self.level >= whole && self.high.chance(Looks::new(1), run - half) <= level;
-        self.all.iter().filter(|run| is_clear(**run)).count()
+    /// Chance of such runs where the change is `less` than it is.
+    fn chance(&self, less: f64) -> f64 {
+        self.high.chance(self.looks(), self.best_of_most() - self.slack - less)
     }
 
     /// What unchanged next runs would leave of the change, at worst and at best.
     fn interval(&self, level: f64) -> [f64; 2] {
         let looks = self.looks();
         let [highest, lowest] = [self.high.limit(looks, level), -self.low.limit(looks, level)];
-        [self.best_of_most() - highest, self.worst_of_most() - lowest].map(|log| self.scale.change(log))
-    }
-
-    fn looks(&self) -> Looks {
-        Looks::new(self.now.len())
+        [self.best_of_most() - highest - self.slack, self.worst_of_most() - lowest + self.slack]
     }
 
     /// The run than which more than half of the runs are no better: the middle one, or the better of the two there.
@@ -108,20 +98,110 @@ impl View {
     fn worst_of_most(&self) -> f64 {
         self.now.get(self.now.len() / 2).copied().unwrap_or(f64::NAN)
     }
+
+    /// How far above the level the runs of a slower code must lie to be beyond the edge at `level`.
+    fn beyond(&self, level: f64) -> f64 {
+        self.high.limit(self.looks(), level) - self.level + self.slack
+    }
+
+    /// How far below their own level runs may lie, but for a chance of `level`.
+    fn below(&self, level: f64) -> f64 {
+        self.low.limit(self.looks(), level) + self.level + self.slack
+    }
 }
 
-/// `values`, those before an accepted level moved to it. `None` where no run has shown that level yet.
-fn aligned(mut values: Vec<f64>, accepted_from: Option<usize>, level: usize) -> Option<Vec<f64>> {
-    let Some(from) = accepted_from else { return Some(values) };
-    let (before, since) = values.split_at_mut_checked(from)?;
-    let since = median(since)?;
-    let last = before.get(before.len().saturating_sub(level)..).unwrap_or_default();
-    if let Some(old) = median(last) {
-        for value in before.iter_mut() {
-            *value += since - old;
+impl View {
+    /// `None` where there are too few runs before, or none to judge.
+    pub(super) fn of(question: &Question, figures: &Figures, own: Option<OwnPart>, rule: &Rule) -> Option<Self> {
+        let Figures { scale, level, .. } = *figures;
+        let now = present(&figures.now);
+        let is_suspect = now.first()? - level >= scale.log_of(question.threshold / 2.0);
+        let runs = now.len();
+        let (judged, skipped) =
+            if runs > 1 && is_suspect { (Evidence::Repeats(runs - 1), 1) } else { (Evidence::Runs(runs), 0) };
+        let total = Part::of((&present(&figures.before), now), skipped, question.slack, rule)?;
+        let own = own.and_then(|own| Part::of((&own.before, own.now), skipped, 0.0, rule));
+        let own = own.filter(|own| own.noise < total.noise && own.all.len() == runs);
+        Some(Self { scale, threshold: question.threshold, usual: rule.usual, judged, total, own })
+    }
+
+    /// What tells most about a slow-down: chosen by the runs before, so that it costs no second chance of an error.
+    fn evidence(&self) -> &Part {
+        self.own.as_ref().unwrap_or(&self.total)
+    }
+
+    /// Whether this is about the repeats of a run that looked slow.
+    pub(super) const fn is_repeated(&self) -> bool {
+        matches!(self.judged, Evidence::Repeats(_))
+    }
+
+    /// Chance of such runs where the code is slower by no more than T/2.
+    pub(super) fn chance(&self) -> f64 {
+        self.evidence().chance(self.scale.log_of(self.threshold / 2.0))
+    }
+
+    /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are asked.
+    pub(super) fn conclude(&self, chance: f64, asking: Asking) -> HistoryConclusion {
+        let level = asking.rates.alpha / 2.0;
+        let log = self.total.change();
+        let change = self.scale.change(log);
+        let interval = self.total.interval(level).map(|log| self.scale.change(log));
+        let whole = self.scale.log_of(self.threshold);
+        let is_clear = chance <= level && self.evidence().change() >= whole;
+        let clear = if is_clear { Clear::AboveHalf } else { Clear::Not };
+        let found = HistoryConclusion {
+            before: self.scale.value(self.total.level),
+            now: self.scale.value(self.total.level + log),
+            judged: self.judged,
+            change,
+            beyond_others: self.own.as_ref().map(|own| self.scale.change(own.change())),
+            interval: Some(interval),
+            detectable: Some(self.detectable(asking)),
+            verdict: Verdict::Inconclusive,
+            reason: ReasonCode::TooNoisy,
+        };
+        let (slow, runs) = (self.clearly_slow(level), self.total.all.len());
+        match judge(change, interval, clear, self.threshold) {
+            (Verdict::Unchanged | Verdict::Improved, _) if is_clear => found,
+            (Verdict::Unchanged | Verdict::Improved, _) if slow * 2 >= runs => {
+                HistoryConclusion { judged: Evidence::Split { slow, runs }, ..found }
+            }
+            (Verdict::Inconclusive, _) if !is_clear && slow * 2 < runs && self.is_usual(log, asking) => {
+                HistoryConclusion { verdict: Verdict::Unchanged, reason: ReasonCode::WithinNoise, ..found }
+            }
+            (verdict, reason) => HistoryConclusion { verdict, reason, ..found },
         }
     }
-    Some(values)
+
+    /// Whether a change below T, whose interval reaches beyond 1.5 T, is nothing to ask about: below T/2, or no slower
+    /// than unchanged runs often are. What must never pass is still excluded.
+    fn is_usual(&self, change: f64, asking: Asking) -> bool {
+        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let excludes = |part: &Part| part.interval(asking.rates.alpha / 2.0)[1] < NEVER_PASSES.ln();
+        let is_excluded = excludes(&self.total) || asking.has_common && excludes(self.evidence());
+        is_excluded && change < whole && (change < half || self.total.chance(0.0) >= self.usual)
+    }
+
+    /// The smallest change that would have been Regressed, but for the chance of a miss: it must reach T, and exceed T/2
+    /// by what noise explains, also where these runs happened to be fast.
+    fn detectable(&self, Asking { questions, rates, .. }: Asking) -> f64 {
+        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let evidence = self.evidence();
+        let clear = half + evidence.beyond(rates.alpha / 2.0 / questions.max(1) as f64);
+        let needed = clear.max(whole) + evidence.below(rates.miss);
+        self.scale.change(needed.max(whole + self.total.below(rates.miss)))
+    }
+
+    /// How many of all runs would be Regressed by themselves, with no other question asked.
+    fn clearly_slow(&self, level: f64) -> usize {
+        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let evidence = self.evidence();
+        let is_clear = |(run, shown): (&f64, &f64)| {
+            let reach = [run - self.total.level, shown - evidence.level].into_iter().all(|change| change >= whole);
+            reach && evidence.high.chance(Looks::new(1), shown - evidence.slack - half) <= level
+        };
+        self.total.all.iter().zip(&evidence.all).filter(|pair| is_clear(*pair)).count()
+    }
 }
 
 /// How far runs strayed from the level of the runs before them.

@@ -1,14 +1,15 @@
 //! Judging every run of a series from what came before it.
 
 use rsb_model::{Better, Verdict};
+use rsb_stats::compare::ErrorRates;
 use rsb_stats::estimate::{mean, median, std_dev};
-use rsb_stats::history::{HistoryConclusion, LEVEL, Question, RUNS, Rule, judge};
+use rsb_stats::history::{HistoryConclusion, LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
-use super::series::RecordedSeries;
+use super::series::{Part, RecordedSeries};
+use super::whole::bounded;
 
-/// The gate's threshold and error rate where the policy sets no other.
-const THRESHOLD: f64 = 0.1;
-const ALPHA: f64 = 0.05;
+/// The gate's threshold where the policy sets no other.
+pub(super) const THRESHOLD: f64 = 0.1;
 
 /// A way to call a run Regressed.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,9 @@ impl Way {
         };
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
-            Self::History { rule, .. } => return found(better, (before, now), rule).verdict,
+            Self::History { rule, .. } => {
+                return found(better, (before, now), rule).map_or(Verdict::Inconclusive, |found| found.verdict);
+            }
             Self::Previous(factor) => worse_by(before.last().copied()) > factor,
             Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
             Self::Sigmas(count) => mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
@@ -52,10 +55,18 @@ impl Way {
     }
 }
 
-fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> HistoryConclusion {
-    let question =
-        Question { before: before.to_vec(), accepted_from: None, now: now.to_vec(), better, threshold: THRESHOLD };
-    judge(&[question], &rule, ALPHA)[0]
+fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Option<HistoryConclusion> {
+    let (before, now) = (before.to_vec(), now.to_vec());
+    let question = Question {
+        before,
+        accepted_from: None,
+        now,
+        better,
+        threshold: THRESHOLD,
+        slack: 0.0,
+        role: QuestionRole::Apart,
+    };
+    judge(&[question], &rule, ErrorRates::USUAL).each.first().copied()
 }
 
 /// What came of the checks of one series, or of several.
@@ -85,6 +96,11 @@ impl Tally {
         self.share(self.improved)
     }
 
+    /// Share Regressed as they were, with the bound of it.
+    pub(super) fn false_alarms(&self) -> String {
+        bounded(self.regressed.first().copied().unwrap_or_default(), self.checks)
+    }
+
     fn share(&self, count: usize) -> f64 {
         count as f64 / self.checks as f64
     }
@@ -103,19 +119,20 @@ impl std::iter::Sum for Tally {
     }
 }
 
-/// Every check of `series`: the runs before, and the run judged with so many `repeats` after it.
-fn checks(series: &RecordedSeries, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
+/// Every check in `part` of `series`: the runs before, and the run judged with so many `repeats` after it.
+fn checks(series: &RecordedSeries, part: Part, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
     let ends = LEVEL + repeats + 1..=series.values.len();
     ends.filter_map(move |end| {
         let at = end - repeats - 1;
+        (series.part_of(at) == part).then_some(())?;
         Some((series.values.get(at.saturating_sub(RUNS)..at)?, series.values.get(at..end)?))
     })
 }
 
-/// Judges every run that has enough before it, slowed by each of `factors`. The first of them must be 1.
-pub(super) fn replay(series: &RecordedSeries, way: Way, factors: &[f64]) -> Tally {
+/// Judges every run in `part` that has enough before it, slowed by each of `factors`. The first of them must be 1.
+pub(super) fn replay(series: &RecordedSeries, part: Part, way: Way, factors: &[f64]) -> Tally {
     let mut tally = Tally { regressed: vec![0; factors.len()], ..Tally::default() };
-    for (before, now) in checks(series, way.repeats()) {
+    for (before, now) in checks(series, part, way.repeats()) {
         tally.checks += 1;
         for (at, factor) in factors.iter().enumerate() {
             let slowed: Vec<f64> = now.iter().map(|value| slower(*value, *factor, series.better)).collect();
@@ -128,20 +145,22 @@ pub(super) fn replay(series: &RecordedSeries, way: Way, factors: &[f64]) -> Tall
     tally
 }
 
-/// Share of runs as they were whose interval holds no change.
-pub(super) fn coverage(series: &[&RecordedSeries], rule: Rule) -> f64 {
-    let (mut held, mut all) = (0_usize, 0_usize);
+/// Shares of runs as they were whose interval lies wholly above no change, and wholly below it.
+pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64; 2] {
+    let (mut above, mut below, mut all) = (0_usize, 0_usize, 0_usize);
     for one in series {
-        for (before, now) in checks(one, 0) {
-            let interval = found(one.better, (before, now), rule).interval;
-            held += usize::from(interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
+        for (before, now) in checks(one, part, 0) {
+            let interval = found(one.better, (before, now), rule).and_then(|found| found.interval);
+            above += usize::from(interval.is_some_and(|[low, _]| low > 0.0));
+            below += usize::from(interval.is_some_and(|[_, high]| high < 0.0));
             all += 1;
         }
     }
-    held as f64 / all as f64
+    [above, below].map(|count| count as f64 / all as f64)
 }
 
-fn slower(value: f64, factor: f64, better: Better) -> f64 {
+/// `value`, slower by `factor`.
+pub(super) fn slower(value: f64, factor: f64, better: Better) -> f64 {
     match better {
         Better::Lower => value * factor,
         Better::Higher => value / factor,
@@ -151,6 +170,7 @@ fn slower(value: f64, factor: f64, better: Better) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history_study::series::every_second;
 
     #[test]
     fn each_way_has_its_limit_on_the_bad_side() {
@@ -173,9 +193,10 @@ mod tests {
 
     #[test]
     fn checks_begin_with_a_full_level_and_end_with_the_last_repeat() {
-        let series = RecordedSeries { id: "a".into(), better: Better::Lower, values: (0..70).map(f64::from).collect() };
-        let all: Vec<_> = checks(&series, 2).collect();
-        assert_eq!(all.len(), 70 - LEVEL - 2);
+        let series = every_second("a", Better::Lower, (0..70).map(f64::from).collect());
+        let [first, second] = [Part::First, Part::Second].map(|part| checks(&series, part, 2).count());
+        assert_eq!((first, second), (42 - LEVEL, 28 - 2));
+        let all: Vec<_> = [Part::First, Part::Second].into_iter().flat_map(|part| checks(&series, part, 2)).collect();
         assert_eq!((all[0].0.len(), all[0].1), (LEVEL, &[15.0, 16.0, 17.0][..]));
         let last = all.last().unwrap();
         assert_eq!((last.0.len(), last.0[0], last.1), (RUNS, 17.0, &[67.0, 68.0, 69.0][..]));

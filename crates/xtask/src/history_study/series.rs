@@ -1,10 +1,25 @@
-//! Series of figures over time, from a CSV with the columns `id`, `timestamp`, `value` and `unit`.
+//! Series of figures over time: a CSV with the columns `id`, `timestamp`, `value` and `unit`, or the `data.js` that
+//! github-action-benchmark publishes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::{Better, Unit};
+use serde_json::Value;
+
+/// The part of the runs of each suite, by time, that rules are tuned on. What the gate is said to do is what it does on
+/// the rest. Fixed before anything was tuned on either part; another share would make old figures and new ones unlike.
+const TUNED_ON: f64 = 0.6;
+
+/// A part of every series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The first runs of each suite: rules may be chosen by them.
+    First,
+    /// Those after them. The runs before a judged one may reach back into the first part.
+    Second,
+}
 
 /// One series.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,24 +27,39 @@ pub(super) struct RecordedSeries {
     pub(super) id: String,
     /// A unit that does not say counts as a time.
     pub(super) better: Better,
-    /// Oldest first.
+    /// When each value was measured, oldest first.
+    pub(super) times: Vec<i64>,
     pub(super) values: Vec<f64>,
+    /// When the second part of its suite begins.
+    second_from: i64,
 }
 
 impl RecordedSeries {
-    /// The suite: what the id has before its first `/`. Series of one suite were measured together.
+    /// The suite: what the id has before its first `/`. Figures of one suite and one time are one run.
     pub(super) fn group(&self) -> &str {
         self.id.split('/').next().unwrap_or(&self.id)
+    }
+
+    /// The part that its `at`-th value belongs to.
+    pub(super) fn part_of(&self, at: usize) -> Part {
+        if self.times.get(at).is_some_and(|time| *time >= self.second_from) { Part::Second } else { Part::First }
     }
 }
 
 /// The series in `file`, by id.
 pub(super) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    parse(&text).with_context(|| format!("{} cannot be used", file.display()))
+    let points = match text.split_once('=') {
+        Some((name, data)) if name.contains("BENCHMARK_DATA") => published(data),
+        _ => table(&text),
+    };
+    points.map(series_of).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-fn parse(text: &str) -> Result<Vec<RecordedSeries>> {
+/// The points of each id and unit.
+type Points = BTreeMap<(String, String), BTreeMap<i64, f64>>;
+
+fn table(text: &str) -> Result<Points> {
     let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let header: Vec<&str> = lines.next().map(|(line, _)| line.split(',').map(str::trim).collect()).unwrap_or_default();
     let column = |name: &str| {
@@ -37,7 +67,7 @@ fn parse(text: &str) -> Result<Vec<RecordedSeries>> {
         found.ok_or_else(|| anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit"))
     };
     let columns = [column("id")?, column("timestamp")?, column("value")?, column("unit")?];
-    let mut series: BTreeMap<(String, String), Vec<(i64, f64)>> = BTreeMap::new();
+    let mut points = Points::new();
     for (line, number) in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != header.len() {
@@ -51,34 +81,96 @@ fn parse(text: &str) -> Result<Vec<RecordedSeries>> {
         let time: i64 = time.parse().with_context(|| format!("line {number}: `{time}` is no whole number"))?;
         let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
         let value = value.with_context(|| format!("line {number}: the value is no finite figure above zero"))?;
-        series.entry((id.to_owned(), unit.to_owned())).or_default().push((time, value));
+        points.entry((id.to_owned(), unit.to_owned())).or_default().entry(time).or_insert(value);
     }
-    Ok(series.into_iter().map(|((id, unit), points)| of_points(id, &unit, points)).collect())
+    Ok(points)
 }
 
-fn of_points(id: String, unit: &str, mut points: Vec<(i64, f64)>) -> RecordedSeries {
-    points.sort_by_key(|(time, _)| *time);
-    let values = points.into_iter().map(|(_, value)| value).collect();
-    RecordedSeries { id, better: Unit::direction_of(unit).unwrap_or(Better::Lower), values }
+/// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate does.
+fn published(data: &str) -> Result<Points> {
+    let document: Value = serde_json::from_str(data.trim().trim_end_matches(';'))?;
+    let suites = document.get("entries").and_then(Value::as_object).context("there are no `entries`")?;
+    let mut points = Points::new();
+    for (suite, runs) in suites {
+        for run in runs.as_array().into_iter().flatten() {
+            let time = run.get("date").and_then(Value::as_i64).context("a run has no `date`")?;
+            for case in run.get("benches").and_then(Value::as_array).into_iter().flatten() {
+                let [name, unit] = ["name", "unit"].map(|key| case.get(key).and_then(Value::as_str));
+                let value = case.get("value").and_then(Value::as_f64).filter(|value| value.is_finite() && *value > 0.0);
+                if let (Some(name), Some(value)) = (name, value) {
+                    let id = (format!("{suite}/{name}"), unit.unwrap_or_default().to_owned());
+                    points.entry(id).or_default().entry(time).or_insert(value);
+                }
+            }
+        }
+    }
+    Ok(points)
+}
+
+fn series_of(points: Points) -> Vec<RecordedSeries> {
+    let of_points = |((id, unit), points): ((String, String), BTreeMap<i64, f64>)| {
+        let better = Unit::direction_of(&unit).unwrap_or(Better::Lower);
+        let (times, values) = points.into_iter().unzip();
+        RecordedSeries { id, better, times, values, second_from: i64::MAX }
+    };
+    let mut series: Vec<RecordedSeries> = points.into_iter().map(of_points).collect();
+    let mut runs: BTreeMap<String, BTreeSet<i64>> = BTreeMap::new();
+    for one in &series {
+        runs.entry(one.group().to_owned()).or_default().extend(&one.times);
+    }
+    for one in &mut series {
+        let runs = runs.get(one.group()).into_iter().flatten();
+        let count = runs.clone().count();
+        one.second_from = runs.copied().nth((TUNED_ON * count as f64) as usize).unwrap_or(i64::MAX);
+    }
+    series
+}
+
+/// A series with one value each second.
+#[cfg(test)]
+pub(super) fn every_second(id: &str, better: Better, values: Vec<f64>) -> RecordedSeries {
+    let times: Vec<i64> = (0..).take(values.len()).collect();
+    let second_from = (TUNED_ON * values.len() as f64) as i64;
+    RecordedSeries { id: id.to_owned(), better, times, values, second_from }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read_text(text: &str) -> Result<Vec<RecordedSeries>> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("series");
+        std::fs::write(&file, text).unwrap();
+        read(&file)
+    }
+
     #[test]
-    fn rows_become_series_in_order_of_time() {
-        let text = "unit,id,value,timestamp\nns/iter,b/x,2,20\nops/sec,a,9,5\n\nns/iter,b/x,1,10\nwidgets,c,1,1\n";
-        let series = parse(text).unwrap();
-        let told: Vec<_> = series.iter().map(|one| (one.group(), one.better, one.values.as_slice())).collect();
-        assert_eq!(
-            told,
-            [
-                ("a", Better::Higher, &[9.0][..]),
-                ("b", Better::Lower, &[1.0, 2.0][..]),
-                ("c", Better::Lower, &[1.0][..])
-            ]
-        );
+    fn rows_and_published_data_become_series_in_order_of_time() {
+        let rows = "unit,id,value,timestamp\nns/iter,b/x,2,20\nops/sec,a,9,5\n\nns/iter,b/x,1,10\nwidgets,c,1,1\n";
+        let published = r#"window.BENCHMARK_DATA = {"entries": {
+            "b": [{"date": 20, "benches": [{"name": "x", "value": 2, "unit": "ns/iter"}, {"name": "y", "value": 0, "unit": "ns"}]},
+                  {"date": 10, "benches": [{"name": "x", "value": 1.0, "unit": "ns/iter"}]}],
+            "a": [{"date": 5, "benches": [{"name": "y", "value": 9, "unit": "ops/sec"}]}]}};"#;
+        for (text, others) in [(rows, 1), (published, 0)] {
+            let series = read_text(text).unwrap();
+            let told: Vec<_> = series.iter().map(|one| (one.group(), one.better, one.values.as_slice())).collect();
+            assert_eq!(told[..2], [("a", Better::Higher, &[9.0][..]), ("b", Better::Lower, &[1.0, 2.0][..])]);
+            assert_eq!((series.len(), &series[1].times[..]), (2 + others, &[10, 20][..]));
+        }
+    }
+
+    #[test]
+    fn the_second_part_begins_at_one_time_for_all_of_a_suite() {
+        let row = |id: &str, time: i64| format!("{id},{time},1,ns\n");
+        let rows: String =
+            (0..10).map(|time| row("a/x", time)).chain((5..10).map(|time| row("a/late", time))).collect();
+        let series = read_text(&format!("id,timestamp,value,unit\n{rows}")).unwrap();
+        for one in &series {
+            let second: Vec<i64> =
+                (0..one.times.len()).filter(|at| one.part_of(*at) == Part::Second).map(|at| one.times[at]).collect();
+            assert_eq!(second, [6, 7, 8, 9], "{}", one.id);
+        }
     }
 
     #[test]
@@ -90,10 +182,11 @@ mod tests {
             ("a,1,NaN,ms\n", "line 2: the value"),
             ("a,1,0,ms\n", "line 2: the value"),
         ] {
-            let error = parse(&format!("{header}{rows}")).unwrap_err();
+            let error = read_text(&format!("{header}{rows}")).unwrap_err();
             assert!(format!("{error:#}").contains(expected), "{error:#}");
         }
-        assert!(parse("id,value\n").unwrap_err().to_string().contains("`timestamp`"));
+        assert!(format!("{:#}", read_text("id,value\n").unwrap_err()).contains("`timestamp`"));
+        assert!(format!("{:#}", read_text("BENCHMARK_DATA = {}").unwrap_err()).contains("`entries`"));
         assert!(read(Path::new("/nowhere.csv")).is_err());
     }
 }

@@ -1,0 +1,99 @@
+//! What the control set says of the machine, in a history: which verdicts a move of it leaves without one, and what is
+//! taken out where the policy says so.
+
+use rsb_model::{Better, CaseId};
+
+use super::{HistoryConclusion, Judged, Question, QuestionRole, Rule, judge};
+use crate::compare::{ErrorRates, PairConclusion};
+use crate::gate::control::{self, ControlAnswer, Moves};
+use crate::policy::Policy;
+
+/// A question and what it is about.
+pub(super) struct Asked<'a> {
+    pub(super) id: &'a CaseId,
+    pub(super) question: Question,
+}
+
+/// What came of a question.
+pub(super) struct HeardFinding {
+    pub(super) found: HistoryConclusion,
+    /// What the control set adds to the reason.
+    pub(super) remark: Option<String>,
+}
+
+/// What came of all.
+pub(super) struct HeardFindings {
+    pub(super) each: Vec<HeardFinding>,
+    pub(super) common: Option<(Question, HeardFinding)>,
+}
+
+/// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that moved, what looks slower
+/// has no verdict, the common mode included, unless the policy takes the move out of every case.
+pub(super) fn judge_heard(asked: &[Asked<'_>], policy: &Policy) -> HeardFindings {
+    let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
+    let is_control = |asked: &Asked<'_>| policy.is_control(asked.id.as_str());
+    let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
+    let plain = judge(&questions, &Rule::default(), rates);
+    let controls: Vec<(&CaseId, PairConclusion)> = asked
+        .iter()
+        .zip(&plain.each)
+        .filter(|(one, _)| is_control(one))
+        .map(|(one, found)| (one.id, pair_of(found)))
+        .collect();
+    let moves = Moves::of(&controls, policy);
+    let correction = moves.correction(&controls, policy);
+    let judged = match correction {
+        None => plain.clone(),
+        Some(shift) => {
+            let less = |one: &Asked<'_>| {
+                let slack = 2.0 * shift.variance.sqrt();
+                if is_control(one) { one.question.clone() } else { without(&one.question, shift.log, slack) }
+            };
+            judge(&asked.iter().map(less).collect::<Vec<_>>(), &Rule::default(), rates)
+        }
+    };
+    let Judged { each, common } = judged;
+    let of_case = |found: HistoryConclusion| answer(found, moves.of_case(pair_of(&found), correction, policy));
+    let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
+        let is_unknown = found.interval.is_none();
+        match is_control(one) {
+            _ if is_unknown => HeardFinding { found, remark: None },
+            true => answer(plain, control::of_control(one.id, pair_of(&plain), policy)),
+            false => of_case(found),
+        }
+    });
+    HeardFindings { each: each.collect(), common: common.map(|(question, found)| (question, of_case(found))) }
+}
+
+/// The role of a metric of a case: whether it tells what the run has in common.
+pub(super) fn role(id: &CaseId, is_time: bool, policy: &Policy) -> QuestionRole {
+    if is_time && !policy.is_control(id.as_str()) { QuestionRole::Case } else { QuestionRole::Apart }
+}
+
+/// `question` on a machine that is not slower by `log`.
+fn without(question: &Question, log: f64, slack: f64) -> Question {
+    let factor = match question.better {
+        Better::Lower => (-log).exp(),
+        Better::Higher => log.exp(),
+    };
+    Question { now: question.now.iter().map(|value| value * factor).collect(), slack, ..question.clone() }
+}
+
+fn pair_of(found: &HistoryConclusion) -> PairConclusion {
+    PairConclusion {
+        baseline: found.before,
+        current: found.now,
+        change: found.change,
+        interval: found.interval,
+        corrected_low: None,
+        detectable: found.detectable,
+        median_change: None,
+        verdict: found.verdict,
+        reason: found.reason,
+    }
+}
+
+fn answer(found: HistoryConclusion, heard: ControlAnswer) -> HeardFinding {
+    let ControlAnswer { finding, remark } = heard;
+    HeardFinding { found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found }, remark }
+}

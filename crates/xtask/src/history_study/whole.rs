@@ -1,0 +1,209 @@
+//! Judging whole runs, as the product does: every case of a run together, and one exit code.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use rsb_model::Verdict;
+use rsb_stats::compare::ErrorRates;
+use rsb_stats::distribution::f_quantile;
+use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
+
+use super::replay::{THRESHOLD, slower};
+use super::series::{Part, RecordedSeries};
+
+/// One run of a suite and the runs before it: a question for each case that has enough of them.
+pub(super) struct WholeRun {
+    questions: Vec<Question>,
+}
+
+/// Every run in `part` with a case that has [`LEVEL`] runs before it. Figures of one suite and time are one run.
+pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
+    let mut suites: BTreeMap<&str, Vec<&RecordedSeries>> = BTreeMap::new();
+    for one in series {
+        suites.entry(one.group()).or_default().push(one);
+    }
+    let mut runs = Vec::new();
+    for cases in suites.values() {
+        let times: BTreeSet<i64> = cases.iter().flat_map(|one| one.times.iter().copied()).collect();
+        let times: Vec<i64> = times.into_iter().collect();
+        for (at, time) in times.iter().enumerate() {
+            let before = times.get(at.saturating_sub(RUNS)..at).unwrap_or_default();
+            let questions: Vec<Question> =
+                cases.iter().filter_map(|case| question(case, (before, *time), part)).collect();
+            if !questions.is_empty() {
+                runs.push(WholeRun { questions });
+            }
+        }
+    }
+    runs
+}
+
+/// The question about the run of `time` from those at the times `before`, where enough of them have the case.
+fn question(case: &RecordedSeries, (before, time): (&[i64], i64), part: Part) -> Option<Question> {
+    let position = |time: &i64| case.times.binary_search(time).ok();
+    let at = position(&time).filter(|at| case.part_of(*at) == part)?;
+    let value = |time: &i64| position(time).and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN);
+    let before: Vec<f64> = before.iter().map(value).collect();
+    let known = before.iter().filter(|value| value.is_finite()).count();
+    let now = vec![*case.values.get(at)?];
+    let (better, threshold) = (case.better, THRESHOLD);
+    (known >= LEVEL).then_some(Question {
+        before,
+        accepted_from: None,
+        now,
+        better,
+        threshold,
+        slack: 0.0,
+        role: QuestionRole::Case,
+    })
+}
+
+/// Which cases of a run are slower than they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slowed {
+    One(usize),
+    Every,
+}
+
+impl WholeRun {
+    /// The verdict on each case, those that are `slowed` being slower by `factor`, and on what they have in common.
+    fn verdicts(&self, slowed: Slowed, factor: f64) -> Vec<Verdict> {
+        let mut questions = self.questions.clone();
+        for (at, question) in questions.iter_mut().enumerate() {
+            if slowed == Slowed::Every || slowed == Slowed::One(at) {
+                question.now.iter_mut().for_each(|value| *value = slower(*value, factor, question.better));
+            }
+        }
+        let judged = judge(&questions, &Rule::DEFAULT, ErrorRates::USUAL);
+        let common = judged.common.map(|(_, found)| found.verdict);
+        judged.each.iter().map(|found| found.verdict).chain(common).collect()
+    }
+}
+
+/// How runs ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Exits {
+    /// With 3, or with 3 and the right case named where one was slowed.
+    found: usize,
+    undecided: usize,
+    passed: usize,
+    all: usize,
+}
+
+impl Exits {
+    fn count(&mut self, verdicts: &[Verdict], wanted: Option<usize>) {
+        let any = |verdict| verdicts.contains(&verdict);
+        let named = wanted.map_or_else(|| any(Verdict::Regressed), |at| verdicts.get(at) == Some(&Verdict::Regressed));
+        self.all += 1;
+        self.found += usize::from(named);
+        let is_undecided = any(Verdict::Inconclusive) || any(Verdict::NotComparable);
+        self.undecided += usize::from(!any(Verdict::Regressed) && is_undecided);
+        self.passed += usize::from(!any(Verdict::Regressed) && !is_undecided);
+    }
+
+    /// Shares in percent: found, undecided, passed.
+    pub(super) fn percent(self) -> [f64; 3] {
+        [self.found, self.undecided, self.passed].map(|count| 100.0 * count as f64 / self.all as f64)
+    }
+
+    fn told(self) -> String {
+        let [found, undecided, passed] = self.percent();
+        format!("{found:.1} % | {undecided:.1} % | {passed:.2} %")
+    }
+}
+
+/// How unchanged runs end, and how many of how many checks are a false alarm.
+pub(super) fn unchanged(runs: &[WholeRun]) -> (Exits, (usize, usize)) {
+    let (mut exits, mut false_alarms, mut checks) = (Exits::default(), 0, 0);
+    for run in runs {
+        let verdicts = run.verdicts(Slowed::Every, 1.0);
+        exits.count(&verdicts, None);
+        checks += verdicts.len();
+        false_alarms += verdicts.iter().filter(|verdict| **verdict == Verdict::Regressed).count();
+    }
+    (exits, (false_alarms, checks))
+}
+
+/// How runs end in which one case is slower by `factor`, each in turn.
+pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> Exits {
+    let mut exits = Exits::default();
+    for run in runs {
+        for at in 0..run.questions.len() {
+            exits.count(&run.verdicts(Slowed::One(at), factor), Some(at));
+        }
+    }
+    exits
+}
+
+fn every_slower(runs: &[WholeRun], factor: f64) -> Exits {
+    let mut exits = Exits::default();
+    for run in runs {
+        exits.count(&run.verdicts(Slowed::Every, factor), None);
+    }
+    exits
+}
+
+/// How whole runs end, as they were and with the slow-downs `factors`.
+pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
+    let (exits, (false_alarms, checks)) = unchanged(runs);
+    let cases: usize = runs.iter().map(|run| run.questions.len()).sum();
+    let mut text = format!(
+        "{} runs of {:.1} cases in the mean. As they were, {} of the runs hold a false alarm; of the checks, {} are one.\n\n\
+         | slow-down | one case: named, exit 3 | exit 4 | exit 0 | every case: exit 3 | exit 4 | exit 0 |\n\
+         |---|---|---|---|---|---|---|\n| none | | | | {} |\n",
+        runs.len(),
+        cases as f64 / runs.len() as f64,
+        bounded(exits.found, exits.all),
+        bounded(false_alarms, checks),
+        exits.told(),
+    );
+    for factor in factors {
+        let (one, every) = (one_slower(runs, *factor).told(), every_slower(runs, *factor).told());
+        let _ = writeln!(text, "| +{:.0} % | {one} | {every} |", 100.0 * (factor - 1.0));
+    }
+    text
+}
+
+/// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson, one-sided).
+pub(super) fn bounded(count: usize, all: usize) -> String {
+    let share = 100.0 * count as f64 / all as f64;
+    format!("{share:.2} % ({count} of {all}, at most {:.2} %)", 100.0 * upper_bound(count, all))
+}
+
+fn upper_bound(count: usize, all: usize) -> f64 {
+    if count >= all {
+        return 1.0;
+    }
+    let (hits, misses) = ((count + 1) as f64, (all - count) as f64);
+    let quantile = f_quantile(0.95, 2.0 * hits, 2.0 * misses);
+    hits * quantile / (misses + hits * quantile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history_study::series::every_second;
+    use rsb_model::Better;
+
+    /// `scipy.stats.beta.ppf(0.95, count + 1, all - count)`, SciPy 1.17.1; of none, 1 − 0.05^(1 / all).
+    #[test]
+    fn the_upper_end_is_that_of_clopper_and_pearson() {
+        for (count, all, expected) in [(0, 100, 0.029_513), (0, 1, 0.95), (5, 10, 0.777_559), (10, 10, 1.0)] {
+            assert!((upper_bound(count, all) - expected).abs() < 1e-5, "{count} of {all}: {}", upper_bound(count, all));
+        }
+    }
+
+    #[test]
+    fn figures_of_one_suite_and_time_are_one_run_of_one_part() {
+        let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
+        let of = |id: &str, runs: usize| every_second(id, Better::Lower, (0..runs).map(wobble).collect());
+        let series = [of("a/x", 40), of("a/y", 40), of("b/z", 20)];
+        let [first, second] = [Part::First, Part::Second].map(|part| runs_of(&series, part));
+        // Of 40 runs the first 24 are tuned on, and 15 of these are the least history; of 20 the last 8, of which 5 have it.
+        assert_eq!((first.len(), second.len()), (24 - LEVEL, 16 + 5));
+        assert_eq!(first.iter().map(|run| run.questions.len()).max(), Some(2));
+        let table = table(&second, &[1.5]);
+        assert!(table.contains("| none | | | | 0.0 % | 0.0 % | 100.00 % |"), "{table}");
+        assert!(table.contains("| +50 % | 100.0 % | 0.0 % | 0.00 % | 100.0 % | 0.0 % | 0.00 % |"), "{table}");
+    }
+}
