@@ -6,6 +6,7 @@
 
 mod agreement;
 mod estimate;
+mod levels;
 mod majority;
 mod precedent;
 mod side;
@@ -17,11 +18,12 @@ use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::agreement::Agreement;
 use self::estimate::{Center, Estimate, past};
+pub(crate) use self::levels::Clear;
+use self::levels::{Level, corrected_levels};
 use self::majority::Majority;
 pub use self::precedent::Precedent;
 pub use self::side::Side;
-use crate::multiple::ascending;
-use crate::spread::{Law, Limits, Residual, spreads};
+use crate::spread::{Law, Residual, SurpriseLimits, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -159,7 +161,7 @@ struct Estimates {
 impl Estimates {
     fn of(pairs: &[Pair], law: Law, alpha: f64, shift: Shift) -> Self {
         let centers: Vec<Center> = pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
-        let mut limits = Limits::default();
+        let mut limits = SurpriseLimits::default();
         let moderated = |(pair, center): (&Pair, &Center)| match past(pair, law) {
             Some(past) if pair.ratios.is_none() => center.residual.moderated_towards(&past, &mut limits),
             _ => center.residual,
@@ -177,49 +179,6 @@ impl Estimates {
         let reach = (reaches.sum::<f64>() / questions).exp();
         Self { centers, each, strictest, reach }
     }
-}
-
-/// What Holm's correction leaves to one pair.
-#[derive(Debug, Clone, Copy)]
-struct Level {
-    /// The one-sided level of its low end.
-    level: f64,
-    /// Whether that low end lies above T/2.
-    clear: Clear,
-}
-
-/// Whether the low end of a change, as corrected over all cases, lies above T/2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clear {
-    /// It does.
-    AboveHalf,
-    /// It does not.
-    Not,
-}
-
-/// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to a share among the
-/// rest, and so on until one fails; the others are held to that one's share.
-fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) -> Vec<Level> {
-    let chance = |(pair, estimate): (&Pair, &Option<Estimate>)| {
-        estimate.map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
-    };
-    let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
-    // A pair without a spread asks no question, so it takes no part in the correction.
-    let questions = chances.iter().flatten().count();
-    let mut levels = vec![Level { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
-    let mut failed_at = None;
-    let order = ascending(&chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>());
-    for (rank, position) in order.into_iter().take(questions).enumerate() {
-        let level = alpha / 2.0 / failed_at.unwrap_or(questions - rank) as f64;
-        let passes = failed_at.is_none() && chances.get(position).copied().flatten().is_some_and(|p| p <= level);
-        if !passes {
-            failed_at = failed_at.or(Some(questions - rank));
-        }
-        if let Some(slot) = levels.get_mut(position) {
-            *slot = Level { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
-        }
-    }
-    levels
 }
 
 /// How far a value at a one-sided `level` lies from the estimate, in errors, by law and degrees of freedom: few are

@@ -73,7 +73,7 @@ const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
 
 impl Residual {
     /// With what the case's own `past` tells of its scale, unless it is noisier now than that explains.
-    pub(crate) fn moderated_towards(self, past: &Self, limits: &mut Limits) -> Self {
+    pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
         let limit = |own: f64| own <= common * limits.of(self.degrees_of_freedom, lent);
@@ -120,9 +120,9 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
 /// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom of both: few are
 /// distinct, and each costs an inversion.
 #[derive(Debug, Default)]
-pub(crate) struct Limits(BTreeMap<(u64, u64), f64>);
+pub(crate) struct SurpriseLimits(BTreeMap<(u64, u64), f64>);
 
-impl Limits {
+impl SurpriseLimits {
     fn of(&mut self, own: f64, lent: f64) -> f64 {
         *self.0.entry((own.to_bits(), lent.to_bits())).or_insert_with(|| f_quantile(SURPRISE, own, lent))
     }
@@ -133,7 +133,7 @@ struct Prior {
     law: Law,
     scale: f64,
     degrees_of_freedom: f64,
-    limits: Limits,
+    limits: SurpriseLimits,
 }
 
 impl Prior {
@@ -153,7 +153,12 @@ impl Prior {
         let lent = PRIOR_DEGREES_OF_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
         let lent = lent.or(PRIOR_DEGREES_OF_FREEDOM.last().copied())?;
         let typical = quantile_of_sorted(&scales, 0.5)? / f_quantile(0.5, own, lent);
-        Some(Self { law, scale: typical.max(law.smallest()), degrees_of_freedom: lent, limits: Limits::default() })
+        Some(Self {
+            law,
+            scale: typical.max(law.smallest()),
+            degrees_of_freedom: lent,
+            limits: SurpriseLimits::default(),
+        })
     }
 
     fn moderate(&mut self, own: f64, degrees_of_freedom: f64) -> ProcessSpread {
@@ -285,7 +290,7 @@ mod tests {
             degrees_of_freedom,
             difference: 0.1,
         };
-        let mut limits = Limits::default();
+        let mut limits = SurpriseLimits::default();
         let past = of(0.0001, 12.0);
         let mut told = |own: Residual, past: Residual| {
             let found = own.moderated_towards(&past, &mut limits);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use rsb_model::Verdict;
 use rsb_stats::compare::ErrorRates;
-use rsb_stats::distribution::f_quantile;
+use rsb_stats::distribution::share_at_most;
 use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
 use super::replay::{THRESHOLD, slower};
@@ -167,16 +167,7 @@ pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
 /// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson, one-sided).
 pub(super) fn bounded(count: usize, all: usize) -> String {
     let share = 100.0 * count as f64 / all as f64;
-    format!("{share:.2} % ({count} of {all}, at most {:.2} %)", 100.0 * upper_bound(count, all))
-}
-
-fn upper_bound(count: usize, all: usize) -> f64 {
-    if count >= all {
-        return 1.0;
-    }
-    let (hits, misses) = ((count + 1) as f64, (all - count) as f64);
-    let quantile = f_quantile(0.95, 2.0 * hits, 2.0 * misses);
-    hits * quantile / (misses + hits * quantile)
+    format!("{share:.2} % ({count} of {all}, at most {:.2} %)", 100.0 * share_at_most(count, all, 0.95))
 }
 
 #[cfg(test)]
@@ -184,14 +175,6 @@ mod tests {
     use super::*;
     use crate::history_study::series::every_second;
     use rsb_model::Better;
-
-    /// `scipy.stats.beta.ppf(0.95, count + 1, all - count)`, SciPy 1.17.1; of none, 1 − 0.05^(1 / all).
-    #[test]
-    fn the_upper_end_is_that_of_clopper_and_pearson() {
-        for (count, all, expected) in [(0, 100, 0.029_513), (0, 1, 0.95), (5, 10, 0.777_559), (10, 10, 1.0)] {
-            assert!((upper_bound(count, all) - expected).abs() < 1e-5, "{count} of {all}: {}", upper_bound(count, all));
-        }
-    }
 
     #[test]
     fn figures_of_one_suite_and_time_are_one_run_of_one_part() {
