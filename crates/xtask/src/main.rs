@@ -23,7 +23,7 @@ Usage: cargo xtask <CHORE>
   codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite the Vulkan shaders alone
   speed    the figures of docs/speed.md, measured here
-  gate-study  the error rates of docs/gate-study.md: record pairs of processes here, judge them as the gate would
+  gate-study  the error rates of docs/gate-study.md: record processes of two builds here, judge them as the gate would
   screenshot  terminal text with colors on standard input, an SVG on standard output";
 
 fn main() -> ExitCode {

@@ -1,5 +1,6 @@
 //! One suite of consecutive rounds of a recording, judged by the gate and remeasured where it doubts, as the program would.
 
+use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{ComparisonResult, ReasonCode, Run, Samples, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_stats::remeasure::{AGAINST_BASELINE, PAIRS, Rounds};
@@ -19,6 +20,8 @@ pub(super) enum Mode {
     LaterBaseline,
     /// Three saved runs a side, nothing remeasured.
     Apart,
+    /// The same, and the baseline keeps the processes of four earlier runs.
+    ApartWithPast,
 }
 
 /// Which cases a suite has, and which of them are slower.
@@ -74,7 +77,7 @@ impl Mode {
             Self::Paired => (PAIRS, 180.0),
             Self::Baseline | Self::LaterBaseline => (AGAINST_BASELINE, 180.0),
             Self::KeptProgram => (AGAINST_BASELINE, 0.0), // Pairs come next.
-            Self::Apart => (Rounds { first: 3, step: 0, enough: 3 }, 0.0),
+            Self::Apart | Self::ApartWithPast => (Rounds { first: 3, step: 0, enough: 3 }, 0.0),
         }
     }
 
@@ -83,13 +86,21 @@ impl Mode {
         match self {
             Self::Paired => 0,
             Self::KeptProgram | Self::Baseline | Self::LaterBaseline => 10,
-            Self::Apart => 3,
+            Self::Apart | Self::ApartWithPast => 3,
+        }
+    }
+
+    /// Earlier runs, of as many rounds as the baseline.
+    const fn earlier(self) -> usize {
+        match self {
+            Self::ApartWithPast => 4,
+            _ => 0,
         }
     }
 
     /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of these.
     pub(super) const fn length(self) -> usize {
-        self.stored() + self.effort().0.first as usize
+        (self.earlier() + 1) * self.stored() + self.effort().0.first as usize
     }
 
     fn is_paired(self) -> bool {
@@ -127,7 +138,8 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
 
 /// The cases of the suite that begins with the round `start`, `later` rounds after it.
 fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, later: usize) -> Vec<Turn<'_>> {
-    let from = start + later + if mode == Mode::LaterBaseline { recording.rounds() / 2 } else { mode.stored() };
+    let stored = start + mode.earlier() * mode.stored();
+    let from = stored + later + if mode == Mode::LaterBaseline { recording.rounds() / 2 } else { mode.stored() };
     let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
     let turn = |(at, case): (usize, &'_ RecordedCase)| {
         let multiplied = match change {
@@ -139,7 +151,7 @@ fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, la
     };
     let each = same.enumerate().map(|(at, case)| {
         let (is_slowed, factor) = turn((at, case));
-        Turn { case, is_slowed, factor, stored: start..start + mode.stored(), from, taken: 0 }
+        Turn { case, is_slowed, factor, stored: stored..stored + mode.stored(), from, taken: 0 }
     });
     each.collect()
 }
@@ -197,6 +209,15 @@ impl Turn<'_> {
         self.side(if mode.is_paired() { self.from..self.from + self.taken } else { self.stored.clone() }, 0)
     }
 
+    /// What a baseline keeps of the runs before it.
+    fn past(&self, mode: Mode) -> Vec<Vec<f64>> {
+        let length = mode.stored();
+        let begins = (1..=mode.earlier()).rev().map(|back| self.stored.start - back * length);
+        let run = |begin: usize| self.side(begin..begin + length, 0);
+        let floors = |run: Vec<Samples>| run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect();
+        begins.map(run).map(floors).collect()
+    }
+
     fn current(&self) -> Vec<Samples> {
         self.side(self.from..self.from + self.taken, 1)
     }
@@ -215,6 +236,9 @@ fn sides(recording: &Recording, mode: Mode, turns: &[Turn<'_>]) -> (Run, Run) {
     for turn in turns {
         let (mut before, mut after) = (turn.case.result.clone(), turn.case.result.clone());
         before.samples = turn.baseline(mode);
+        if mode.earlier() > 0 {
+            before.metadata.insert(PAST_PROCESSES.to_owned(), turn.past(mode).into());
+        }
         after.samples = turn.current();
         baseline.keep(before);
         current.keep(after);

@@ -19,7 +19,8 @@ const STEP: usize = 3;
 const FACTORS: [f64; 6] = [1.05, 1.08, 1.12, 1.15, 1.2, 1.5];
 
 impl Mode {
-    const ALL: [Self; 5] = [Self::Paired, Self::KeptProgram, Self::Baseline, Self::LaterBaseline, Self::Apart];
+    const ALL: [Self; 6] =
+        [Self::Paired, Self::KeptProgram, Self::Baseline, Self::LaterBaseline, Self::Apart, Self::ApartWithPast];
 
     const fn title(self) -> &'static str {
         match self {
@@ -28,6 +29,7 @@ impl Mode {
             Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
             Self::LaterBaseline => "the same, half a recording later",
             Self::Apart => "three saved runs a side, nothing remeasured",
+            Self::ApartWithPast => "the same, with the noise of four earlier runs",
         }
     }
 }
