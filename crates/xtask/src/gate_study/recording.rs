@@ -1,7 +1,7 @@
 //! What was recorded: rounds of pairs of processes of two programs, and what each pair cost.
 //!
-//! The first program is that of HEAD. The second is another build of the same source, but for three functions that do 15 %
-//! of their work twice (`slower.patch`): it tells both how often a change in the source is found, and how often two
+//! The first program is that of HEAD. The second is another build of the same source, but for three functions that do a part
+//! of their work twice, for about 15 % more time (`slower.patch`; the tables say how much it was): it tells both how often a change in the source is found, and how often two
 //! builds of a function that nobody touched are called different.
 
 use std::path::{Path, PathBuf};
