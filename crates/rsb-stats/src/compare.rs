@@ -19,7 +19,7 @@ use rsb_model::{Better, ReasonCode, Verdict};
 use self::agreement::Agreement;
 use self::estimate::{Center, Estimate, past};
 pub(crate) use self::levels::Clear;
-use self::levels::{Level, corrected_levels};
+use self::levels::{CorrectedLevel, corrected_levels};
 use self::majority::Majority;
 pub use self::precedent::Precedent;
 pub use self::side::Side;
@@ -212,7 +212,12 @@ struct Judging {
 }
 
 impl Judging {
-    fn finding(&mut self, pair: &Pair, center: Center, (estimate, level): (Option<Estimate>, Level)) -> PairConclusion {
+    fn finding(
+        &mut self,
+        pair: &Pair,
+        center: Center,
+        (estimate, level): (Option<Estimate>, CorrectedLevel),
+    ) -> PairConclusion {
         let worse = center.residual.difference;
         let [baseline, current] = [center.baseline, center.baseline + worse].map(|log| turned(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);

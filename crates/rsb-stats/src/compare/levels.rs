@@ -6,7 +6,7 @@ use crate::multiple::ascending;
 
 /// What Holm's correction leaves to one pair.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Level {
+pub(super) struct CorrectedLevel {
     /// The one-sided level of its low end.
     pub(super) level: f64,
     /// Whether that low end lies above T/2.
@@ -24,14 +24,14 @@ pub(crate) enum Clear {
 
 /// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to a share among the
 /// rest, and so on until one fails; the others are held to that one's share.
-pub(super) fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) -> Vec<Level> {
+pub(super) fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) -> Vec<CorrectedLevel> {
     let chance = |(pair, estimate): (&Pair, &Option<Estimate>)| {
         estimate.map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
     };
     let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
     // A pair without a spread asks no question, so it takes no part in the correction.
     let questions = chances.iter().flatten().count();
-    let mut levels = vec![Level { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
+    let mut levels = vec![CorrectedLevel { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
     let mut failed_at = None;
     let order = ascending(&chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>());
     for (rank, position) in order.into_iter().take(questions).enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], a
             failed_at = failed_at.or(Some(questions - rank));
         }
         if let Some(slot) = levels.get_mut(position) {
-            *slot = Level { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
+            *slot = CorrectedLevel { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
         }
     }
     levels
