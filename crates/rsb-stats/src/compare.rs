@@ -120,14 +120,10 @@ pub struct Shift {
 /// As [`compare`], with `shift` taken out of every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
-    let asked = match () {
-        // Pairs are looked at again and again while they are measured.
-        () if is_paired => LOOKS,
-        // The choice of a law is made by the data that it is then used on. Among many cases that costs hardly anything; few
-        // pay for asking twice.
-        () if pairs.len() < FREE_CHOICE => 2.0,
-        () => 1.0,
-    };
+    // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is made by the data that it is
+    // then used on: among many cases that costs hardly anything; few pay for asking twice.
+    let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
+    let asked = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
     let shift = Shift { variance: shift.variance + wander::variance(pairs), ..shift };
     let [normal, least] = [Law::Normal, Law::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));

@@ -447,3 +447,28 @@ fn a_run_that_got_more_replicates_takes_its_own_place() {
     assert_eq!(store.runs().unwrap()[0].counts.measured, 2);
     assert!(store.rewrite(&run("../x", 0)).is_err());
 }
+
+#[test]
+fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
+    let dir = Directory::new();
+    let store = dir.write();
+    let keep = |run: Run| {
+        let run = Run { finished: Some(moment(10_000)), ..run };
+        let mut journal = store.begin(&run).unwrap();
+        journal.add(&measured("fast", 1.0)).unwrap();
+        journal.finish(&run).unwrap();
+    };
+    for (seconds, id) in [(7200, "c"), (0, "a"), (3600, "b")] {
+        keep(run(id, seconds));
+    }
+    keep(Run { suite: "full".to_owned(), ..run("other-suite", 4000) });
+    keep(Run { environment: machine(3), ..run("other-machine", 4100) });
+    keep(Run { imported: true, ..run("imported", 4200) });
+    drop(store.begin(&run("interrupted", 4300)).unwrap());
+    let before = |run: &Run, most: usize| -> Vec<String> {
+        dir.read().runs_before(run, most).unwrap().into_iter().map(|run| run.run_id.0).collect()
+    };
+    assert_eq!(before(&run("z", 9000), 5), ["a", "b", "c"]);
+    assert_eq!(before(&run("z", 9000), 2), ["b", "c"]);
+    assert_eq!(before(&run("b", 3600), 5), ["a"]);
+}
