@@ -57,7 +57,7 @@ pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
     let dir = std::path::absolute(dir)?;
     let programs = build(&dir)?;
     let told = dir.join("busy");
-    let known = std::fs::read_to_string(&told).unwrap_or_else(|_| busy.to_string());
+    let known = std::fs::read_to_string(&told).map_or_else(|_| busy.to_string(), |text| text.trim().to_owned());
     if known != busy.to_string() {
         bail!("{} was begun with --busy {known}: go on with that, or record into another directory", dir.display());
     }
