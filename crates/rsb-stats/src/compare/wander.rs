@@ -11,7 +11,7 @@ const FEWEST: usize = 3;
 /// Variance of the median of normal figures over that of their mean: π/2.
 const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// The variance that this adds to a change between two runs; 0 where fewer than four earlier runs, or fewer than ten cases,
+/// The variance that this adds to a change between two runs; 0 where fewer than three earlier runs, or fewer than ten cases,
 /// tell it. Single cases whose code changed do not: a step is where most of the cases went.
 pub(super) fn variance(pairs: &[Pair]) -> f64 {
     let apart = || pairs.iter().filter(|pair| pair.ratios.is_none());

@@ -73,7 +73,7 @@ fn majority(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> St
 fn luck(finding: &PairConclusion) -> String {
     let (slow, processes) = finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
     format!(
-        "but {slow} of {processes} processes of the baseline were as slow: it may be luck; measure it again, or both sides at \
+        "but {slow} of {processes} earlier processes of it were as slow: it may be luck; measure it again, or both sides at \
          once with `gate --against`"
     )
 }
