@@ -224,10 +224,10 @@ impl Store {
     /// When the index does not answer.
     pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
         let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
-        let known = self
-            .runs()?
-            .into_iter()
-            .filter(|known| slugs.contains(&known.slug) && known.suite == run.suite && known.started < run.started);
+        // The index keeps microseconds, so by its time alone a run may be before itself.
+        let is_earlier = |known: &RunSummary| known.run_id != run.run_id && known.started < run.started;
+        let is_alike = |known: &RunSummary| slugs.contains(&known.slug) && known.suite == run.suite;
+        let known = self.runs()?.into_iter().filter(|known| is_alike(known) && is_earlier(known));
         let read = known.filter_map(|known| read::read_run(&known.path).ok());
         let mut runs: Vec<Run> = read.filter(|run| !run.imported && !run.is_interrupted()).take(most).collect();
         runs.reverse();

@@ -471,4 +471,7 @@ fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
     assert_eq!(before(&run("z", 9000), 5), ["a", "b", "c"]);
     assert_eq!(before(&run("z", 9000), 2), ["b", "c"]);
     assert_eq!(before(&run("b", 3600), 5), ["a"]);
+    let odd = Run { started: moment(8000) + std::time::Duration::from_nanos(123_456_789), ..run("odd", 0) };
+    keep(odd.clone());
+    assert_eq!(before(&odd, 5), ["a", "b", "c"], "no run is before itself");
 }
