@@ -4,6 +4,7 @@
 mod baseline;
 mod bisect;
 mod factor;
+mod project;
 mod python;
 mod values;
 
@@ -20,6 +21,7 @@ use crate::exit;
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
+pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use values::VerdictFile;
 use values::{
@@ -58,6 +60,18 @@ pub enum ExtraMetric {
     Instructions,
 }
 
+/// A way to be judged on each line.
+const GATE_EXAMPLES: &str = "\
+Examples:
+  gate                                       the latest run, against the baseline saved for this machine
+  gate --against HEAD                        what did my edits change? builds both, measures them interleaved
+  gate --against main --benchmark parse      only cases with `parse` in their id
+  gate --against main -- -p my-crate         arguments for cargo bench
+  gate --against main --build make --bench './bench --benchmark_format=json' --bench-format google-benchmark
+  gate --baseline target/criterion@before --current target/criterion@after
+                                             saved results of Criterion
+  gate --against-history                     the latest run, against the earlier ones";
+
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -72,6 +86,7 @@ pub enum Verb {
     /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
     /// Compare a run with a baseline; exits 3 on a regression, 4 without a verdict
+    #[command(after_help = GATE_EXAMPLES)]
     Gate(GateArgs),
     /// Compare two runs; never fails unless --check is given
     Compare(CompareArgs),
@@ -80,6 +95,8 @@ pub enum Verb {
     /// Save, list, show and refresh baselines; accept regressions
     #[command(subcommand)]
     Baseline(BaselineVerb),
+    /// Print or write what a project starts with: a policy, and a workflow that gates its pull requests
+    Init(InitArgs),
     /// Show the trend of each metric over the stored runs, or over a CSV file
     Trend(TrendArgs),
     /// Show earlier runs and their results
@@ -253,7 +270,8 @@ pub struct GateArgs {
     /// Run file or id [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
-    /// Build this git revision and the working tree, and measure both here, interleaved
+    /// Build this git revision and the working tree, and measure both here, interleaved: in any cargo project with
+    /// benchmarks of Criterion or Divan
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge the run against the last N stored runs of its machine and suite [default: 50]; runs of one commit on the
@@ -263,12 +281,16 @@ pub struct GateArgs {
     /// With --against: the suite [default: quick]
     #[arg(long, value_parser = suite(), requires = "against")]
     pub suite: Option<Suite>,
-    /// With --against: only this benchmark; may be repeated
+    /// With --against: only this benchmark, in another project only cases that contain this (`*` matches anything); may be
+    /// repeated
     #[arg(long, value_name = "NAME", requires = "against")]
     pub benchmark: Vec<String>,
     /// With --against: also compare this, beside the time
     #[arg(long, value_enum, requires = "against")]
     pub metric: Option<ExtraMetric>,
+    /// With --against: also measure what is the same on both sides, as when one asks how noisy the machine is
+    #[arg(long, requires = "against")]
+    pub measure_equal: bool,
     /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
     /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -279,6 +301,17 @@ pub struct GateArgs {
     /// How to compare
     #[command(flatten)]
     pub judge: JudgeArgs,
+    /// Another project's benchmarks
+    #[command(flatten, next_help_heading = "Another project, with --against")]
+    pub project: ProjectArgs,
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Clone, Args)]
+pub struct InitArgs {
+    /// Write the files that are not there yet, in place of printing all of them
+    #[arg(long)]
+    pub write: bool,
 }
 
 /// Arguments of `compare`.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => commands::report::run(&args, style),
         Verb::Components(args) => commands::components::run(&args),
         Verb::Python(verb) => commands::python::run(&verb),
+        Verb::Init(args) => commands::init::run(&args),
         Verb::Schema(args) => commands::schema::run(&args),
         Verb::Completions { shell } => commands::completions::run(shell),
         Verb::Man => commands::man::run(),

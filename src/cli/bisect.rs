@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::Places;
 use super::values::{parse_percent, parse_time};
+use super::{Places, ProjectArgs};
 
 /// Arguments of `bisect`.
 #[derive(Debug, Clone, Args)]
@@ -31,6 +31,9 @@ pub struct BisectArgs {
     /// Write one JSON document to standard output and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Another project's benchmarks
+    #[command(flatten, next_help_heading = "Another project")]
+    pub project: ProjectArgs,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,

@@ -7,6 +7,7 @@ use rsb_engine::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
+use rsb_store::import::Format;
 
 /// `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
@@ -21,6 +22,11 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
 /// The form of a verdict.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
     PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+}
+
+/// The format of another tool.
+pub(super) fn import_format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
 }
 
 /// A file for the verdict, and the form that it takes there.

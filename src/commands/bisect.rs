@@ -18,7 +18,9 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let (config, directories) = settings::load_at(&args.places, &args.good)?;
     let policy = judge::policy(&config, &directories, args.threshold)?;
     interrupt::listen();
-    let request = BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget };
+    let project = args.project.options();
+    let request =
+        BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget, project: &project };
     let bisection = bisect::bisect(&request, &policy, &mut console::tell)?;
     let Some(case) = &bisection.case else {
         console::say("interrupted before anything was measured");

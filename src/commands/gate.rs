@@ -1,5 +1,6 @@
 //! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
 
+use anyhow::anyhow;
 use rsb_engine::gate::{self, Basis, StoredRequest};
 use rsb_engine::revisions::{self, AgainstRequest};
 use rsb_report::Style;
@@ -7,7 +8,7 @@ use rsb_report::Style;
 use super::judge;
 use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 
 /// The verb `gate`.
 ///
@@ -18,8 +19,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {
+        let project = args.project.options();
         let request = AgainstRequest {
             revision,
+            project: &project,
+            measure_equal: args.measure_equal,
             benchmarks: &args.benchmark,
             suite: args.suite,
             budget: args.budget,
@@ -27,6 +31,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         };
         let judgment = revisions::against(&judge, &request, &mut console::tell)?;
         return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
+    }
+    if args.project.is_given() {
+        return Err(CliError::usage(anyhow!(
+            "--build, --bench and arguments for cargo belong to `gate --against REV`, which builds both sides"
+        )));
     }
     if let Some(runs) = args.against_history {
         let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod gpu_capability;
 pub mod history;
 pub mod import;
+pub mod init;
 pub mod list;
 pub mod man;
 pub mod probe;

@@ -3,6 +3,7 @@
 
 pub mod backend;
 pub mod made_up;
+pub mod other_project;
 pub mod revisions;
 
 use std::path::{Path, PathBuf};

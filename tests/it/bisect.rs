@@ -50,7 +50,9 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     let steps = steps(&document, &commits);
     let tried: Vec<(usize, &str)> = steps.iter().map(|(place, outcome, _)| (*place, outcome.as_str())).collect();
     assert_eq!(tried, [(9, "bad"), (4, "skipped"), (3, "good"), (6, "bad"), (5, "good")]);
-    for (step, reason) in [(1, "does not build"), (2, "builds the same program as"), (4, "holds the same source as")] {
+    for (step, reason) in
+        [(1, "does not build"), (2, "builds the same machine code as"), (4, "holds the same source as")]
+    {
         assert!(steps[step].2.contains(reason), "{:?}", steps[step]);
     }
     assert_eq!(document["skipped"], serde_json::json!([commits[4]]));
@@ -58,7 +60,11 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     assert_eq!(git(&bench, &["status", "--porcelain"]), "M src/main.rs", "the user's own tree is as it was");
 
     let nothing = bench.run(&["bisect", &commits[0], &commits[3], "--case", "one"]).expect(0);
-    assert!(nothing.stdout.contains("NOT REGRESSED") && nothing.stdout.contains("same program"), "{}", nothing.stdout);
+    assert!(
+        nothing.stdout.contains("NOT REGRESSED") && nothing.stdout.contains("same machine code"),
+        "{}",
+        nothing.stdout
+    );
     let broken = bench.run(&["bisect", &commits[0], &commits[8], "--case", "one"]).expect(2);
     assert!(broken.stderr.contains("does not build; name another"), "{}", broken.stderr);
 }

@@ -20,6 +20,7 @@ mod instructions;
 mod kernel_compilation;
 #[cfg(feature = "opencl")]
 mod opencl;
+mod other_projects;
 mod outputs;
 mod probe_trees;
 mod resilience;

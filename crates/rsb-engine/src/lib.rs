@@ -10,6 +10,7 @@ pub mod directories;
 mod error;
 pub mod frameworks;
 pub mod gate;
+pub mod harness;
 pub mod machine;
 pub mod machine_lock;
 pub mod measure;

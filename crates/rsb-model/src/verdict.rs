@@ -97,6 +97,8 @@ pub enum ReasonCode {
     BaselineAsSlow,
     /// Both sides, or two runs of one side, hold the same samples.
     SameSamples,
+    /// Both sides execute the same machine code: there is nothing to measure.
+    SameMachineCode,
 }
 
 impl ReasonCode {
@@ -123,6 +125,7 @@ impl ReasonCode {
             Self::MedianWorse => "median_worse",
             Self::BaselineAsSlow => "baseline_as_slow",
             Self::SameSamples => "same_samples",
+            Self::SameMachineCode => "same_machine_code",
         }
     }
 }

@@ -1,12 +1,8 @@
 //! The project's own chores: what CI runs, anybody can run.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
-mod gate_study;
-mod history_study;
 mod links;
 mod screenshot;
-mod shaders;
-mod speed;
 mod steps;
 mod tidy;
 mod words;
@@ -33,11 +29,9 @@ fn main() -> ExitCode {
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
         Some("test") => steps::test(),
-        Some("codegen") => shaders::write().and_then(|()| steps::codegen()),
-        Some("shaders") => shaders::write(),
-        Some("speed") => speed::run(),
+        Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
+        Some("shaders" | "speed" | "gate-study") => steps::study(&arguments),
         Some("screenshot") => screenshot::run(),
-        Some("gate-study") => gate_study::run(&arguments[1..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

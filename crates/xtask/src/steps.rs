@@ -86,6 +86,14 @@ pub(crate) fn codegen() -> Result<()> {
     finish(command, "cargo test --test it generated::")
 }
 
+/// A chore of `crates/studies`.
+pub(crate) fn study(arguments: &[String]) -> Result<()> {
+    let mut command = Command::new("cargo");
+    // Where the user is: some arguments are paths.
+    command.args(["run", "--quiet", "--package", "studies", "--"]).args(arguments);
+    finish(command, &format!("studies {}", arguments.join(" ")))
+}
+
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());

@@ -42,7 +42,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hip-runtime-sys", &["runtime-loading"]),
     ("rocblas-sys", &["hip-runtime-sys"]),
     ("cuda-sys", &["runtime-loading"]),
-    ("xtask", &["rsb-model", "rsb-stats"]),
+    ("studies", &["rsb-model", "rsb-stats"]),
+    ("xtask", &[]),
 ];
 
 /// Crates that never touch files, processes, the network or the clock.

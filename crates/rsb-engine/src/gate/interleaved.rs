@@ -2,6 +2,7 @@
 //! measure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,13 +11,23 @@ use rsb_stats::Policy;
 use rsb_stats::remeasure::PAIRS;
 
 use super::budget::Budget;
+use crate::harness::{BenchPairs, Benches};
 use crate::measure::instructions::Counting;
-use crate::measure::{self, Count, InterleavedResults, Settings, assemble};
+use crate::measure::{self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
+
+/// What measures the two sides.
+#[derive(Debug, Clone)]
+pub enum SidePrograms {
+    /// Two builds of this program.
+    Workers([WorkerCommand; 2]),
+    /// Two builds of another project.
+    Benches([Arc<Benches>; 2]),
+}
 
 /// Two programs and what was measured of them so far, interleaved.
 pub struct Sides {
-    programs: [WorkerCommand; 2],
+    programs: SidePrograms,
     cases: Vec<Case>,
     environment: Environment,
     baseline: Run,
@@ -25,7 +36,7 @@ pub struct Sides {
 
 impl Sides {
     /// Both `programs`, called `names`, before anything of `cases` is measured.
-    pub fn new(programs: [WorkerCommand; 2], names: [&str; 2], cases: Vec<Case>) -> Self {
+    pub fn new(programs: SidePrograms, names: [&str; 2], cases: Vec<Case>) -> Self {
         let environment = machine::environment();
         let begin =
             |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
@@ -50,8 +61,7 @@ impl Sides {
             };
             listener(&Event::InterleavedStarted { cases: cases.len(), left });
             settings.limits.suite = left;
-            let (both, _) = measure::interleaved(&cases, &settings, &self.programs, (&self.environment, listener))
-                .context(measure::NO_SCRATCH)?;
+            let both = self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             budget.end(replicates);
             settings.first_replicate += settings.replicates.most();
@@ -60,13 +70,28 @@ impl Sides {
         }
     }
 
+    fn measure_once(
+        &self,
+        cases: &[Case],
+        settings: &Settings,
+        listener: &mut Listener<'_>,
+    ) -> std::io::Result<InterleavedResults> {
+        let mut pairs: Box<dyn PairSource + '_> = match &self.programs {
+            SidePrograms::Workers(programs) => Box::new(WorkerPairs::new(programs, settings)?),
+            SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings)?),
+        };
+        Ok(measure::interleaved(cases, settings, &mut *pairs, (&self.environment, listener)).0)
+    }
+
     /// Counts the instructions of what both sides have measured, once for each program; what a reader should know of it.
-    pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> String {
+    /// Only this program counts its own.
+    pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
+        let SidePrograms::Workers(programs) = &self.programs else { return None };
         let settings = Settings::of(Profile::Quick);
         let mut counting = Counting::begin(&settings, settings.limits.suite);
         listener(&Event::CountingStarted { cases: self.cases.len() });
         'cases: for case in &self.cases {
-            for (run, program) in [&mut self.baseline, &mut self.current].into_iter().zip(&self.programs) {
+            for (run, program) in [&mut self.baseline, &mut self.current].into_iter().zip(programs) {
                 let Some(result) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id) else {
                     continue 'cases;
                 };
@@ -75,12 +100,16 @@ impl Sides {
                 }
             }
         }
-        counting.summary()
+        Some(counting.summary())
     }
 
     /// What the pairs so far say. A case that had no turn on a side has no verdict.
     pub fn compare(&self, policy: &Policy) -> ComparisonResult {
-        let result = rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now());
+        let judge = match self.programs {
+            SidePrograms::Workers(_) => rsb_stats::gate_paired,
+            SidePrograms::Benches(_) => rsb_stats::gate_in_turns,
+        };
+        let result = judge(&self.baseline, &self.current, policy, Timestamp::now());
         rsb_stats::with_unmeasured(result, &self.unmeasured(), policy)
     }
 
@@ -145,7 +174,7 @@ mod tests {
 
     #[test]
     fn pairs_stay_pairs_where_one_side_breaks_later() {
-        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         let mut replicates = |baseline, current| {
             sides.take_over(&InterleavedResults { baseline: vec![baseline], current: vec![current] });
@@ -158,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_case_that_had_no_turn_has_no_verdict() {
-        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
         let known = result("measured", 3);
         let mut late = known.clone();
         late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
@@ -187,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_side_that_only_one_program_has_figures_of_keeps_them() {
-        let programs = ["a", "b"].map(|name| WorkerCommand::of(name.into()));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         sides.take_over(&InterleavedResults {
             baseline: vec![result("skipped", 0)],

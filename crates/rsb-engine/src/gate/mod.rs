@@ -15,7 +15,7 @@ use std::time::Duration;
 use rsb_model::ComparisonResult;
 
 pub use history::against_history;
-pub use interleaved::Sides;
+pub use interleaved::{SidePrograms, Sides};
 pub use judge::{Judge, SideName, against_saved, as_gated, is_itself, is_path, open};
 pub use latest::{latest, latest_for_a_look};
 pub use remeasure::unlike_here;

@@ -13,7 +13,7 @@ use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{BenchmarkResult, Case, ComparisonResult, Event, Outcome, Run};
 use rsb_store::{KeptProgram, NotKept, OF_ANOTHER_PROGRAM, Programs};
 
-use super::interleaved::Sides;
+use super::interleaved::{SidePrograms, Sides};
 use super::judge::Judge;
 use crate::measure::instructions::is_own_work;
 use crate::{EngineError, Listener, WorkerCommand};
@@ -43,7 +43,8 @@ pub(super) fn compare(
     let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let after = after.slowed(current.slowdown().map(str::to_owned));
     let doubt = doubt(cases.len(), current);
-    let mut sides = Sides::new([before, after], [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
+    let programs = SidePrograms::Workers([before, after]);
+    let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
     sides.measure(judge.policy(), budget, listener)?;
     let mut compared = sides.compare(judge.policy());
     compared.notes.push(provenance(&program, from, &doubt));

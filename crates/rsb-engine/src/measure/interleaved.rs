@@ -1,5 +1,4 @@
-//! Two programs measured interleaved, sample by sample, A B B A, so that whatever the machine does in the meantime does
-//! it to both.
+//! Two programs measured interleaved, A B B A, so that whatever the machine does in the meantime does it to both.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +7,55 @@ use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunS
 
 use super::assemble::{self, CaseProgress};
 use super::client::WorkerError;
-use super::session::Session;
+use super::session::{Replicate, Session};
 use super::settings::Settings;
 use super::{noise, shuffled};
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// The results of both sides. The n-th replicates of a case were measured side by side, and their n-th samples one
-/// after the other.
+/// What measures a case on two sides, in fresh processes. A turn is the number of the replicate and the time that is left.
+pub trait PairSource {
+    /// A replicate of each side, measured as close to each other as can be; the first of both is the baseline's.
+    ///
+    /// # Errors
+    /// The problem that a side met, and which side it was.
+    fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)>;
+
+    /// A replicate of one side alone.
+    ///
+    /// # Errors
+    /// When it cannot run here, breaks, or somebody asks to stop.
+    fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError>;
+}
+
+/// Two builds of this program: their workers live side by side and sample interleaved.
+pub struct WorkerPairs<'a> {
+    session: Session<'a>,
+    programs: &'a [WorkerCommand; 2],
+}
+
+impl<'a> WorkerPairs<'a> {
+    /// Nothing is measured yet.
+    ///
+    /// # Errors
+    /// When there is no room for Criterion's temporary directory.
+    pub fn new(programs: &'a [WorkerCommand; 2], settings: &'a Settings) -> std::io::Result<Self> {
+        Ok(Self { session: Session::new(settings)?, programs })
+    }
+}
+
+impl PairSource for WorkerPairs<'_> {
+    fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
+        self.session.pair(self.programs, case, turn)
+    }
+
+    fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
+        self.session.replicate(&self.programs[which], case, turn)
+    }
+}
+
+/// The results of both sides. The n-th replicates of a case were measured side by side; those of workers sample by
+/// sample, so that their n-th samples were too.
 #[derive(Debug, Clone, Default)]
 pub struct InterleavedResults {
     /// Of the first program.
@@ -24,17 +64,13 @@ pub struct InterleavedResults {
     pub current: Vec<BenchmarkResult>,
 }
 
-/// Measures `cases` with the workers of both `programs`, replicate by replicate.
-///
-/// # Errors
-/// When there is no room for Criterion's temporary directory.
+/// Measures `cases` on both sides of `pairs`, replicate by replicate.
 pub fn interleaved(
     cases: &[Case],
     settings: &Settings,
-    programs: &[WorkerCommand; 2],
+    pairs: &mut dyn PairSource,
     (environment, listener): (&Environment, &mut Listener<'_>),
-) -> std::io::Result<(InterleavedResults, RunStatus)> {
-    let mut session = Session::new(settings)?;
+) -> (InterleavedResults, RunStatus) {
     let mut progress: Vec<[CaseProgress; 2]> = vec![<[CaseProgress; 2]>::default(); cases.len()];
     let steps = settings.replicates.most() as usize * cases.len();
     let mut step = 0;
@@ -53,7 +89,7 @@ pub fn interleaved(
             step += 1;
             listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
             let left = settings.limits.suite.saturating_sub(began.elapsed());
-            if !pair(&mut session, programs, case, (both, replicate, left)) {
+            if !pair(pairs, case, (both, replicate, left)) {
                 ended = RunStatus::Interrupted;
                 break 'rounds;
             }
@@ -65,7 +101,7 @@ pub fn interleaved(
             cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
         known.map(|(case, side)| assemble::result(case, side, &summary, Timestamp::now())).collect()
     };
-    Ok((InterleavedResults { baseline: side(0), current: side(1) }, ended))
+    (InterleavedResults { baseline: side(0), current: side(1) }, ended)
 }
 
 /// Whether nothing is known of this side: it had no turn.
@@ -75,14 +111,13 @@ fn is_new(side: &CaseProgress) -> bool {
 
 /// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
 fn pair(
-    session: &mut Session<'_>,
-    programs: &[WorkerCommand; 2],
+    pairs: &mut dyn PairSource,
     case: &Case,
     (both, replicate, left): (&mut [CaseProgress; 2], u32, Duration),
 ) -> bool {
     let began = Instant::now();
     let watch = noise::NoiseWatch::begin();
-    match session.pair(programs, case, (replicate, left)) {
+    match pairs.pair(case, (replicate, left)) {
         Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
@@ -93,7 +128,7 @@ fn pair(
             let other = &mut both[1 - which];
             if is_new(other) {
                 let rest = left.saturating_sub(began.elapsed());
-                match session.replicate(&programs[1 - which], case, (replicate, rest)) {
+                match pairs.one(1 - which, case, (replicate, rest)) {
                     Ok(replicate) => other.replicates.push(replicate),
                     Err(WorkerError::Failed(_)) if began.elapsed() >= left => {}
                     Err(problem) => {
@@ -151,7 +186,8 @@ mod tests {
             args: vec!["-c".into(), script.into()],
             environment: vec![],
         });
-        let (both, ended) = interleaved(&[case], &settings, &programs, (&Environment::default(), &mut |_| {})).unwrap();
+        let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
+        let (both, ended) = interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
         assert_eq!(ended, RunStatus::Complete);
         [both.baseline, both.current]
             .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())

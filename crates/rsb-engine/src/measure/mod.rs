@@ -25,16 +25,17 @@ use std::time::Instant;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
+pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler};
-pub use interleaved::{InterleavedResults, interleaved};
+pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, interleaved};
 pub use serve::{as_child, as_child_of};
+pub use session::{Cost, Replicate};
 pub use settings::{Count, Limits, Settings, is_long};
 
 use crate::Listener;
 use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 use assemble::CaseProgress;
-use client::WorkerError;
 use instructions::Counting;
 use session::Session;
 

@@ -11,24 +11,29 @@ use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict
 use serde_json::Value;
 
 use super::builds::{self, Builds};
+use super::project::{Build, ProjectOptions};
 use crate::directories::PolicyPath;
 use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
 use crate::policy::ControlSet;
-use crate::{EngineError, Listener, WorkerCommand};
+use crate::{EngineError, Listener};
 
 /// What to compare this tree with, and how.
 #[derive(Debug, Clone)]
 pub struct AgainstRequest<'a> {
     /// The revision, as git understands it.
     pub revision: &'a str,
-    /// Benchmarks by name; none means those of the suite.
+    /// Of this program, benchmarks by name; of another project, parts of ids. None means all.
     pub benchmarks: &'a [String],
-    /// The suite; none means that of the program.
+    /// The suite of this program; none means its default.
     pub suite: Option<Suite>,
     /// How long to measure.
     pub budget: Option<Duration>,
     /// Whether instructions are compared beside the time.
     pub count_instructions: bool,
+    /// Whether what is the same on both sides is measured too.
+    pub measure_equal: bool,
+    /// How another project's benchmarks are built and run.
+    pub project: &'a ProjectOptions,
 }
 
 /// Judges this tree against a revision.
@@ -41,24 +46,23 @@ pub fn against(
     listener: &mut Listener<'_>,
 ) -> Result<Judgment, EngineError> {
     let revision = request.revision;
-    let trees = builds::trees(revision).map_err(EngineError::usage)?;
-    if trees.are_equal() {
+    let trees = builds::trees(revision, request.project).map_err(EngineError::usage)?;
+    trees.check(request).map_err(EngineError::usage)?;
+    if trees.are_equal() && !request.measure_equal {
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
     }
     let builds = trees.build(listener)?;
-    if builds.are_equal()? {
-        return Ok(same(judge, revision, "build the same program, byte for byte: nothing to measure"));
+    let [before, after] = &builds.sides;
+    if !request.measure_equal && before.does_as(after)? {
+        return Ok(same(judge, revision, "build the same machine code: nothing to measure"));
     }
     let plan = CommonPlan::of(&builds, request)?;
-    let planned = plan.common.iter().map(|case| &case.id).chain(&plan.vanished).chain(&plan.new);
-    judge.check_ids(&planned.map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
-    let [before, after] = &builds.programs;
-    let workers = [before, after].map(|program| WorkerCommand::of(program.clone()));
-    let mut sides = Sides::new(workers, [revision, "this tree"], plan.common);
+    judge.check_ids(&plan.ids().map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
+    let mut sides = Sides::new(before.beside(after)?, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
-    let counted = request.count_instructions.then(|| sides.count_instructions(listener));
-    let mut result =
-        rsb_stats::with_one_sided(sides.compare(judge.policy()), &plan.vanished, &plan.new, judge.policy());
+    let counted = if request.count_instructions { sides.count_instructions(listener) } else { None };
+    let result = rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
+    let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(policy_of(&judge.directories.policy));
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
@@ -85,31 +89,55 @@ fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     Judgment { result, basis: Basis::Same { why: format!("this tree and {revision} {how}") } }
 }
 
-/// What both programs would measure; what only one of them has is listed, not measured.
+/// What both sides would measure; what only one of them has is listed, not measured.
 struct CommonPlan {
     common: Vec<Case>,
+    /// Both sides have them, and execute the same machine code.
+    alike: Vec<CaseId>,
     vanished: Vec<CaseId>,
     new: Vec<CaseId>,
 }
 
 impl CommonPlan {
     fn of(builds: &Builds, request: &AgainstRequest<'_>) -> Result<Self> {
-        let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
-        if let Some(suite) = request.suite {
-            words.extend(["--suite", suite.as_str()]);
-        }
-        let [before, after] = [cases_of(&builds.programs[0], &words)?, cases_of(&builds.programs[1], &words)?];
+        let [before, after] = &builds.sides;
+        let [known, own] = [planned(before, request)?, planned(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
             let others: BTreeSet<&CaseId> = others.iter().map(|case| &case.id).collect();
             those.iter().map(|case| &case.id).filter(|id| !others.contains(id)).cloned().collect()
         };
-        let (vanished, new) = (only(&before, &after), only(&after, &before));
-        let common: Vec<Case> = before.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
+        let (vanished, new) = (only(&known, &own), only(&own, &known));
+        let mut common: Vec<Case> = known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
         if common.is_empty() {
-            bail!("{} and this tree have no case in common", request.revision);
+            bail!("{} and this tree have no case in common{}", request.revision, wanted(request));
         }
-        Ok(Self { common, vanished, new })
+        let mut alike = Vec::new();
+        if !request.measure_equal {
+            let same = before.cases_alike(after, &common)?;
+            common.retain(|case| !same.contains(&case.id));
+            alike.extend(same);
+        }
+        Ok(Self { common, alike, vanished, new })
     }
+
+    fn ids(&self) -> impl Iterator<Item = &CaseId> {
+        self.common.iter().map(|case| &case.id).chain(&self.alike).chain(&self.vanished).chain(&self.new)
+    }
+}
+
+/// What was asked for, where something was.
+fn wanted(request: &AgainstRequest<'_>) -> String {
+    if request.benchmarks.is_empty() { String::new() } else { format!(" that fits {}", request.benchmarks.join(", ")) }
+}
+
+/// The cases that `build` would measure.
+fn planned(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
+    let Build::ThisProgram(program) = build else { return Ok(build.cases_fitting(request.benchmarks)) };
+    let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
+    if let Some(suite) = request.suite {
+        words.extend(["--suite", suite.as_str()]);
+    }
+    cases_of(program, &words)
 }
 
 /// The cases that `program` would measure if it were run with `words`.

@@ -1,14 +1,15 @@
-//! Revisions built at one place, so that the same source gives the same bytes.
+//! The repository, and the two sources of `gate --against`: a revision, and the tree as it is.
 //!
-//! `gate --against` builds a revision and the tree as it is, `bisect` one revision after the other; both in the
-//! worktree of [`super::worktree`].
+//! Both are built at one place, the worktree of [`super::worktree`], so that the same source gives the same bytes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use super::worktree::{BuildOutcome, PROGRAM, ProgramDirectory, Worktree};
+use super::against::AgainstRequest;
+use super::project::{Build, Project, ProjectOptions};
+use super::worktree::{ProgramDirectory, Worktree};
 use crate::Listener;
 
 /// The git repository around the current directory.
@@ -40,28 +41,17 @@ impl Repository {
         })
     }
 
-    /// Checks that `commit`, which the user calls `name`, holds this program, before anything is made of it.
+    /// Where the current directory is in it.
     ///
     /// # Errors
-    /// When its `Cargo.toml` is missing, or of another package.
-    pub fn check_package(&self, commit: &str, name: &str) -> Result<()> {
-        let manifest = self.git(&["show", &format!("{commit}:Cargo.toml")]).unwrap_or_default();
-        let package = toml::from_str::<toml::Table>(&manifest)
-            .ok()
-            .and_then(|manifest| Some(manifest.get("package")?.as_table()?.get("name")?.as_str()?.to_owned()));
-        if package.as_deref() == Some(PROGRAM) {
-            return Ok(());
-        }
-        let found = package.map_or_else(
-            || "has no Cargo.toml of a package".to_owned(),
-            |package| format!("is the package `{package}`"),
-        );
-        bail!(
-            "{name} in {} {found}, and what is built and measured here is {PROGRAM} itself: call this in a clone of \
-             {PROGRAM}. Benchmarks of another project are judged by what they stored: `{PROGRAM} gate --baseline X \
-             --current Y`, where each is a directory such as target/criterion, or the file of another tool",
-            self.top.display()
-        )
+    /// When git does not say.
+    pub(super) fn directory(&self) -> Result<PathBuf> {
+        git(Path::new("."), &["rev-parse", "--show-prefix"]).map(PathBuf::from)
+    }
+
+    /// Its top.
+    pub(super) fn top(&self) -> &Path {
+        &self.top
     }
 
     /// What git answers here.
@@ -100,33 +90,44 @@ impl Repository {
 /// The two sources of `gate --against`.
 pub(super) struct Trees {
     repository: Repository,
+    project: Project,
     /// Commits: the revision, then this tree (with what is not committed yet).
     commits: [String; 2],
     /// Hashes of their contents.
     contents: [String; 2],
 }
 
-/// The two programs, in a directory that goes with this value.
+/// Both builds, in a directory that goes with this value.
 pub(super) struct Builds {
-    pub(super) programs: [PathBuf; 2],
+    pub(super) sides: [Build; 2],
     _dir: ProgramDirectory,
 }
 
 /// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.
 ///
 /// # Errors
-/// When this is no git repository, git does not know the revision, or one of both is not this program.
-pub(super) fn trees(revision: &str) -> Result<Trees> {
+/// When this is no git repository, git does not know the revision, or both do not hold one project.
+pub(super) fn trees(revision: &str, options: &ProjectOptions) -> Result<Trees> {
     let repository = Repository::here("gate --against")?;
     let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
-    for (commit, name) in commits.iter().zip([revision, "this tree"]) {
-        repository.check_package(commit, name)?;
-    }
+    let project = Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
     let contents = |commit: &str| repository.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
-    Ok(Trees { contents: [contents(&commits[0])?, contents(&commits[1])?], commits, repository })
+    Ok(Trees { contents: [contents(&commits[0])?, contents(&commits[1])?], commits, project, repository })
 }
 
 impl Trees {
+    /// Checks that the project can do what is asked.
+    ///
+    /// # Errors
+    /// When a suite or instructions are wanted of another project.
+    pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
+        let own = [("--suite", request.suite.is_some()), ("--metric instructions", request.count_instructions)];
+        match own.iter().find(|(_, wanted)| *wanted && !self.project.is_this_program()) {
+            Some((flag, _)) => bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here"),
+            None => Ok(()),
+        }
+    }
+
     /// Whether both hold the same source.
     pub(super) fn are_equal(&self) -> bool {
         self.contents[0] == self.contents[1]
@@ -138,29 +139,19 @@ impl Trees {
     /// When one of them does not build, with the compiler's words on standard error.
     pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
         let worktree = self.repository.worktree()?;
-        let dir = worktree.programs(listener)?;
-        let mut programs = Vec::new();
-        for (commit, name) in self.commits.iter().zip(["baseline", "current"]) {
-            let program = dir.path(name);
-            if worktree.build(commit, &program, listener)? == BuildOutcome::Broken {
-                worktree.remove_tree(listener);
-                bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?);
+        let dir = worktree.programs(self.project.tree_use(), listener)?;
+        let mut side = |commit: &str, role: &str| -> Result<Build> {
+            let place = (&self.repository, &worktree, &dir);
+            match self.project.build(place, (commit, role), listener)? {
+                Some(build) => Ok(build),
+                None => {
+                    worktree.remove_tree(listener);
+                    bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
+                }
             }
-            programs.push(program);
-        }
-        let programs = <[PathBuf; 2]>::try_from(programs).map_err(|_| anyhow!("two programs were to be built"))?;
-        Ok(Builds { programs, _dir: dir })
-    }
-}
-
-impl Builds {
-    /// Whether both programs are the same, byte for byte.
-    ///
-    /// # Errors
-    /// When one cannot be read.
-    pub(super) fn are_equal(&self) -> Result<bool> {
-        let [before, after] = &self.programs;
-        Ok(std::fs::read(before)? == std::fs::read(after)?)
+        };
+        let sides = [side(&self.commits[0], "baseline")?, side(&self.commits[1], "current")?];
+        Ok(Builds { sides, _dir: dir })
     }
 }
 

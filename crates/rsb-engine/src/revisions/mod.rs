@@ -1,12 +1,18 @@
-//! Revisions of this program: built in a worktree, compared with this tree, searched for the one that made it slower.
+//! Revisions: built in a worktree, compared with this tree, searched for the one that made a case slower. Of this program,
+//! and of any other project with benchmarks.
 //!
-//! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own, `worktree` for both
+//! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own, [`cargo`] for both
 //! revisions.
 
 mod against;
+mod bench_targets;
 pub mod bisect;
 mod builds;
+mod cargo;
+mod machine_code;
+mod project;
 mod worktree;
 
 pub use against::{AgainstRequest, against};
 pub use builds::{Repository, git};
+pub use project::ProjectOptions;

@@ -6,28 +6,21 @@
 //! is used again or made anew.
 
 use std::fs::{File, TryLockError};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use rsb_model::Event;
 
 use super::builds::git;
 use crate::Listener;
 
-/// The program that is built, and its package.
-pub(super) const PROGRAM: &str = "rusty-stack-bench";
-
-/// The release profile of today's Cargo.toml, for revisions from before it: both programs are built alike, and each is
-/// copied and loaded without the 70 MB of debug information that nobody reads.
-const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
-
 /// The worktree of one repository and what is built in it.
 pub(super) struct Worktree {
     top: PathBuf,
     dir: PathBuf,
+    /// The name of its directory.
+    name: String,
 }
 
 /// A directory for programs that goes with this value. What a process that was killed left of one goes with the next.
@@ -35,6 +28,17 @@ pub(super) struct ProgramDirectory {
     dir: tempfile::TempDir,
     /// Says that somebody still works with it.
     _alive: File,
+    /// Keeps others away from the worktree.
+    _session: Option<File>,
+}
+
+/// For how long a worktree is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeUse {
+    /// While something is built in it.
+    WhileBuilding,
+    /// Also while that is measured: executables read their files there.
+    WhileMeasuring,
 }
 
 impl ProgramDirectory {
@@ -49,65 +53,52 @@ const PROGRAMS: &str = "programs-";
 /// The file in them that is locked for as long as they are needed.
 const ALIVE: &str = "alive";
 
-/// How a build ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BuildOutcome {
-    /// The program is where it was asked for.
-    Program,
-    /// The revision does not build; the compiler has said why on standard error.
-    Broken,
-}
-
 impl Worktree {
     /// That of the repository at `top`.
     pub(super) fn of(top: &Path) -> Result<Self> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
         let target = std::path::absolute(target).context("cannot find the directory of the build")?;
-        Ok(Self { top: top.to_owned(), dir: target.join("against") })
+        Ok(Self { top: top.to_owned(), dir: target.join("against"), name: "tree".to_owned() })
     }
 
-    /// Builds `commit` and puts its program at `program`.
+    /// Another worktree of the same repository, for what must lie beside it.
+    pub(super) fn named(&self, name: &str) -> Self {
+        Self { top: self.top.clone(), dir: self.dir.clone(), name: format!("tree-{name}") }
+    }
+
+    /// Does `work` with the tree of `commit` and the directory to build in, alone.
     ///
     /// # Errors
-    /// When it could not be tried: no room, no cargo, a build that was killed.
-    pub(super) fn build(&self, commit: &str, program: &Path, listener: &mut Listener<'_>) -> Result<BuildOutcome> {
+    /// When the tree cannot be switched to it, or the work fails.
+    pub(super) fn with_revision<T>(
+        &self,
+        commit: &str,
+        listener: &mut Listener<'_>,
+        work: impl FnOnce((&Path, &Path), &mut Listener<'_>) -> Result<T>,
+    ) -> Result<T> {
         let _lock = self.lock(listener)?;
         self.switch(commit)?;
         listener(&Event::BuildStarted { revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])? });
-        let target = self.dir.join("build");
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command
-            .current_dir(self.tree())
-            .args(["build", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
-            .arg(&target)
-            .args(SMALL.iter().flat_map(|setting| ["--config", setting]));
-        align_functions(&mut command, |name| std::env::var(name).ok());
-        let status =
-            command.status().context("cannot start cargo; revisions are built here, which needs a Rust toolchain")?;
-        if let Some(signal) = status.signal() {
-            bail!("cargo was killed by signal {signal}; run it again");
-        }
-        if !status.success() {
-            return Ok(BuildOutcome::Broken);
-        }
-        let built = target.join("release").join(PROGRAM);
-        std::fs::copy(&built, program).with_context(|| format!("cannot copy {}", built.display()))?;
-        Ok(BuildOutcome::Program)
+        work((&self.tree(), &self.dir.join("build")), listener)
     }
 
     /// A directory for programs, beside what they are built from: there they may be executed, which in the system's
-    /// temporary directory they may not be everywhere.
+    /// temporary directory they may not be everywhere. With `tree`, nobody else has the worktree while it lives.
     ///
     /// # Errors
     /// When there is no room.
-    pub(super) fn programs(&self, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
+    pub(super) fn programs(&self, tree: TreeUse, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
+        let session = match tree {
+            TreeUse::WhileBuilding => None,
+            TreeUse::WhileMeasuring => Some(self.locked("session", listener)?),
+        };
         let _lock = self.lock(listener)?;
         self.remove_orphans();
         let why = || format!("cannot make a directory in {}", self.dir.display());
         let dir = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
         let alive = File::create(dir.path().join(ALIVE)).with_context(why)?;
         alive.lock().with_context(why)?;
-        Ok(ProgramDirectory { dir, _alive: alive })
+        Ok(ProgramDirectory { dir, _alive: alive, _session: session })
     }
 
     /// Removes the directories of programs that nobody works with any more. One that cannot be removed is only room
@@ -128,15 +119,22 @@ impl Worktree {
         }
     }
 
-    fn tree(&self) -> PathBuf {
-        self.dir.join("tree")
+    /// Where it is.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.dir.join(&self.name)
     }
 
     /// Two builds at once would switch each other's worktree.
     fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
+        self.locked("lock", listener)
+    }
+
+    fn locked(&self, name: &str, listener: &mut Listener<'_>) -> Result<File> {
         let dir = self.dir.display();
         std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
-        let path = self.dir.join("lock");
+        // Where `target` is not ignored, this tree's commit would hold its own builds.
+        std::fs::write(self.dir.join(".gitignore"), "*\n").with_context(|| format!("cannot write in {dir}"))?;
+        let path = self.dir.join(name);
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             listener(&Event::BuildWaiting { directory: self.dir.clone() });
@@ -178,42 +176,9 @@ impl Worktree {
     }
 }
 
-/// Has `cargo` begin every function at a cache line, on top of the flags that the user's environment names. Otherwise a
-/// change anywhere moves the functions behind it within their lines, and one that is the same in both programs, byte for
-/// byte, is up to 10 % slower in one of them. Revisions before `.cargo/config.toml` said so are built alike.
-fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Option<String>) {
-    const FLAG: &str = "-Cllvm-args=-align-all-functions=6";
-    // The first of them that is set is the one that cargo reads, and no flags of its configuration then.
-    for (name, separator) in [("CARGO_ENCODED_RUSTFLAGS", '\x1f'), ("RUSTFLAGS", ' ')] {
-        if let Some(flags) = variable(name) {
-            let flags = if flags.is_empty() { FLAG.to_owned() } else { format!("{flags}{separator}{FLAG}") };
-            cargo.env(name, flags);
-            return;
-        }
-    }
-    cargo.arg("--config").arg(format!("build.rustflags=[\"{FLAG}\"]"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn functions_are_aligned_beside_the_flags_that_the_user_wants() {
-        let of = |known: &'static [(&str, &str)]| {
-            let mut cargo = Command::new("cargo");
-            let find =
-                |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, flags)| (*flags).to_owned());
-            align_functions(&mut cargo, find);
-            format!("{cargo:?}")
-        };
-        let flag = "-Cllvm-args=-align-all-functions=6";
-        assert!(of(&[]).contains("--config") && of(&[]).contains(flag));
-        assert!(of(&[("RUSTFLAGS", "-Dwarnings")]).contains(&format!("RUSTFLAGS=\"-Dwarnings {flag}\"")));
-        assert!(of(&[("RUSTFLAGS", "")]).contains(&format!("RUSTFLAGS=\"{flag}\"")));
-        let both = of(&[("RUSTFLAGS", "-Dwarnings"), ("CARGO_ENCODED_RUSTFLAGS", "-Ca\x1f-Cb")]);
-        assert!(both.contains("CARGO_ENCODED_RUSTFLAGS") && !both.contains("-Dwarnings") && !both.contains("--config"));
-    }
 
     /// A repository with two commits that differ in `file`, its worktree, and both commits.
     fn repository() -> (tempfile::TempDir, Worktree, [String; 2]) {
@@ -227,7 +192,7 @@ mod tests {
             git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
             git(&top, &["rev-parse", "HEAD"]).unwrap()
         });
-        let worktree = Worktree { dir: top.join("target/against"), top };
+        let worktree = Worktree { dir: top.join("target/against"), top, name: "tree".to_owned() };
         std::fs::create_dir_all(&worktree.dir).unwrap();
         (dir, worktree, commits)
     }
@@ -287,14 +252,14 @@ mod tests {
     #[test]
     fn programs_of_a_process_that_was_killed_are_removed_and_those_in_use_are_not() {
         let (_dir, worktree, _) = repository();
-        let in_use = worktree.programs(&mut |_| {}).unwrap();
+        let in_use = worktree.programs(TreeUse::WhileBuilding, &mut |_| {}).unwrap();
         std::fs::write(in_use.path("good"), "").unwrap();
         let killed = worktree.dir.join("programs-killed");
         std::fs::create_dir(&killed).unwrap();
         std::fs::write(killed.join(ALIVE), "").unwrap();
         let torn = worktree.dir.join("programs-torn");
         std::fs::create_dir(&torn).unwrap();
-        let next = worktree.programs(&mut |_| {}).unwrap();
+        let next = worktree.programs(TreeUse::WhileBuilding, &mut |_| {}).unwrap();
         assert!(in_use.path("good").exists() && next.path("").is_dir());
         assert!(!killed.exists() && !torn.exists());
         let (first, second) = (in_use.path(""), next.path(""));
@@ -320,7 +285,7 @@ mod tests {
         let (_first, first, [one, _]) = repository();
         first.switch(&one).unwrap();
         let (_second, second, [_, two]) = repository();
-        let shared = Worktree { top: second.top.clone(), dir: first.dir.clone() };
+        let shared = Worktree { top: second.top.clone(), dir: first.dir.clone(), name: first.name.clone() };
         shared.switch(&two).unwrap();
         assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
         first.switch(&one).unwrap();

@@ -50,6 +50,12 @@ pub fn gate_paired(baseline: &Run, current: &Run, policy: &Policy, now: Timestam
     judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
 }
 
+/// As [`gate_paired`], where a replicate is several whole processes that took turns with those of the other side.
+pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
+    let (baseline, current) = (std::slice::from_ref(baseline), std::slice::from_ref(current));
+    judge(&Sides { baseline, current, pairing: Pairing::Turns }, policy, &[], now)
+}
+
 /// What is compared.
 struct Sides<'a> {
     baseline: &'a [Run],
@@ -107,7 +113,8 @@ pub fn with_one_sided(
     policy: &Policy,
 ) -> ComparisonResult {
     let sentence = "the baseline has it and the current side does not: it cannot be judged";
-    let mut result = with_undecided(result, vanished, (ReasonCode::Missing, sentence), policy);
+    let reason = (Verdict::Inconclusive, ReasonCode::Missing, sentence);
+    let mut result = with_rows(result, vanished, reason, policy);
     result.missing.extend(vanished.iter().filter(|id| !policy.ignores_case(id.as_str())).cloned());
     result.new.extend(new.iter().cloned());
     result
@@ -123,19 +130,25 @@ pub fn with_unmeasured(result: ComparisonResult, unmeasured: &[CaseId], policy: 
     result.new.retain(had_turn);
     let sentence = "it had no turn before the time to measure was over: give more with --budget, or name fewer \
                     benchmarks";
-    with_undecided(result, unmeasured, (ReasonCode::NotMeasured, sentence), policy)
+    with_rows(result, unmeasured, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
 }
 
-/// `result`, with a row without a verdict for each of `ids`, counted again.
-fn with_undecided(
+/// `result`, with the cases that were not measured because both sides execute the same machine code.
+pub fn with_same_code(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
+    let sentence = "both sides execute the same machine code: there was nothing to measure";
+    with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
+}
+
+/// `result`, with a row without figures for each of `ids`, counted again.
+fn with_rows(
     result: ComparisonResult,
     ids: &[CaseId],
-    (code, sentence): (ReasonCode, &str),
+    (verdict, code, sentence): (Verdict, ReasonCode, &str),
     policy: &Policy,
 ) -> ComparisonResult {
     let mut result = result;
     for id in ids.iter().filter(|id| !policy.ignores_case(id.as_str())) {
-        if let Row::Ready(row) = refused(id, Verdict::Inconclusive, code, sentence, policy) {
+        if let Row::Ready(row) = refused(id, verdict, code, sentence, policy) {
             result.comparisons.push(row);
         }
     }

@@ -25,7 +25,7 @@ fn row(
     let [before, after] = sides.map(|results| values(results, percentile));
     let (Some(before), Some(after)) = (before, after) else { return too_few(id, percentile, policy) };
     let ratio = |(before, after): (&f64, &f64)| (after / before).ln();
-    let belong = pairing == Pairing::Paired && before.replicates().len() == after.replicates().len();
+    let belong = pairing != Pairing::Independent && before.replicates().len() == after.replicates().len();
     let ratios = belong.then(|| before.replicates().iter().zip(after.replicates()).map(ratio).collect());
     let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
     let pair = Pair { baseline: before, current: after, ratios, better: Better::Lower, threshold };

@@ -23,6 +23,9 @@ pub(super) enum Pairing {
     Independent,
     /// The n-th of one side was measured beside the n-th of the other, and so were their samples.
     Paired,
+    /// The n-th of one side is several processes that took turns with those of the other; their samples do not belong
+    /// together one by one.
+    Turns,
 }
 
 /// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy leaves it out.
@@ -70,7 +73,11 @@ pub(super) fn rows(
                 return vec![refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy)];
             }
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
-            let ratios = if pairing == Pairing::Paired { ratios(baseline, current) } else { None };
+            let ratios = match pairing {
+                Pairing::Independent => None,
+                Pairing::Paired => ratios(baseline, current, ratio),
+                Pairing::Turns => ratios(baseline, current, ratio_of_floors),
+            };
             let pair = Pair { baseline: before, current: after, ratios, better, threshold };
             let mut rows = vec![Row::Asked { id: id.clone(), metric, unit, pair }];
             if sampled == [true, true] {
@@ -81,10 +88,13 @@ pub(super) fn rows(
     }
 }
 
-/// The logarithm of current over baseline for each pair of processes that were measured side by side, from the ratios
-/// of neighboring samples: what disturbed the machine for longer than a sample is in both. `None` where the samples
-/// of the two sides do not belong together one by one.
-fn ratios(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<Vec<f64>> {
+/// The logarithm of current over baseline for each pair of replicates that were measured side by side. `None` where the
+/// sides do not belong together one by one.
+fn ratios(
+    baseline: &[&BenchmarkResult],
+    current: &[&BenchmarkResult],
+    ratio: impl Fn(&Samples, &Samples) -> Option<f64>,
+) -> Option<Vec<f64>> {
     let ([baseline], [current]) = (baseline, current) else { return None };
     if baseline.samples.len() != current.samples.len() {
         return None;
@@ -92,6 +102,7 @@ fn ratios(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option
     baseline.samples.iter().zip(&current.samples).map(|(before, after)| ratio(before, after)).collect()
 }
 
+/// From the ratios of neighboring samples: what disturbed the machine for longer than a sample is in both.
 fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     let (before, after) = (before.per_iteration().ok()?, after.per_iteration().ok()?);
     if before.len() != after.len() {
@@ -99,6 +110,11 @@ fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     }
     let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
     trimmed(&ratios, Cut::QUARTERS).map(|found| found.mean)
+}
+
+/// From the least that each side shows: what slowed one of its processes as a whole has spared another.
+fn ratio_of_floors(before: &Samples, after: &Samples) -> Option<f64> {
+    Some((after.floor().ok()? / before.floor().ok()?).ln())
 }
 
 /// The comparison that `finding` makes of a question.
@@ -167,11 +183,11 @@ fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option
     }
 }
 
-/// One time in milliseconds for each fresh process. Of processes that were measured apart it is their floor, as what is
-/// compared is the least that each side shows. Beside it stands the median of the process.
+/// One time in milliseconds for each replicate. Of processes that were not measured sample by sample it is their floor, as
+/// what is compared is the least that each side shows. Beside it stands the median of the process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let time = |replicate: &Samples| match pairing {
-        Pairing::Independent => replicate.floor(),
+        Pairing::Independent | Pairing::Turns => replicate.floor(),
         Pairing::Paired => location(replicate),
     };
     let (mut times, mut medians) = (Vec::new(), Vec::new());

@@ -9,6 +9,7 @@ use rsb_stats::glob;
 
 use crate::EngineError;
 use crate::revisions::against::cases_of;
+use crate::revisions::project::Build;
 
 /// The suites that are searched for the case: one of them holds every point of every benchmark, one those of the
 /// configuration.
@@ -17,18 +18,30 @@ const SUITES: [&str; 3] = ["quick", "full", "custom"];
 /// How many ids an error names.
 const SHOWN: usize = 10;
 
-/// The case, and the suite that holds it.
+/// The case, and the suite that holds it, where this program has it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChosenCase {
     pub(super) case: Case,
     suite: &'static str,
 }
 
-/// The case of `program` that `wanted` means.
+/// The case of `build` that `wanted` means.
 ///
 /// # Errors
 /// When there is none, there are several, or the program cannot say what it would measure.
-pub(super) fn find(program: &Path, wanted: &str) -> Result<ChosenCase, EngineError> {
+pub(super) fn find(build: &Build, wanted: &str) -> Result<ChosenCase, EngineError> {
+    let cases = match build {
+        Build::ThisProgram(program) => of_every_suite(program)?,
+        Build::Benches(_) => build.cases_fitting(&[]).into_iter().map(|case| ChosenCase { case, suite: "" }).collect(),
+    };
+    let list = match build {
+        Build::ThisProgram(_) => "`run --suite full --dry-run` lists those of this tree",
+        Build::Benches(_) => "`cargo bench -- --list` lists those of this tree",
+    };
+    choose(wanted, cases, list).map_err(|message| EngineError::usage(anyhow!(message)))
+}
+
+fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
     let mut cases: Vec<ChosenCase> = Vec::new();
     let mut first_error = None;
     for suite in SUITES {
@@ -45,13 +58,17 @@ pub(super) fn find(program: &Path, wanted: &str) -> Result<ChosenCase, EngineErr
     }
     match first_error {
         Some(error) if cases.is_empty() => Err(EngineError::usage(error)),
-        _ => choose(wanted, cases).map_err(|message| EngineError::usage(anyhow!(message))),
+        _ => Ok(cases),
     }
 }
 
-/// Why `program` does not have the case, if it does not.
-pub(super) fn has(program: &Path, found: &ChosenCase) -> Result<(), String> {
-    match cases_of(program, &["--suite", found.suite]) {
+/// Why `build` does not have the case, if it does not.
+pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
+    let cases = match build {
+        Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite]),
+        Build::Benches(_) => Ok(build.cases_fitting(&[])),
+    };
+    match cases {
         Ok(cases) if cases.iter().any(|case| case.id == found.case.id) => Ok(()),
         Ok(_) => Err(format!("it has no case {}", found.case.id)),
         Err(error) => Err(format!("it cannot be asked for its cases: {error:#}")),
@@ -59,7 +76,7 @@ pub(super) fn has(program: &Path, found: &ChosenCase) -> Result<(), String> {
 }
 
 /// The case with this id, or the only one whose id fits the pattern.
-fn choose(wanted: &str, mut cases: Vec<ChosenCase>) -> Result<ChosenCase, String> {
+fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<ChosenCase, String> {
     let wanted = &*renamed::case_id(wanted);
     let id = |found: &ChosenCase| found.case.id.to_string();
     if let Some(exact) = cases.iter().position(|found| found.case.id.as_str() == wanted) {
@@ -74,9 +91,7 @@ fn choose(wanted: &str, mut cases: Vec<ChosenCase>) -> Result<ChosenCase, String
             let likeness = |found: &ChosenCase| strsim::jaro_winkler(wanted, found.case.id.as_str());
             let nearest = cases.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let near = nearest.map(|found| format!(", did you mean `{}`?", found.case.id)).unwrap_or_default();
-            Err(format!(
-                "the good commit has no case `{wanted}`{near}; `run --suite full --dry-run` lists those of this tree"
-            ))
+            Err(format!("the good commit has no case `{wanted}`{near}; {list}"))
         }
         several => {
             let mut message = format!("`{wanted}` fits {} cases; name one of them:", several.len());
@@ -117,7 +132,7 @@ mod tests {
             ("gemm", Err("fits 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  cpu_performance/gemm-b")),
             ("cpu_performance/smu/cpu:0", Err("did you mean `cpu_performance/sum/cpu:0`?")),
         ] {
-            match (choose(wanted, cases()), expected) {
+            match (choose(wanted, cases(), ""), expected) {
                 (Ok(found), Ok(name)) => assert_eq!(found.case.benchmark, name),
                 (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
                 (found, expected) => panic!("{wanted}: {found:?} for {expected:?}"),

@@ -20,10 +20,11 @@ pub use search::StepOutcome;
 pub use step::StepFinding;
 
 use crate::measure::interrupt;
-use crate::revisions::Repository;
+use crate::revisions::project::Project;
+use crate::revisions::{ProjectOptions, Repository};
 use crate::{EngineError, Listener};
 use search::Search;
-use step::Steps;
+use step::{CommitBuilder, Steps};
 
 /// How long a step may measure when nothing is said.
 const BUDGET: Duration = Duration::from_mins(1);
@@ -39,6 +40,8 @@ pub struct BisectRequest<'a> {
     pub case: &'a str,
     /// How long a step may measure.
     pub budget: Option<Duration>,
+    /// How another project's benchmarks are built and run.
+    pub project: &'a ProjectOptions,
 }
 
 /// Everything that was found.
@@ -111,9 +114,11 @@ pub fn bisect(
 ) -> Result<Bisection, EngineError> {
     let repository = Repository::here("bisect").map_err(EngineError::usage)?;
     let range = CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
-    repository.check_package(&range.good.hash, request.good).map_err(EngineError::usage)?;
+    let good = (range.good.hash.as_str(), request.good);
+    let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
     let budget = (policy, request.budget.unwrap_or(BUDGET));
-    let mut steps = match Steps::begin(&repository, &range.good, request.case, budget, listener) {
+    let builder = CommitBuilder::of(&repository, &project, listener)?;
+    let mut steps = match Steps::begin(builder, &range.good, request.case, budget, listener) {
         // What Ctrl-C cut off looks like a failure.
         Err(_) if interrupt::asked() => {
             let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };

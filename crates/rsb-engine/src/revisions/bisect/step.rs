@@ -1,11 +1,9 @@
 //! One commit against the good one: build it, measure both interleaved, conclude. What is the same as before is not
 //! remeasured.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rsb_model::record::Comparison;
 use rsb_model::{Case, ComparisonResult, Outcome, ReasonCode, Verdict};
 use rsb_stats::Policy;
@@ -15,8 +13,9 @@ use super::commit_range::Commit;
 use super::search::StepOutcome;
 use crate::gate::Sides;
 use crate::revisions::Repository;
-use crate::revisions::worktree::{BuildOutcome, ProgramDirectory, Worktree};
-use crate::{EngineError, Listener, WorkerCommand};
+use crate::revisions::project::{Build, Project};
+use crate::revisions::worktree::{ProgramDirectory, Worktree};
+use crate::{EngineError, Listener};
 
 /// What is known of a commit.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,21 +40,43 @@ impl StepFinding {
 
 /// What stays the same from one step to the next.
 pub struct Steps<'a> {
-    worktree: Worktree,
-    programs: ProgramDirectory,
-    good: PathBuf,
+    builder: CommitBuilder<'a>,
     good_name: String,
     found: ChosenCase,
     policy: &'a Policy,
     budget: Duration,
+    /// The good commit first.
     seen: Vec<Seen>,
+}
+
+/// Where commits are built.
+pub(super) struct CommitBuilder<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) project: &'a Project,
+    pub(super) worktree: Worktree,
+    programs: ProgramDirectory,
+}
+
+impl<'a> CommitBuilder<'a> {
+    /// Of `project`, the one that all commits hold.
+    pub(super) fn of(repository: &'a Repository, project: &'a Project, listener: &mut Listener<'_>) -> Result<Self> {
+        let worktree = repository.worktree()?;
+        let programs = worktree.programs(project.tree_use(), listener)?;
+        Ok(Self { repository, project, worktree, programs })
+    }
+
+    /// What `commit` becomes; `None` when it does not build.
+    fn build(&self, (commit, role): (&Commit, &str), listener: &mut Listener<'_>) -> Result<Option<Build>> {
+        let place = (self.repository, &self.worktree, &self.programs);
+        self.project.build(place, (&commit.hash, role), listener)
+    }
 }
 
 /// A commit that was tried, by what it holds and what it builds.
 struct Seen {
     name: String,
     tree: String,
-    program: Option<u64>,
+    build: Option<Build>,
     finding: StepFinding,
 }
 
@@ -65,28 +86,24 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// When it does not build, or has no such case.
     pub(super) fn begin(
-        repository: &Repository,
+        builder: CommitBuilder<'a>,
         good: &Commit,
         wanted: &str,
         (policy, budget): (&'a Policy, Duration),
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let worktree = repository.worktree()?;
-        let programs = worktree.programs(listener)?;
-        let program = programs.path("good");
-        if worktree.build(&good.hash, &program, listener)? == BuildOutcome::Broken {
-            worktree.remove_tree(listener);
+        let Some(build) = builder.build((good, "good"), listener)? else {
+            builder.worktree.remove_tree(listener);
             let (short, subject) = (good.short(), &good.subject);
             return Err(EngineError::usage(anyhow::anyhow!(
                 "the good commit {short} ({subject}) does not build; name one that does"
             )));
-        }
-        let found = case::find(&program, wanted)?;
+        };
+        let found = case::find(&build, wanted)?;
         let finding = StepFinding::without_figures(StepOutcome::Good, "nothing changed".to_owned());
-        let hash = Some(hash_of(&program)?);
-        let seen = vec![Seen { name: good.short().to_owned(), tree: good.tree.clone(), program: hash, finding }];
         let good_name = good.short().to_owned();
-        Ok(Self { worktree, programs, good: program, good_name, found, policy, budget, seen })
+        let seen = vec![Seen { name: good_name.clone(), tree: good.tree.clone(), build: Some(build), finding }];
+        Ok(Self { builder, good_name, found, policy, budget, seen })
     }
 
     /// The case that is measured.
@@ -103,40 +120,44 @@ impl<'a> Steps<'a> {
         if let Some(finding) = same.map(|seen| seen.repeated("holds the same source as")) {
             return Ok(finding);
         }
-        let program = self.programs.path("tried");
-        let (hash, finding) = match self.worktree.build(&commit.hash, &program, listener)? {
-            BuildOutcome::Broken => {
-                (None, StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()))
-            }
-            BuildOutcome::Program => {
-                let hash = hash_of(&program)?;
-                let same = self.seen.iter().find(|seen| seen.program == Some(hash));
-                let repeated = same.map(|seen| seen.repeated("builds the same program as"));
-                (
-                    Some(hash),
-                    match repeated {
-                        Some(finding) => finding,
-                        None => self.measure(commit, &program, listener)?,
-                    },
-                )
-            }
+        let build = self.builder.build((commit, "tried"), listener)?;
+        let finding = match &build {
+            None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
+            Some(build) => match self.same_as(build)? {
+                Some(seen) => seen.repeated("builds the same machine code as"),
+                None => self.measure(commit, build, listener)?,
+            },
         };
         self.seen.push(Seen {
             name: commit.short().to_owned(),
             tree: commit.tree.clone(),
-            program: hash,
+            build,
             finding: finding.clone(),
         });
         Ok(finding)
     }
 
-    fn measure(&self, commit: &Commit, program: &Path, listener: &mut Listener<'_>) -> Result<StepFinding> {
-        if let Err(why) = case::has(program, &self.found) {
+    /// What was tried before and measures the case as `build` does.
+    fn same_as(&self, build: &Build) -> Result<Option<&Seen>> {
+        for seen in &self.seen {
+            if let Some(known) = &seen.build
+                && known.measures_alike(build, &self.found.case)?
+            {
+                return Ok(Some(seen));
+            }
+        }
+        Ok(None)
+    }
+
+    fn measure(&self, commit: &Commit, build: &Build, listener: &mut Listener<'_>) -> Result<StepFinding> {
+        if let Err(why) = case::has(build, &self.found) {
             return Ok(StepFinding::without_figures(StepOutcome::Skipped, why));
         }
+        let Some(good) = self.seen.first().and_then(|seen| seen.build.as_ref()) else {
+            anyhow::bail!("the good commit was not built"); // `begin` has built it.
+        };
         let names = [self.good_name.as_str(), commit.short()];
-        let workers = [&self.good, program].map(|program| WorkerCommand::of(program.to_path_buf()));
-        let mut sides = Sides::new(workers, names, vec![self.found.case.clone()]);
+        let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
         sides.measure(self.policy, self.budget, listener)?;
         let result = sides.compare(self.policy);
         let broken = sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);
@@ -185,14 +206,6 @@ fn conclude(result: &ComparisonResult) -> StepFinding {
 const fn is_untestable(row: &Comparison) -> bool {
     matches!(row.verdict, Verdict::NotComparable)
         || matches!(row.reason_code, ReasonCode::CaseFailed | ReasonCode::CaseSkipped | ReasonCode::Missing)
-}
-
-/// Tells programs apart for as long as this process lives.
-fn hash_of(program: &Path) -> Result<u64> {
-    let mut hasher = DefaultHasher::new();
-    let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-    bytes.hash(&mut hasher);
-    Ok(hasher.finish())
 }
 
 #[cfg(test)]

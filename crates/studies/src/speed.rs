@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::steps::root;
+use crate::root;
 
 /// Times that ours and the peer are measured interleaved.
 const ROUNDS: usize = 5;

@@ -12,13 +12,13 @@ use rsb_model::{BenchmarkResult, Outcome, Run, Samples};
 use serde::Deserialize;
 
 use super::target;
-use crate::steps::root;
+use crate::root;
 
 /// What the ids of the cases hold that the patch makes slower.
 const SLOWED: [&str; 3] = ["/gelu/", "/softmax/", "/sum/"];
 
 /// Relative to the root.
-const PATCH: &str = "crates/xtask/src/gate_study/slower.patch";
+const PATCH: &str = "crates/studies/src/gate_study/slower.patch";
 
 /// Two programs, round by round.
 pub(super) struct Recording {

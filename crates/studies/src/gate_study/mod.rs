@@ -13,11 +13,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::history_study;
-use crate::steps::root;
+use crate::project_study::{self, ProjectStudy};
+use crate::root;
 use recording::Recording;
 
 const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
        cargo xtask gate-study replay DIR
+       cargo xtask gate-study project DIR [--trials N] [--budget TIME] [--case PART]… [--slow FILE:LINE --slow-case PART]
+                                          [--percent P] [-- CARGO_ARGS]
        cargo xtask gate-study --history FILE";
 
 /// Records rounds; or prints the study of those that are recorded, or of a series of stored runs, as Markdown.
@@ -37,8 +40,43 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
             Ok(())
         }
+        ["project", dir, options @ ..] => project_study::run(&project(dir, options)?),
         _ => bail!("{USAGE}"),
     }
+}
+
+fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
+    let end = options.iter().position(|option| *option == "--").unwrap_or(options.len());
+    let mut study = ProjectStudy {
+        project: Path::new(dir),
+        trials: 5,
+        budget: "5m",
+        cases: Vec::new(),
+        slow: None,
+        slow_case: "",
+        percent: 15.0,
+        cargo: options.iter().skip(end + 1).copied().collect(),
+    };
+    for option in options[..end].chunks(2) {
+        let [name, value] = option else { bail!("{} needs a value\n{USAGE}", option.join(" ")) };
+        let wrong = || format!("{name} {value}");
+        match *name {
+            "--trials" => study.trials = value.parse().with_context(wrong)?,
+            "--budget" => study.budget = value,
+            "--case" => study.cases.push(value),
+            "--slow" => {
+                let (file, line) = value.rsplit_once(':').with_context(wrong)?;
+                study.slow = Some((file, line.parse().with_context(wrong)?));
+            }
+            "--slow-case" => study.slow_case = value,
+            "--percent" => study.percent = value.parse().with_context(wrong)?,
+            other => bail!("unknown argument `{other}`\n{USAGE}"),
+        }
+    }
+    if study.slow.is_some() && study.slow_case.is_empty() {
+        bail!("--slow needs --slow-case, the case that the function is in");
+    }
+    Ok(study)
 }
 
 fn parse(options: &[&str]) -> Result<[usize; 2]> {
@@ -55,6 +93,6 @@ fn parse(options: &[&str]) -> Result<[usize; 2]> {
     Ok([rounds, busy])
 }
 
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

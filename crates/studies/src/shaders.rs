@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use naga::back::spv;
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
-use crate::steps::root;
+use crate::root;
 
 /// What a source needs beside the prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,92 @@
+//! Benchmarks behind a command: it measures everything, and its output is read as that of a tool which can be imported.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use rsb_model::{CaseId, Outcome, Reason};
+use rsb_store::import::{self, Format};
+
+use super::executables::answered;
+use super::{LISTING, Measured};
+
+/// What stands for the file that the command writes; without it, what it prints is read.
+const OUTPUT: &str = "{output}";
+
+/// How a project without a harness that is known here is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BenchCommand {
+    /// What builds it, for a shell; nothing where nothing needs to be built.
+    pub build: Option<String>,
+    /// What measures it, for a shell.
+    pub bench: String,
+    /// What its output is.
+    pub format: Format,
+}
+
+/// The command in a tree where it was built.
+#[derive(Debug)]
+pub struct CommandBenches {
+    command: BenchCommand,
+    tree: PathBuf,
+    ids: Vec<CaseId>,
+}
+
+impl CommandBenches {
+    /// Runs the command once, to learn which cases it has.
+    ///
+    /// # Errors
+    /// When it fails, or measures nothing.
+    pub fn list(command: BenchCommand, tree: PathBuf, scratch: &Path, limit: Duration) -> Result<Self, Reason> {
+        let mut listed = Self { command, tree, ids: Vec::new() };
+        listed.ids = listed.measure(scratch, limit.max(LISTING))?.into_keys().collect();
+        Ok(listed)
+    }
+
+    /// The cases that it had when it was asked.
+    pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
+        self.ids.iter()
+    }
+
+    /// Runs the command once: the samples of every case that it measured.
+    pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
+        let BenchCommand { bench, format, .. } = &self.command;
+        let failed = |why: String| {
+            Reason::new(format!("the command `{bench}`"), why, "run it by hand in the tree of its revision to see more")
+        };
+        let file = scratch.join("output");
+        let mut command = shell(&bench.replace(OUTPUT, &file.display().to_string()), &self.tree);
+        let output = answered(&mut command, limit).map_err(failed)?;
+        if !bench.contains(OUTPUT) {
+            std::fs::write(&file, &output.stdout)
+                .map_err(|error| failed(format!("no room for its output: {error}")))?;
+        }
+        let run = import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
+        let measured: Measured = run
+            .benchmarks
+            .into_iter()
+            .filter(|result| result.outcome == Outcome::Measured)
+            .filter_map(|result| Some((result.benchmark_id, result.samples.into_iter().next()?)))
+            .collect();
+        if measured.is_empty() { Err(failed(format!("its output has no times ({format})"))) } else { Ok(measured) }
+    }
+}
+
+/// Has `command` build in `tree`; whether it could. What it says goes to standard error.
+///
+/// # Errors
+/// When no shell starts.
+pub(crate) fn build(command: &BenchCommand, tree: &Path) -> anyhow::Result<bool> {
+    let Some(text) = &command.build else { return Ok(true) };
+    let mut command = shell(text, tree);
+    command.stdin(Stdio::null()).stdout(std::io::stderr());
+    Ok(command.status().context("cannot start /bin/sh")?.success())
+}
+
+/// `text` for a shell, in `tree`.
+fn shell(text: &str, tree: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", text]).current_dir(tree);
+    command
+}

@@ -1,0 +1,72 @@
+//! Executables of Criterion: one case by its exact name, with short settings of ours, its samples from a directory of
+//! its own. What the benchmark itself sets, such as `sample_size` of a group, wins over the command line.
+
+use std::path::Path;
+use std::process::Command;
+
+use rsb_model::{Outcome, Samples};
+use rsb_store::read_criterion_dir;
+
+use super::{MEASUREMENT, WARM_UP};
+
+/// The name under which results are saved.
+const RESULT: &str = "rsb";
+
+/// Whether Criterion says this to `--help`.
+pub(super) fn is_its_help(help: &str) -> bool {
+    help.contains("Criterion Benchmark") || help.contains("--save-baseline")
+}
+
+/// Has `command` measure the case called `name` and leave its result in `home`.
+pub(super) fn ask_for(command: &mut Command, name: &str, home: &Path) {
+    let seconds = |time: std::time::Duration| time.as_secs_f64().to_string();
+    command
+        .env("CRITERION_HOME", home)
+        .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
+        .args(["--sample-size", "10", "--nresamples", "100"]) // Its own analysis is not used.
+        .args(["--warm-up-time", &seconds(WARM_UP), "--measurement-time", &seconds(MEASUREMENT)])
+        .args(["--", &exactly(name)]);
+}
+
+/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 knows no `--exact`.
+fn exactly(name: &str) -> String {
+    let mut filter = String::from("^");
+    for letter in name.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
+            filter.push('\\');
+        }
+        filter.push(letter);
+    }
+    filter.push('$');
+    filter
+}
+
+/// The samples that it left in `home`.
+pub(super) fn samples(home: &Path) -> Result<Samples, String> {
+    let run = read_criterion_dir(home, RESULT).map_err(|error| format!("Criterion kept no result: {error}"))?;
+    let [result] = run.benchmarks.as_slice() else {
+        return Err(format!("Criterion measured {} cases in place of one", run.benchmarks.len()));
+    };
+    match (result.outcome, result.samples.as_slice()) {
+        (Outcome::Measured, [samples]) => Ok(samples.clone()),
+        _ => Err(result.reason.as_ref().map_or_else(|| "Criterion kept no samples".to_owned(), |why| why.why.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_fits_one_name_alone() {
+        for (name, filter) in [
+            ("fib 20", "^fib 20$"),
+            ("parse/a.json", r"^parse/a\.json$"),
+            ("sum (f32) [1+2]*", r"^sum \(f32\) \[1\+2\]\*$"),
+            ("Vec<u8>::push", "^Vec<u8>::push$"),
+            (r"a\b|c^d$", r"^a\\b\|c\^d\$$"),
+        ] {
+            assert_eq!(exactly(name), filter);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Executables of Divan: one case by its exact path, for a short time, read from the table that is printed. Divan has no
+//! output for programs: of a process it tells four significant digits of the fastest sample and of the median.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rsb_model::Samples;
+
+use super::MEASUREMENT;
+
+/// Whether Divan says this to `--help`.
+pub(super) fn is_its_help(help: &str) -> bool {
+    help.contains("--sample-count") && help.contains("--skip-ext-time")
+}
+
+/// Has `command` measure the case called `name`.
+pub(super) fn ask_for(command: &mut Command, name: &str) {
+    limit(command, MEASUREMENT);
+    command.args(["--exact", name]);
+}
+
+/// Has `command` run every case once: `--list` leaves out the arguments of functions.
+pub(super) fn ask_to_list(command: &mut Command) {
+    limit(command, Duration::from_millis(1));
+    command.args(["--sample-count", "1", "--sample-size", "1"]);
+}
+
+fn limit(command: &mut Command, time: Duration) {
+    command.args(["--color", "never", "--max-time", &time.as_secs_f64().to_string()]);
+}
+
+/// The only case in the `table`.
+pub(super) fn samples(table: &str) -> Result<Samples, String> {
+    let mut cases = measured(table);
+    match (cases.pop(), cases.len()) {
+        (Some((_, samples)), 0) => Ok(samples),
+        (_, others) => Err(format!("Divan measured {} cases in place of one", others)),
+    }
+}
+
+/// The cases in the `table`, each by its path `crate::module::function::argument`, and what is told of them.
+pub(super) fn measured(table: &str) -> Vec<(String, Samples)> {
+    let mut found = Vec::new();
+    let mut path: Vec<&str> = Vec::new();
+    for line in table.lines() {
+        let Some((depth, rest)) = branch(line) else {
+            // Above the branches stand the executable's crate and the names of the columns.
+            if line.contains("fastest") && line.contains("median") {
+                path = line.split_whitespace().take(1).collect();
+            }
+            continue;
+        };
+        let mut columns = rest.split('│').map(str::trim);
+        let (Some(first), Some(median)) = (columns.next(), columns.nth(1)) else { continue };
+        path.truncate(depth + 1);
+        let Some(median) = nanoseconds(median) else {
+            path.push(first);
+            continue;
+        };
+        // The first column is the name and, behind it, the fastest time.
+        let mut words = first.rsplitn(3, char::is_whitespace);
+        let (unit, number, name) = (words.next(), words.next(), words.next().unwrap_or_default().trim());
+        let fastest = number.zip(unit).and_then(|(number, unit)| nanoseconds(&format!("{number} {unit}")));
+        let mut samples = Samples::new(0);
+        for time in fastest.into_iter().chain([median]) {
+            samples.push(1, time);
+        }
+        found.push((path.iter().chain([&name]).copied().collect::<Vec<_>>().join("::"), samples));
+    }
+    found
+}
+
+/// How deep the branch in `line` lies below the executable, and what stands behind it.
+fn branch(line: &str) -> Option<(usize, &str)> {
+    let mut rest = line;
+    let mut depth = 0;
+    loop {
+        if let Some(own) = rest.strip_prefix("├─ ").or_else(|| rest.strip_prefix("╰─ ")) {
+            return Some((depth, own));
+        }
+        rest = rest.strip_prefix("│  ").or_else(|| rest.strip_prefix("   "))?;
+        depth += 1;
+    }
+}
+
+/// `318.2 ns`, `1.5 µs`, `2 ms`, `3.1 s`.
+fn nanoseconds(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ')?;
+    let factor = match unit {
+        "ps" => 1e-3,
+        "ns" => 1.0,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_with_its_branches() {
+        let table = "\
+Timer precision: 20 ns
+sorting        fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ fib                       │               │               │               │         │
+│  ├─ 10       318.2 ns      │ 1.5 µs        │ 320.1 ns      │ 330 ns        │ 100     │ 800
+│  ╰─ two words  2 ms        │ 3 ms          │ 2.5 ms        │ 2.4 ms        │ 100     │ 100
+├─ plain       1.2 s         │ 1.3 s         │ 1.25 s        │ 1.25 s        │ 1       │ 1
+│              8.1 Mitem/s   │ 8 Mitem/s     │ 8 Mitem/s     │ 8 Mitem/s     │         │
+├─ left_out    (ignored)     │               │               │               │         │
+╰─ inner                     │               │               │               │         │
+   ╰─ made                   │               │               │               │         │
+      ╰─ u32   0.25 ns       │ 1 ns          │ 0.5 ns        │ 0.6 ns        │ 100     │ 409600
+";
+        let found: Vec<(String, Vec<f64>)> =
+            measured(table).into_iter().map(|(id, samples)| (id, samples.times_ns)).collect();
+        let expected = [
+            ("sorting::fib::10", [318.2, 320.1]),
+            ("sorting::fib::two words", [2e6, 2.5e6]),
+            ("sorting::plain", [1.2e9, 1.25e9]),
+            ("sorting::inner::made::u32", [0.25, 0.5]),
+        ];
+        assert_eq!(found, expected.map(|(id, times)| (id.to_owned(), times.to_vec())));
+    }
+}

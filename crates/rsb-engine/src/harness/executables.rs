@@ -1,0 +1,249 @@
+//! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it lists.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rsb_model::{CaseId, Reason, Samples};
+use timed_child::{ChildOutput, Stderr};
+
+use super::{LISTING, criterion, divan};
+
+/// A bench target of a build, as an executable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BenchExecutable {
+    /// The executable.
+    pub program: PathBuf,
+    /// The name of the bench target.
+    pub target: String,
+    /// The directory of its package: benchmarks read their files from there.
+    pub package: PathBuf,
+}
+
+/// A harness whose executables can be asked for one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HarnessKind {
+    /// Criterion, from 0.4.
+    Criterion,
+    /// Divan.
+    Divan,
+}
+
+impl HarnessKind {
+    /// The harness whose `--help` says this.
+    fn of_help(help: &str) -> Option<Self> {
+        if criterion::is_its_help(help) {
+            Some(Self::Criterion)
+        } else if divan::is_its_help(help) {
+            Some(Self::Divan)
+        } else {
+            None
+        }
+    }
+}
+
+/// The executables of one build, and the cases in them.
+#[derive(Debug, Default)]
+pub struct Executables {
+    executables: Vec<(BenchExecutable, HarnessKind)>,
+    /// Where each case is, and its name there.
+    cases: BTreeMap<CaseId, (usize, String)>,
+    /// Executables that cannot be asked, and why.
+    pub left_out: Vec<Reason>,
+}
+
+impl Executables {
+    /// Asks each of `executables` for its cases.
+    pub fn list(executables: Vec<BenchExecutable>) -> Self {
+        let mut listed = Self::default();
+        let mut named: Vec<(usize, String)> = Vec::new();
+        for executable in executables {
+            match cases_of(&executable) {
+                Ok((harness, names)) => {
+                    named.extend(names.into_iter().map(|name| (listed.executables.len(), name)));
+                    listed.executables.push((executable, harness));
+                }
+                Err(reason) => listed.left_out.push(reason),
+            }
+        }
+        let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, name) in &named {
+            places.entry(name).or_default().push(*place);
+        }
+        for (name, places) in places {
+            let is_ambiguous = places.len() > 1;
+            for place in places {
+                let target = &listed.executables[place].0.target;
+                // Criterion lets a name appear in two executables, where one result overwrites the other.
+                let id = if is_ambiguous { format!("{target}/{name}") } else { name.to_owned() };
+                match id.parse() {
+                    Ok(id) => _ = listed.cases.insert(id, (place, name.to_owned())),
+                    Err(_) => listed.left_out.push(unspeakable(target, name)),
+                }
+            }
+        }
+        listed
+    }
+
+    /// The cases that there are.
+    pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
+        self.cases.keys()
+    }
+
+    /// The executable that measures the case called `id`.
+    pub fn of(&self, id: &CaseId) -> Option<&BenchExecutable> {
+        let (place, _) = self.cases.get(id)?;
+        self.executables.get(*place).map(|(executable, _)| executable)
+    }
+
+    /// All of them that can be asked.
+    pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
+        self.executables.iter().map(|(executable, _)| executable)
+    }
+
+    /// Measures the case called `id` in a fresh process.
+    pub(super) fn measure(&self, id: &CaseId, scratch: &Path, limit: Duration) -> Result<Samples, Reason> {
+        let found = self.cases.get(id).and_then(|(place, name)| Some((self.executables.get(*place)?, name)));
+        let Some(((executable, harness), name)) = found else {
+            return Err(Reason::new(format!("case {id}"), "no executable has it", "report this as a bug"));
+        };
+        let failed = |why: String| {
+            let cure = format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
+            Reason::new(format!("case {id}"), why, cure)
+        };
+        let mut command = executable.command();
+        match harness {
+            HarnessKind::Criterion => criterion::ask_for(&mut command, name, scratch),
+            HarnessKind::Divan => divan::ask_for(&mut command, name),
+        }
+        let output = answered(&mut command, limit).map_err(failed)?;
+        let samples = match harness {
+            HarnessKind::Criterion => criterion::samples(scratch),
+            HarnessKind::Divan => divan::samples(&output.stdout),
+        };
+        samples.map_err(failed)
+    }
+}
+
+impl BenchExecutable {
+    /// The executable as `cargo bench` starts it.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .current_dir(&self.package)
+            .arg("--bench")
+            .env("CARGO_MANIFEST_DIR", &self.package)
+            .env("RUST_BACKTRACE", "0") // Of a panic, its message is what is kept.
+            // Where these are set, Criterion tells its results to somebody else.
+            .env_remove("CARGO_CRITERION_PORT")
+            .env_remove("CRITERION_HOME");
+        command
+    }
+}
+
+/// The harness of `executable`, and the names of its cases.
+fn cases_of(executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
+    let left_out = |why: String, cure: &str| Reason::new(format!("bench target `{}`", executable.target), why, cure);
+    // A program without a harness ignores what it is asked and works until the limit.
+    let help = answered(executable.command().arg("--help"), LISTING);
+    let help = help.map(|output| output.stdout + &output.stderr).unwrap_or_default();
+    let harness = HarnessKind::of_help(&help).ok_or_else(|| {
+        left_out(
+            "it is no benchmark of Criterion 0.4 or later, nor of Divan".to_owned(),
+            "name its command and the format of its output: `--bench CMD --bench-format NAME`",
+        )
+    })?;
+    let mut command = executable.command();
+    match harness {
+        HarnessKind::Criterion => _ = command.arg("--list"),
+        HarnessKind::Divan => divan::ask_to_list(&mut command),
+    }
+    let listed = answered(&mut command, LISTING).map_err(|why| left_out(why, "run it with `--list` to see more"))?;
+    let names = match harness {
+        HarnessKind::Criterion => listed.stdout.lines().filter_map(listed_name).map(str::to_owned).collect(),
+        HarnessKind::Divan => divan::measured(&listed.stdout).into_iter().map(|(name, _)| name).collect(),
+    };
+    Ok((harness, names))
+}
+
+/// The case in a line of `--list`, which looks as that of the test harness: `name: benchmark`.
+fn listed_name(line: &str) -> Option<&str> {
+    let name = line.strip_suffix(": benchmark").or_else(|| line.strip_suffix(": bench"))?;
+    (!name.is_empty()).then_some(name)
+}
+
+fn unspeakable(target: &str, name: &str) -> Reason {
+    let why = format!("its case `{}` has a control character in its name", name.escape_debug());
+    Reason::new(format!("bench target `{target}`"), why, "give the case another name")
+}
+
+/// What `command` said when it ended well within `limit`; else why it did not.
+pub(super) fn answered(command: &mut Command, limit: Duration) -> Result<ChildOutput, String> {
+    let program = command.get_program().to_owned();
+    let output = timed_child::run(command, Stderr::Keep, limit)
+        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    match output.status {
+        Some(status) if status.success() => Ok(output),
+        Some(status) => Err(format!("its process ended with {status}{}", last_words(&output))),
+        None => Err(format!("it did not end within {:.0} s{}", limit.as_secs_f64(), last_words(&output))),
+    }
+}
+
+/// The last lines of what a process wrote to standard error, else to standard output.
+fn last_words(output: &ChildOutput) -> String {
+    const LINES: usize = 4;
+    let text = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    if last.is_empty() { String::new() } else { format!("; its last lines: {}", last.join(" | ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_listed_as_the_test_harness_lists_them() {
+        for (line, name) in [
+            ("fib/20: benchmark", Some("fib/20")),
+            ("fib 20: bench", Some("fib 20")),
+            ("parse: json: benchmark", Some("parse: json")),
+            ("some::test: test", None),
+            ("0 tests, 2 benchmarks", None),
+            (": benchmark", None),
+        ] {
+            assert_eq!(listed_name(line), name, "{line}");
+        }
+    }
+
+    /// Scripts in place of executables: `help` is what each says to `--help`, the rest what it lists.
+    fn listed(scripts: &[(&str, &str, &str)]) -> (tempfile::TempDir, Executables) {
+        let dir = tempfile::tempdir().unwrap();
+        let executables = scripts.iter().map(|(target, help, list)| {
+            let program = dir.path().join(target);
+            let text = format!("#!/bin/sh\ncase $2 in --help) echo '{help}';; --list) printf '{list}';; esac\n");
+            std::fs::write(&program, text).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned() }
+        });
+        let listed = Executables::list(executables.collect());
+        (dir, listed)
+    }
+
+    #[test]
+    fn a_name_that_two_executables_have_gets_the_target_before_it() {
+        let help = "Criterion Benchmark";
+        let (_dir, listed) = listed(&[
+            ("one", help, "sum: benchmark\nfib: benchmark\n"),
+            ("two", help, "sum: benchmark\n"),
+            ("bare", "what?", ""),
+        ]);
+        let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
+        assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
+        assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");
+        let [left_out] = listed.left_out.as_slice() else { panic!("{:?}", listed.left_out) };
+        assert!(left_out.what.contains("bare") && left_out.cure.contains("--bench-format"), "{left_out}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Benchmarks of other projects, through the harness that they use: their cases listed, and one case measured in a fresh
+//! process.
+//!
+//! Nothing is added to such a project: an executable of `cargo bench --no-run` is told, by its own command line, which
+//! case to measure and for how long.
+
+mod commands;
+mod criterion;
+mod divan;
+mod executables;
+mod pairs;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use rsb_model::{Case, CaseId, Reason, Samples};
+
+pub(crate) use commands::build;
+pub use commands::{BenchCommand, CommandBenches};
+pub use executables::{BenchExecutable, Executables, HarnessKind};
+pub use pairs::BenchPairs;
+
+/// How long one process measures. Processes are the units of a verdict: many short ones tell more than a few long ones.
+const MEASUREMENT: Duration = Duration::from_millis(50);
+/// How long it runs the case before, from which Criterion sizes its samples.
+const WARM_UP: Duration = Duration::from_millis(20);
+/// How long an executable may take to say what it is, or what it has.
+const LISTING: Duration = Duration::from_secs(30);
+
+/// The benchmarks of one build of a project.
+#[derive(Debug)]
+pub enum Benches {
+    /// Executables of `cargo bench`, each of them with cases that can be asked for one by one.
+    Executables(Executables),
+    /// A command that measures everything, and whose output a [`rsb_store::import::Format`] reads.
+    Command(CommandBenches),
+}
+
+/// What one process measured: its samples, by the cases that it had.
+type Measured = BTreeMap<CaseId, Samples>;
+
+impl Benches {
+    /// The cases that there are.
+    pub fn ids(&self) -> Box<dyn Iterator<Item = &CaseId> + '_> {
+        match self {
+            Self::Executables(executables) => Box::new(executables.ids()),
+            Self::Command(command) => Box::new(command.ids()),
+        }
+    }
+
+    /// Whether one process measures every case.
+    const fn measures_all_at_once(&self) -> bool {
+        matches!(self, Self::Command(_))
+    }
+
+    /// The executables, where there are any.
+    pub const fn executables(&self) -> Option<&Executables> {
+        match self {
+            Self::Executables(executables) => Some(executables),
+            Self::Command(_) => None,
+        }
+    }
+
+    /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the process measured besides.
+    fn measure(&self, case: &Case, scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
+        match self {
+            Self::Executables(executables) => {
+                let samples = executables.measure(&case.id, scratch, limit)?;
+                Ok(Measured::from([(case.id.clone(), samples)]))
+            }
+            Self::Command(command) => command.measure(scratch, limit),
+        }
+    }
+}
+
+/// A case of another project: all that is known of it is its name.
+pub fn case_of(id: CaseId) -> Case {
+    Case {
+        benchmark: id.as_str().split('/').next().unwrap_or_default().to_owned(),
+        id,
+        benchmark_type: rsb_model::BenchmarkType::CpuPerformance,
+        device: rsb_model::CaseDevice::None,
+        params: rsb_model::Params::new(),
+    }
+}

@@ -1,0 +1,248 @@
+//! What a repository holds, and what a revision of it becomes: this program, or the benchmarks of any other project.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rsb_model::{Case, CaseId, Event};
+use rsb_stats::glob;
+
+use super::bench_targets::{self, BenchTargets};
+use super::builds::Repository;
+use super::cargo::{self, PROGRAM};
+use super::machine_code;
+use super::worktree::{ProgramDirectory, TreeUse, Worktree};
+use crate::gate::SidePrograms;
+use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
+use crate::measure::Limits;
+use crate::{Listener, WorkerCommand};
+
+/// How another project's benchmarks are built and run, where it is not as everywhere.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectOptions {
+    /// Arguments for `cargo bench`, such as `--package` and `--features`.
+    pub cargo: Vec<String>,
+    /// Commands in place of cargo.
+    pub command: Option<BenchCommand>,
+}
+
+/// What is in the current directory of a repository.
+pub(super) enum Project {
+    /// This program.
+    ThisProgram,
+    /// A cargo package or workspace with benchmarks.
+    Cargo {
+        /// Where it is, from the top of the repository.
+        directory: PathBuf,
+        /// Arguments for `cargo bench`.
+        arguments: Vec<String>,
+    },
+    /// Whatever these commands build and measure.
+    Commands {
+        /// Where they work, from the top of the repository.
+        directory: PathBuf,
+        /// The commands.
+        command: BenchCommand,
+    },
+}
+
+/// What one revision became.
+pub(super) enum Build {
+    /// This program.
+    ThisProgram(PathBuf),
+    /// Another project's benchmarks.
+    Benches(Arc<Benches>),
+}
+
+impl Project {
+    /// The project that the revisions `commits` (each with the name that the user gave it) hold.
+    ///
+    /// # Errors
+    /// When one of them holds none, or they hold different ones.
+    pub(super) fn of(repository: &Repository, commits: &[(&str, &str)], options: &ProjectOptions) -> Result<Self> {
+        let directory = repository.directory()?;
+        if let Some(command) = &options.command {
+            return Ok(Self::Commands { directory, command: command.clone() });
+        }
+        let mut packages = Vec::new();
+        for &(commit, name) in commits {
+            packages.push((name, package(repository, commit, &directory).with_context(|| no_cargo(name, &directory))?));
+        }
+        let is_this = |package: &str| package == PROGRAM;
+        match packages.iter().find(|(_, package)| is_this(package) != is_this(&packages[0].1)) {
+            Some((name, package)) => bail!(
+                "{name} is the package `{package}`, and {} is `{}`: they have no benchmarks in common",
+                packages[0].0,
+                packages[0].1
+            ),
+            None if !is_this(&packages[0].1) => Ok(Self::Cargo { directory, arguments: options.cargo.clone() }),
+            None if options.cargo.is_empty() => Ok(Self::ThisProgram),
+            None => bail!("{PROGRAM} is built as it is released: arguments for cargo are for other projects"),
+        }
+    }
+
+    /// Whether it is this program, which has suites and counts instructions.
+    pub(super) const fn is_this_program(&self) -> bool {
+        matches!(self, Self::ThisProgram)
+    }
+
+    /// For how long what it builds needs its tree.
+    pub(super) const fn tree_use(&self) -> TreeUse {
+        match self {
+            Self::ThisProgram => TreeUse::WhileBuilding,
+            Self::Cargo { .. } | Self::Commands { .. } => TreeUse::WhileMeasuring,
+        }
+    }
+
+    /// Builds `commit`; what is executed of it stays in the directory of programs. `None` when it does not build: the
+    /// compiler has said why on standard error. What is built in a `role` may lie where its predecessor in it lay.
+    ///
+    /// # Errors
+    /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
+    pub(super) fn build(
+        &self,
+        (repository, worktree, programs): (&Repository, &Worktree, &ProgramDirectory),
+        (commit, role): (&str, &str),
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Build>> {
+        let into = programs.path(&format!("{role}-{commit}"));
+        match self {
+            Self::ThisProgram => {
+                let build = |place: (&Path, &Path), _: &mut Listener<'_>| cargo::build_this_program(place, &into);
+                let is_built = worktree.with_revision(commit, listener, build)?;
+                Ok(is_built.then_some(Build::ThisProgram(into)))
+            }
+            Self::Cargo { directory, arguments } => {
+                let targets = BenchTargets { top: repository.top(), directory, arguments };
+                let build = |place: (&Path, &Path), listener: &mut Listener<'_>| {
+                    bench_targets::build(place, &targets, &into, listener)
+                };
+                let Some(executables) = worktree.with_revision(commit, listener, build)? else { return Ok(None) };
+                let listed = Executables::list(executables);
+                for reason in &listed.left_out {
+                    listener(&Event::note(format!("not measured: {reason}")));
+                }
+                Ok(Some(Build::Benches(Arc::new(Benches::Executables(listed)))))
+            }
+            Self::Commands { directory, command } => {
+                // What a command builds lies in its tree: each side has one of its own.
+                let worktree = worktree.named(role);
+                let build =
+                    |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
+                if !worktree.with_revision(commit, listener, build)? {
+                    return Ok(None);
+                }
+                let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
+                let tree = worktree.tree().join(directory);
+                let listed = CommandBenches::list(command.clone(), tree, scratch.path(), Limits::default().component);
+                let listed = listed.map_err(|reason| anyhow!("{reason}"))?;
+                Ok(Some(Build::Benches(Arc::new(Benches::Command(listed)))))
+            }
+        }
+    }
+}
+
+/// The package in `directory` at `commit`; a workspace without one has no name.
+fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
+    let text = repository.git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
+    let manifest = toml::from_str::<toml::Table>(&text).unwrap_or_default(); // Cargo says what is wrong with it.
+    let name = || manifest.get("package")?.as_table()?.get("name")?.as_str();
+    Ok(name().unwrap_or_default().to_owned())
+}
+
+fn no_cargo(name: &str, directory: &Path) -> String {
+    format!(
+        "{name} has no {}: call this in the directory of a cargo project, or name the commands that build and measure with \
+         --build CMD --bench CMD --bench-format NAME",
+        directory.join("Cargo.toml").display()
+    )
+}
+
+impl Build {
+    /// What measures this build beside `after`.
+    ///
+    /// # Errors
+    /// When they are not of one project.
+    pub(super) fn beside(&self, after: &Self) -> Result<SidePrograms> {
+        match (self, after) {
+            (Self::ThisProgram(before), Self::ThisProgram(after)) => {
+                Ok(SidePrograms::Workers([before, after].map(|program| WorkerCommand::of(program.clone()))))
+            }
+            (Self::Benches(before), Self::Benches(after)) => {
+                Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
+            }
+            _ => bail!("this program cannot be measured beside another project"),
+        }
+    }
+
+    /// The cases of another project that fit one of `wanted`, parts of ids; all of them where nothing is wanted.
+    pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
+        let Self::Benches(benches) = self else { return Vec::new() };
+        let is_wanted = |id: &&CaseId| {
+            wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
+        };
+        benches.ids().filter(is_wanted).cloned().map(harness::case_of).collect()
+    }
+
+    /// Whether both do the same, so that nothing needs to be measured. A command may do anything.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn does_as(&self, other: &Self) -> Result<bool> {
+        match (self, other) {
+            (Self::ThisProgram(one), Self::ThisProgram(other)) => do_the_same([one, other]),
+            (Self::Benches(_), Self::Benches(_)) => {
+                let [own, others] = [self, other].map(|build| build.cases_fitting(&[]));
+                let alike = self.cases_alike(other, &own)?;
+                Ok(!own.is_empty() && own.len() == others.len() && alike.len() == own.len())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether both execute the same machine code for `case`.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn measures_alike(&self, other: &Self, case: &Case) -> Result<bool> {
+        match self {
+            Self::ThisProgram(_) => self.does_as(other),
+            Self::Benches(_) => Ok(self.cases_alike(other, std::slice::from_ref(case))?.contains(&case.id)),
+        }
+    }
+
+    /// Those of `cases` whose executables do the same in both builds.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn cases_alike(&self, other: &Self, cases: &[Case]) -> Result<BTreeSet<CaseId>> {
+        let executables = |build: &Self| match build {
+            Self::Benches(benches) => Some(Arc::clone(benches)),
+            Self::ThisProgram(_) => None,
+        };
+        let (Some(own), Some(others)) = (executables(self), executables(other)) else { return Ok(BTreeSet::new()) };
+        let mut known: BTreeMap<[PathBuf; 2], bool> = BTreeMap::new();
+        let mut alike = BTreeSet::new();
+        for case in cases {
+            let of = |benches: &Benches| Some(benches.executables()?.of(&case.id)?.program.clone());
+            let (Some(own), Some(others)) = (of(&own), of(&others)) else { continue };
+            let pair = [own, others];
+            let same = match known.get(&pair) {
+                Some(same) => *same,
+                None => do_the_same([&pair[0], &pair[1]])?,
+            };
+            if same {
+                alike.insert(case.id.clone());
+            }
+            known.insert(pair, same);
+        }
+        Ok(alike)
+    }
+}
+
+fn do_the_same(programs: [&Path; 2]) -> Result<bool> {
+    let [one, other] =
+        programs.map(|program| std::fs::read(program).with_context(|| format!("cannot read {}", program.display())));
+    Ok(machine_code::is_same(&one?, &other?))
+}

@@ -1,0 +1,38 @@
+//! What `cargo xtask` hands on because it needs more than it: studies that are recorded and replayed, figures beside those
+//! of peers, shaders that are compiled.
+#![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
+
+mod gate_study;
+mod history_study;
+mod project_study;
+mod shaders;
+mod speed;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some("shaders") => shaders::write(),
+        Some("speed") => speed::run(),
+        Some("gate-study") => gate_study::run(&arguments[1..]),
+        _ => {
+            eprintln!("Usage: cargo xtask shaders | speed | gate-study …");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

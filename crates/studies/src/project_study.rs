@@ -1,0 +1,208 @@
+//! `cargo xtask gate-study project`: how often `gate --against` is wrong in a project that nobody here wrote, and what it
+//! finds there. It knows no project: what is slowed is named on the command line.
+//!
+//! The project is copied into a scratch repository. Unchanged, it is judged against itself, measured though equal. Slowed,
+//! a loop stands at the beginning of one function; how long it must be is found out in tries that are not counted.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use rsb_stats::distribution::share_at_most;
+use rsb_stats::estimate::median;
+use serde::Deserialize;
+
+/// What the command line says.
+pub(crate) struct ProjectStudy<'a> {
+    pub(crate) project: &'a Path,
+    pub(crate) trials: usize,
+    pub(crate) budget: &'a str,
+    /// Parts of the ids that are measured; none means all.
+    pub(crate) cases: Vec<&'a str>,
+    /// `FILE:LINE`: the loop is put behind this line, the first of a function.
+    pub(crate) slow: Option<(&'a str, usize)>,
+    /// The case that the function is in.
+    pub(crate) slow_case: &'a str,
+    /// By how much it is slowed, in percent.
+    pub(crate) percent: f64,
+    /// Arguments for `cargo bench`.
+    pub(crate) cargo: Vec<&'a str>,
+}
+
+/// What the gate says of one trial.
+#[derive(Deserialize)]
+struct GateDocument {
+    verdict: String,
+    comparisons: Vec<GateRow>,
+}
+
+#[derive(Deserialize)]
+struct GateRow {
+    id: String,
+    verdict: String,
+    difference_percent: Option<f64>,
+    confidence_interval: Option<[f64; 2]>,
+}
+
+/// Judges the project against itself, and slowed, and prints one row of a table for each.
+pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
+    let scratch = Scratch::of(study)?;
+    println!("{}", unchanged(study, &scratch)?);
+    if study.slow.is_some() {
+        println!("{}", slowed(study, &scratch)?);
+    }
+    Ok(())
+}
+
+fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
+    let [mut rows, mut regressed, mut undecided, mut suites, mut open] = [0; 5];
+    let mut seconds = Vec::new();
+    let mut widths = Vec::new();
+    for trial in 0..study.trials {
+        let began = std::time::Instant::now();
+        let judged = scratch.gate(study, &["--measure-equal"])?;
+        seconds.push(began.elapsed().as_secs_f64());
+        rows += judged.comparisons.len();
+        let count = |wanted: &str| judged.comparisons.iter().filter(|row| row.verdict == wanted).count();
+        regressed += count("Regressed");
+        undecided += count("Inconclusive") + count("NotComparable");
+        suites += usize::from(count("Regressed") > 0);
+        open += usize::from(judged.verdict == "Inconclusive");
+        let half = |row: &GateRow| row.confidence_interval.map(|[low, high]| (high - low) / 2.0);
+        widths.extend(judged.comparisons.iter().filter_map(half));
+        for row in judged.comparisons.iter().filter(|row| row.verdict == "Regressed") {
+            eprintln!("trial {trial}: {} {:?} {:?}", row.id, row.difference_percent, row.confidence_interval);
+        }
+        eprintln!("trial {trial}: {} in {:.0} s", judged.verdict, seconds[trial]);
+    }
+    let mut text = String::new();
+    let _ = writeln!(text, "project {}, unchanged, budget {}:", scratch.name, study.budget);
+    let _ = writeln!(text, "- cases judged {rows}, Regressed {regressed} (at most {})", bound(regressed, rows));
+    let _ = writeln!(text, "- suites {}, with a Regressed one {suites}, without a verdict {open}", study.trials);
+    let _ = writeln!(text, "- cases undecided {undecided}");
+    let _ = writeln!(
+        text,
+        "- median time {:.0} s, median half-width of the intervals ±{:.1} %",
+        median(&seconds).unwrap_or_default(),
+        median(&widths).unwrap_or_default()
+    );
+    Ok(text)
+}
+
+fn bound(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * share_at_most(part, whole, 0.95))
+}
+
+/// Where a calibration begins, and how often it looks.
+const FIRST_LOOP: u64 = 20;
+const LOOKS: usize = 5;
+
+fn slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
+    let only = format!("--benchmark={}", study.slow_case);
+    let mut turns = FIRST_LOOP;
+    for _ in 0..LOOKS {
+        scratch.slow(study, turns)?;
+        let judged = scratch.gate(study, &[&only])?;
+        let change = judged.comparisons.iter().find_map(|row| row.difference_percent).unwrap_or_default();
+        eprintln!("{turns} turns of the loop make it {change:+.1} % slower");
+        if (change / study.percent - 1.0).abs() < 0.1 {
+            break;
+        }
+        let factor = if change > 0.5 { study.percent / change } else { 8.0 };
+        turns = ((turns as f64 * factor).round() as u64).max(1);
+    }
+    let (mut found, mut alone) = (0, 0);
+    let mut changes = Vec::new();
+    for trial in 0..study.trials {
+        scratch.slow(study, turns)?;
+        let judged = scratch.gate(study, &[])?;
+        let is_slowed = |row: &&GateRow| row.id.contains(study.slow_case);
+        let regressed = |row: &&GateRow| row.verdict == "Regressed";
+        let of_it: Vec<&GateRow> = judged.comparisons.iter().filter(is_slowed).collect();
+        let is_found = of_it.iter().any(regressed);
+        found += usize::from(is_found);
+        let others = judged.comparisons.iter().filter(|row| !is_slowed(row)).filter(regressed).count();
+        alone += usize::from(is_found && others == 0);
+        changes.extend(of_it.iter().filter_map(|row| row.difference_percent));
+        eprintln!("trial {trial}: {}, {others} others Regressed", if is_found { "found" } else { "missed" });
+    }
+    let change = median(&changes).unwrap_or_default();
+    Ok(format!(
+        "project {}, {} slowed by {change:.1} % in its source: found {found} of {} tries, alone {alone}\n",
+        scratch.name, study.slow_case, study.trials
+    ))
+}
+
+/// The copy of the project, in a repository of its own.
+struct Scratch {
+    dir: tempfile::TempDir,
+    name: String,
+    program: PathBuf,
+    /// What the file that is slowed holds otherwise.
+    source: Option<(PathBuf, String)>,
+}
+
+impl Scratch {
+    fn of(study: &ProjectStudy<'_>) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let project = study.project.canonicalize().with_context(|| format!("no {}", study.project.display()))?;
+        let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        run_quietly(Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()))?;
+        // A package from a registry carries its manifest twice, and no repository.
+        drop(std::fs::remove_dir_all(dir.path().join(".git")));
+        drop(std::fs::remove_dir_all(dir.path().join("target")));
+        let ignore = dir.path().join(".gitignore");
+        let ignored = std::fs::read_to_string(&ignore).unwrap_or_default();
+        std::fs::write(&ignore, format!("{ignored}\n/target\n"))?;
+        // It may lie below somebody's workspace otherwise.
+        let git = |words: &[&str]| {
+            let author = ["-c", "user.name=study", "-c", "user.email=study@localhost"];
+            run_quietly(Command::new("git").current_dir(dir.path()).args(author).args(words))
+        };
+        git(&["init", "--quiet"])?;
+        git(&["add", "--all"])?;
+        git(&["commit", "--quiet", "-m", "as shipped"])?;
+        let program = super::gate_study::target().join("release/rusty-stack-bench");
+        if !program.exists() {
+            bail!("{} is missing: `cargo build --release` builds it", program.display());
+        }
+        let source = match study.slow {
+            Some((file, _)) => {
+                let path = dir.path().join(file);
+                let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
+                Some((path, text))
+            }
+            None => None,
+        };
+        Ok(Self { dir, name, program, source })
+    }
+
+    /// What `gate --against HEAD` says, with `more` words.
+    fn gate(&self, study: &ProjectStudy<'_>, more: &[&str]) -> Result<GateDocument> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(self.dir.path()).args(["gate", "--against", "HEAD", "--json", "--budget", study.budget]);
+        command.env("CARGO_TARGET_DIR", "target").stderr(Stdio::null());
+        command.args(study.cases.iter().flat_map(|case| ["--benchmark", case])).args(more);
+        command.arg("--").args(&study.cargo);
+        let output = command.output().context("cannot start the program")?;
+        serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} ended with {}", output.status))
+    }
+
+    /// Puts a loop of so many turns into the function.
+    fn slow(&self, study: &ProjectStudy<'_>, turns: u64) -> Result<()> {
+        let (Some((path, text)), Some((_, line))) = (&self.source, study.slow) else { return Ok(()) };
+        let mut lines: Vec<&str> = text.lines().collect();
+        if line == 0 || line > lines.len() {
+            bail!("{} has no line {line}", path.display());
+        }
+        let spin = format!("for turn in 0..{turns}_u64 {{ core::hint::black_box(turn); }}");
+        lines.insert(line, &spin);
+        std::fs::write(path, lines.join("\n") + "\n").with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn run_quietly(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    if status.success() { Ok(()) } else { bail!("{command:?} ended with {status}") }
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The first step of action.yml: the program that gates, given or built. Its path goes to the step's outputs.
+#
+# BINARY: the program, or nothing to build it from SOURCE. SHA256: what BINARY must be.
+set -euo pipefail
+
+if [ -n "${BINARY:-}" ]; then
+    if [ -z "${SHA256:-}" ]; then
+        echo "::error::input binary-sha256 is missing: a program is run only when its checksum is known" >&2
+        exit 2
+    fi
+    if ! echo "$SHA256  $BINARY" | sha256sum --check --quiet -; then
+        echo "::error::$BINARY is not the program whose SHA-256 is $SHA256" >&2
+        exit 2
+    fi
+    program=$(realpath "$BINARY")
+else
+    # Outside the user's own target directory, which may be cached for something else.
+    target="${RUNNER_TEMP:-$(mktemp -d)}/rusty-stack-bench"
+    cargo build --release --locked --quiet --bin rusty-stack-bench \
+        --manifest-path "$SOURCE/Cargo.toml" --target-dir "$target"
+    program="$target/release/rusty-stack-bench"
+fi
+echo "program=$program" >>"$GITHUB_OUTPUT"

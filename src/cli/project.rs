@@ -1,0 +1,39 @@
+//! The words that `gate --against` and `bisect` have for the benchmarks of another project.
+
+use clap::Args;
+use rsb_engine::harness::BenchCommand;
+use rsb_engine::revisions::ProjectOptions;
+use rsb_store::import::Format;
+
+use super::values::{import_format, text};
+
+/// How the benchmarks of another project are built and run.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProjectArgs {
+    /// Shell command that builds a revision in its tree, where cargo does not
+    #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench")]
+    pub build: Option<String>,
+    /// Shell command that measures everything in the tree of a revision and prints the results, or writes them to {output}
+    #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench_format")]
+    pub bench: Option<String>,
+    /// What --bench prints, such as google-benchmark, pytest-benchmark or hyperfine
+    #[arg(long, value_name = "NAME", value_parser = import_format(), requires = "bench")]
+    pub bench_format: Option<Format>,
+    /// Arguments for cargo bench, such as --package or --features
+    #[arg(last = true, value_name = "CARGO_ARGS", conflicts_with = "bench")]
+    pub cargo: Vec<String>,
+}
+
+impl ProjectArgs {
+    /// Whether any of them is given.
+    pub const fn is_given(&self) -> bool {
+        self.bench.is_some() || !self.cargo.is_empty()
+    }
+
+    /// The options that they are.
+    pub fn options(&self) -> ProjectOptions {
+        let command = self.bench.clone().zip(self.bench_format);
+        let command = command.map(|(bench, format)| BenchCommand { build: self.build.clone(), bench, format });
+        ProjectOptions { cargo: self.cargo.clone(), command }
+    }
+}

@@ -1,0 +1,86 @@
+//! A cargo project that knows nothing of this program. Its bench target speaks the command line of Criterion and leaves its
+//! files, with made-up times, so that no Criterion needs to be compiled and no noise decides.
+#![allow(dead_code)] // Each test uses its own part.
+
+use super::Bench;
+use super::revisions::git;
+
+/// The bench target, but for `CASES`: names, and nanoseconds of an iteration. Every process that measures leaves a line in
+/// the file `measured`.
+const TARGET: &str = r##"
+use std::io::Write;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| words.iter().any(|own| own == word);
+    if has("--help") {
+        println!("Criterion Benchmark");
+    } else if has("--list") {
+        CASES.iter().for_each(|(name, _)| println!("{name}: benchmark"));
+    } else {
+        let filter = words.last().unwrap();
+        let wanted = filter.trim_start_matches('^').trim_end_matches('$').replace('\\', "");
+        let (name, level) = CASES.iter().find(|(name, _)| *name == wanted).expect("a filter that fits one case");
+        assert!(other::ready(), "the case cannot be measured");
+        let home = std::path::PathBuf::from(std::env::var("CRITERION_HOME").unwrap());
+        let dir = home.join(name.replace('/', "_")).join("rsb");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("benchmark.json"), format!(r#"{{"full_id":"{name}"}}"#)).unwrap();
+        // Processes differ by tenths of a percent.
+        let process = 1.0 + f64::from(std::process::id() % 7) / 1000.0;
+        let times: Vec<f64> = (1..=10).map(|at| level * process * f64::from(at)).collect();
+        let iters: Vec<f64> = (1..=10).map(f64::from).collect();
+        std::fs::write(dir.join("sample.json"), format!(r#"{{"iters":{iters:?},"times":{times:?}}}"#)).unwrap();
+        let log = std::env::var("MEASURED").unwrap();
+        writeln!(std::fs::File::options().append(true).create(true).open(log).unwrap(), "{name}").unwrap();
+    }
+}
+"##;
+
+/// A bench target and its cases.
+pub type Target<'a> = (&'a str, &'a [(&'a str, f64)]);
+
+/// A repository with a project in `directory`, and no commit yet.
+pub fn repository(directory: &str) -> Bench {
+    let bench = Bench::new();
+    let log = bench.path("measured");
+    let bench = bench.set("CARGO_TARGET_DIR", "target").set("MEASURED", log.to_str().unwrap());
+    let at = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    bench.write(&at("src/lib.rs"), "pub fn ready() -> bool { true }\n");
+    bench.write(".gitignore", "target\nmeasured\nbenchmark_results\n");
+    git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
+    bench
+}
+
+/// Puts `targets` into the project in `directory`.
+pub fn write(bench: &Bench, directory: &str, targets: &[Target<'_>]) {
+    let at = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    let mut manifest = String::from(
+        "[package]\nname = \"other\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[lib]\nbench = false\n\n\
+         [profile.bench]\nopt-level = 0\n",
+    );
+    for (name, cases) in targets {
+        manifest += &format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
+        let cases = cases.iter().map(|(name, level)| format!("({name:?}, {level:?}), ")).collect::<String>();
+        let text = format!("const CASES: &[(&str, f64)] = &[{cases}];\n{TARGET}");
+        bench.write(&at(&format!("benches/{name}.rs")), &text);
+    }
+    bench.write(&at("Cargo.toml"), &manifest);
+}
+
+/// Commits everything.
+pub fn commit(bench: &Bench, subject: &str) -> String {
+    git(bench, &["add", "--all"]);
+    git(bench, &["commit", "--quiet", "-m", subject]);
+    git(bench, &["rev-parse", "HEAD"])
+}
+
+/// The cases that were measured since the last call, each once.
+pub fn measured(bench: &Bench) -> Vec<String> {
+    let text = std::fs::read_to_string(bench.path("measured")).unwrap_or_default();
+    drop(std::fs::remove_file(bench.path("measured")));
+    let mut names: Vec<String> = text.lines().map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}

@@ -1,0 +1,172 @@
+//! `gate --against` and `bisect` in a project that is not this one, by the real binary and real cargo. The bench targets
+//! are look-alikes of Criterion's with made-up times; scripts/try_criterion_project.sh does it with Criterion itself.
+
+use serde_json::Value;
+
+use crate::common::Bench;
+use crate::common::other_project::{commit, measured, repository, write};
+use crate::common::revisions::git;
+
+const JSON: [&str; 4] = ["gate", "--against", "HEAD", "--json"];
+const FAST: &[(&str, f64)] = &[("fib 20", 1000.0), ("parse/a.json", 2000.0)];
+const SLOW: &[(&str, f64)] = &[("fib 20", 1000.0), ("parse/a.json", 2400.0)];
+const OTHERS: &[(&str, f64)] = &[("hash", 500.0)];
+
+/// Every row, as `(case, verdict, reason code)`.
+fn rows(result: &Value) -> Vec<(String, String, String)> {
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let rows = result["comparisons"].as_array().unwrap().iter();
+    let mut rows: Vec<_> = rows.map(|row| (text(row, "id"), text(row, "verdict"), text(row, "reason_code"))).collect();
+    rows.sort();
+    rows
+}
+
+fn is(row: &(String, String, String), id: &str, verdict: &str) -> bool {
+    (row.0.as_str(), row.1.as_str()) == (id, verdict)
+}
+
+#[test]
+fn what_became_slower_is_named_alone_and_other_executables_are_not_measured() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST), ("hashing", OTHERS)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", SLOW), ("hashing", OTHERS)]);
+    let result = bench.run(&JSON).expect(3).json();
+    let rows = rows(&result);
+    assert!(is(&rows[0], "fib 20", "Unchanged") && is(&rows[2], "parse/a.json", "Regressed"), "{rows:?}");
+    assert!(is(&rows[1], "hash", "Unchanged") && rows[1].2 == "same_machine_code", "{rows:?}");
+    assert_eq!(measured(&bench), ["fib 20", "parse/a.json"]);
+    let row = result["comparisons"].as_array().unwrap().iter().find(|row| row["id"] == "parse/a.json").unwrap();
+    assert!((row["difference_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{row}");
+    // Asked for, they are measured.
+    let result = bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "hash"]].concat()).expect(0).json();
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 1);
+    assert_eq!(measured(&bench), ["hash"]);
+}
+
+#[test]
+fn a_comment_is_decided_without_measuring() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    let path = bench.path("benches/parsing.rs");
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Lines move, and with them the places that panics name.
+    std::fs::write(&path, text.replace("fn main() {", "/// What it does.\n///\n/// In many words.\nfn main() {"))
+        .unwrap();
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stdout.contains("the same machine code"), "{}", ended.stdout);
+    assert!(measured(&bench).is_empty());
+    // A constant that panics do not name is no comment.
+    write(&bench, "", &[("parsing", &[("fib 20", 1001.0), ("parse/a.json", 2000.0)])]);
+    bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert_eq!(measured(&bench).len(), 2);
+}
+
+#[test]
+fn a_project_in_a_directory_of_its_repository_is_found_there() {
+    let bench = repository("rust/crate");
+    write(&bench, "rust/crate", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "rust/crate", &[("parsing", SLOW)]);
+    let mut command = bench.command(&JSON);
+    let output = command.current_dir(bench.path("rust/crate")).env("CARGO_TARGET_DIR", bench.path("target")).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let top = bench.run(&JSON).expect(2);
+    assert!(top.stderr.contains("no Cargo.toml") && top.stderr.contains("--bench-format"), "{}", top.stderr);
+}
+
+#[test]
+fn a_case_that_cannot_be_measured_or_vanished_has_no_verdict() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", &FAST[..1])]);
+    let result = bench.run(&JSON).expect(4).json();
+    assert_eq!(result["missing"][0], "parse/a.json");
+    write(&bench, "", &[("parsing", FAST)]);
+    bench.write("src/lib.rs", "pub fn ready() -> bool { false }\n");
+    let result = bench.run(&JSON).expect(4).json();
+    let rows = rows(&result);
+    assert!(rows.iter().all(|row| row.1 == "Inconclusive" && row.2 == "case_failed"), "{rows:?}");
+    assert!(result["comparisons"][0]["reason"].as_str().unwrap().contains("the case cannot be measured"), "{result:#}");
+}
+
+#[test]
+fn what_belongs_to_this_program_is_refused_elsewhere() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", SLOW)]);
+    for (flags, words) in [
+        (&["--suite", "quick"][..], "--suite is for the benchmarks of rusty-stack-bench"),
+        (&["--metric", "instructions"], "--metric instructions is for"),
+        (&["--benchmark", "nothing-here"], "no case in common that fits nothing-here"),
+        (&["--bench", "./run"], "--bench-format"),
+        (&["--", "--package", "nobody"], "parsing"),
+    ] {
+        let ended = bench.run(&[&["gate", "--against", "HEAD"][..], flags].concat());
+        if flags[0] == "--" {
+            assert_ne!(ended.code, 0, "{}", ended.stderr);
+        } else {
+            assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
+        }
+    }
+    let ended = bench.run(&["gate", "--baseline", "x", "--", "--features", "y"]).expect(2);
+    assert!(ended.stderr.contains("--against"), "{}", ended.stderr);
+}
+
+/// Google Benchmark's form, with a time that the test chooses.
+const SCRIPT: &str = r#"echo '{"context":{},"benchmarks":[{"name":"loop","run_type":"iteration","iterations":10,"real_time":LEVEL,"cpu_time":LEVEL,"time_unit":"ns"},{"name":"other","run_type":"iteration","iterations":10,"real_time":7,"cpu_time":7,"time_unit":"ns"}]}'"#;
+
+#[test]
+fn any_command_whose_output_can_be_imported_is_judged() {
+    let bench = repository("");
+    let at = |level: &str| {
+        bench.write("Makefile.sh", &format!("cat > bench.sh <<'END'\n{}\nEND\n", SCRIPT.replace("LEVEL", level)));
+    };
+    at("1000");
+    commit(&bench, "fast");
+    at("1300");
+    let words = ["--build", "sh Makefile.sh", "--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
+    let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
+    let rows = rows(&result);
+    assert!(rows.len() == 2 && rows.iter().any(|row| row.0.ends_with("loop") && row.1 == "Regressed"), "{rows:?}");
+    assert!(rows.iter().any(|row| row.0.ends_with("other") && row.1 == "Unchanged"), "{rows:?}");
+    let broken = ["--build", "exit 3", "--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
+    let ended = bench.run(&[&JSON[..], &broken].concat());
+    assert!(ended.code == 1 && ended.stderr.contains("does not build"), "{:?} {}", ended.code, ended.stderr);
+}
+
+#[test]
+fn bisect_finds_the_commit_among_eight() {
+    let bench = repository("");
+    let good = {
+        write(&bench, "", &[("parsing", FAST)]);
+        commit(&bench, "fast")
+    };
+    let mut commits = Vec::new();
+    for at in 0..8 {
+        let level = if at < 5 { 2001.0 + f64::from(at) } else { 2400.0 + f64::from(at) };
+        write(&bench, "", &[("parsing", &[("fib 20", 1000.0), ("parse/a.json", level)])]);
+        commits.push(commit(&bench, &format!("change {at}")));
+    }
+    let found = bench.run(&["bisect", &good, "HEAD", "--case", "a.json", "--json"]).expect(0).json();
+    assert_eq!(found["first_bad"]["commit"].as_str(), Some(commits[5].as_str()), "{found:#}");
+    assert_eq!(git(&bench, &["status", "--porcelain"]), "");
+}
+
+/// The bench must stay as it is while somebody else gates the same repository.
+#[test]
+fn two_gates_at_once_take_turns() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", SLOW)]);
+    let start = |bench: &Bench| bench.command(&JSON).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut both = [start(&bench), start(&bench)];
+    for child in &mut both {
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+    }
+}
