@@ -447,3 +447,17 @@ fn the_summary_counts_and_puts_the_worst_first() {
     assert_eq!((summary.overall_status, exit_code(&result)), (OverallStatus::Critical, 3));
     assert_eq!(result.comparison_id, "after-vs-before-1790000000");
 }
+
+/// Processes that took turns agree by luck more easily than samples that did.
+#[test]
+fn a_few_pairs_of_processes_that_agree_are_no_regression_yet() {
+    let side = |level: f64, pairs: usize| {
+        let times: Vec<f64> = (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
+        run("side", vec![steady("gemm", &times)])
+    };
+    for (pairs, code) in [(3, 4), (6, 4), (7, 3)] {
+        let result = rsb_stats::gate_in_turns(&side(1.0, pairs), &side(1.7, pairs), &Policy::default(), now());
+        assert_eq!(exit_code(&result), code, "{pairs}: {}", result.comparisons[0].reason);
+        assert_eq!(exit_code(&gate_paired(&side(1.0, pairs), &side(1.7, pairs), &Policy::default(), now())), 3);
+    }
+}

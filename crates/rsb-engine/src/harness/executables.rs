@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
 
+use super::criterion::CriterionTimes;
 use super::{LISTING, criterion, divan};
+
+/// A process that was asked for less than a tenth of a second and takes longer than this has times of its own.
+const SLOW: Duration = Duration::from_millis(500);
 
 /// A bench target of a build, as an executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +29,8 @@ pub struct BenchExecutable {
 /// A harness whose executables can be asked for one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HarnessKind {
-    /// Criterion, from 0.4.
-    Criterion,
+    /// Criterion.
+    Criterion(CriterionTimes),
     /// Divan.
     Divan,
 }
@@ -34,7 +39,7 @@ impl HarnessKind {
     /// The harness whose `--help` says this.
     fn of_help(help: &str) -> Option<Self> {
         if criterion::is_its_help(help) {
-            Some(Self::Criterion)
+            Some(Self::Criterion(CriterionTimes::Short))
         } else if divan::is_its_help(help) {
             Some(Self::Divan)
         } else {
@@ -43,12 +48,22 @@ impl HarnessKind {
     }
 }
 
+/// Where a case is.
+#[derive(Debug)]
+struct ListedCase {
+    /// Which executable has it.
+    place: usize,
+    /// Its name there.
+    name: String,
+    /// Whether it sets its own, longer times.
+    is_slow: AtomicBool,
+}
+
 /// The executables of one build, and the cases in them.
 #[derive(Debug, Default)]
 pub struct Executables {
     executables: Vec<(BenchExecutable, HarnessKind)>,
-    /// Where each case is, and its name there.
-    cases: BTreeMap<CaseId, (usize, String)>,
+    cases: BTreeMap<CaseId, ListedCase>,
     /// Executables that cannot be asked, and why.
     pub left_out: Vec<Reason>,
 }
@@ -78,7 +93,10 @@ impl Executables {
                 // Criterion lets a name appear in two executables, where one result overwrites the other.
                 let id = if is_ambiguous { format!("{target}/{name}") } else { name.to_owned() };
                 match id.parse() {
-                    Ok(id) => _ = listed.cases.insert(id, (place, name.to_owned())),
+                    Ok(id) => {
+                        let case = ListedCase { place, name: name.to_owned(), is_slow: AtomicBool::new(false) };
+                        listed.cases.insert(id, case);
+                    }
                     Err(_) => listed.left_out.push(unspeakable(target, name)),
                 }
             }
@@ -93,8 +111,8 @@ impl Executables {
 
     /// The executable that measures the case called `id`.
     pub fn of(&self, id: &CaseId) -> Option<&BenchExecutable> {
-        let (place, _) = self.cases.get(id)?;
-        self.executables.get(*place).map(|(executable, _)| executable)
+        let place = self.cases.get(id)?.place;
+        self.executables.get(place).map(|(executable, _)| executable)
     }
 
     /// All of them that can be asked.
@@ -102,24 +120,40 @@ impl Executables {
         self.executables.iter().map(|(executable, _)| executable)
     }
 
-    /// Measures the case called `id` in a fresh process.
-    pub(super) fn measure(&self, id: &CaseId, scratch: &Path, limit: Duration) -> Result<Samples, Reason> {
-        let found = self.cases.get(id).and_then(|(place, name)| Some((self.executables.get(*place)?, name)));
-        let Some(((executable, harness), name)) = found else {
+    /// Whether the case called `id` took longer than it was asked to.
+    pub(super) fn is_slow(&self, id: &CaseId) -> bool {
+        self.cases.get(id).is_some_and(|case| case.is_slow.load(Ordering::Relaxed))
+    }
+
+    /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took longer than it was asked to.
+    pub(super) fn measure(
+        &self,
+        (id, hurry): (&CaseId, bool),
+        scratch: &Path,
+        limit: Duration,
+    ) -> Result<Samples, Reason> {
+        let found = self.cases.get(id).and_then(|case| Some((self.executables.get(case.place)?, case)));
+        let Some(((executable, harness), case)) = found else {
             return Err(Reason::new(format!("case {id}"), "no executable has it", "report this as a bug"));
         };
+        let name = &case.name;
         let failed = |why: String| {
             let cure = format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
             Reason::new(format!("case {id}"), why, cure)
         };
         let mut command = executable.command();
         match harness {
-            HarnessKind::Criterion => criterion::ask_for(&mut command, name, scratch),
+            HarnessKind::Criterion(times) => {
+                let times = if hurry && *times == CriterionTimes::Short { CriterionTimes::Quick } else { *times };
+                criterion::ask_for(&mut command, (name, times), scratch);
+            }
             HarnessKind::Divan => divan::ask_for(&mut command, name),
         }
+        let began = Instant::now();
         let output = answered(&mut command, limit).map_err(failed)?;
+        case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
         let samples = match harness {
-            HarnessKind::Criterion => criterion::samples(scratch),
+            HarnessKind::Criterion(_) => criterion::samples(scratch),
             HarnessKind::Divan => divan::samples(&output.stdout),
         };
         samples.map_err(failed)
@@ -150,18 +184,27 @@ fn cases_of(executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), 
     let help = help.map(|output| output.stdout + &output.stderr).unwrap_or_default();
     let harness = HarnessKind::of_help(&help).ok_or_else(|| {
         left_out(
-            "it is no benchmark of Criterion 0.4 or later, nor of Divan".to_owned(),
+            "it is no benchmark of Criterion or Divan".to_owned(),
             "name its command and the format of its output: `--bench CMD --bench-format NAME`",
         )
     })?;
-    let mut command = executable.command();
-    match harness {
-        HarnessKind::Criterion => _ = command.arg("--list"),
-        HarnessKind::Divan => divan::ask_to_list(&mut command),
-    }
-    let listed = answered(&mut command, LISTING).map_err(|why| left_out(why, "run it with `--list` to see more"))?;
+    let list = |harness: HarnessKind| {
+        let mut command = executable.command();
+        match harness {
+            HarnessKind::Criterion(times) => criterion::ask_to_list(&mut command, times),
+            HarnessKind::Divan => divan::ask_to_list(&mut command),
+        }
+        answered(&mut command, LISTING).map_err(|why| left_out(why, "run it with `--list` to see more"))
+    };
+    let (harness, listed) = match (harness, list(harness)) {
+        (HarnessKind::Criterion(_), Err(_)) => {
+            let old = HarnessKind::Criterion(CriterionTimes::WholeSeconds);
+            (old, list(old)?)
+        }
+        (harness, listed) => (harness, listed?),
+    };
     let names = match harness {
-        HarnessKind::Criterion => listed.stdout.lines().filter_map(listed_name).map(str::to_owned).collect(),
+        HarnessKind::Criterion(_) => listed.stdout.lines().filter_map(listed_name).map(str::to_owned).collect(),
         HarnessKind::Divan => divan::measured(&listed.stdout).into_iter().map(|(name, _)| name).collect(),
     };
     Ok((harness, names))

@@ -18,6 +18,7 @@ use rsb_model::{Case, CaseId, Reason, Samples};
 
 pub(crate) use commands::build;
 pub use commands::{BenchCommand, CommandBenches};
+pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
 pub use pairs::BenchPairs;
 
@@ -62,11 +63,17 @@ impl Benches {
         }
     }
 
+    /// Whether a process of `case` took longer than it was asked to.
+    fn is_slow(&self, case: &Case) -> bool {
+        self.executables().is_some_and(|executables| executables.is_slow(&case.id))
+    }
+
     /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the process measured besides.
-    fn measure(&self, case: &Case, scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
+    /// `hurry` where processes of it take longer than they are asked to.
+    fn measure(&self, (case, hurry): (&Case, bool), scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
         match self {
             Self::Executables(executables) => {
-                let samples = executables.measure(&case.id, scratch, limit)?;
+                let samples = executables.measure((&case.id, hurry), scratch, limit)?;
                 Ok(Measured::from([(case.id.clone(), samples)]))
             }
             Self::Command(command) => command.measure(scratch, limit),

@@ -45,7 +45,7 @@ impl<'a> BenchPairs<'a> {
         let began = Instant::now();
         let samples = match self.take(part.which, &case.id, replicate) {
             Some(samples) => samples,
-            None => self.run(part.which, case, (replicate, left))?,
+            None => self.run((part.which, part.hurry), case, (replicate, left))?,
         };
         rsb_stats::location(&samples).map_err(|error| failed(&case.id, &error.to_string()))?;
         for (&iters, &time) in samples.iters.iter().zip(&samples.times_ns) {
@@ -61,11 +61,16 @@ impl<'a> BenchPairs<'a> {
         if *of == replicate { measured.remove(id) } else { None }
     }
 
-    fn run(&mut self, which: usize, case: &Case, (replicate, left): (u32, Duration)) -> Result<Samples, WorkerError> {
+    fn run(
+        &mut self,
+        (which, hurry): (usize, bool),
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<Samples, WorkerError> {
         let limit = self.settings.case_limit(case.benchmark_type).min(left);
         let home = tempfile::tempdir_in(self.scratch.path());
         let home = home.map_err(|error| failed(&case.id, &format!("no room for its result: {error}")))?;
-        let ended = self.sides[which].measure(case, home.path(), limit);
+        let ended = self.sides[which].measure((case, hurry), home.path(), limit);
         if interrupt::asked() {
             return Err(WorkerError::Interrupted); // It may have died of it.
         }
@@ -81,7 +86,9 @@ impl<'a> BenchPairs<'a> {
 impl PairSource for BenchPairs<'_> {
     fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let began = Instant::now();
-        let mut parts = [0, 1].map(|which| Part::new(which, turn.0));
+        // Both sides alike: fewer samples would be another figure.
+        let hurry = self.sides.iter().any(|side| side.is_slow(case));
+        let mut parts = [0, 1].map(|which| Part::new(which, turn.0, hurry));
         for round in 0..TURNS {
             // Who is first finds the machine as the other does not.
             let first = ((turn.0 + round) % 2) as usize;
@@ -96,7 +103,7 @@ impl PairSource for BenchPairs<'_> {
     }
 
     fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
-        let mut part = Part::new(which, turn.0);
+        let mut part = Part::new(which, turn.0, false);
         self.add(&mut part, case, turn)?;
         Ok(part.replicate())
     }
@@ -105,13 +112,14 @@ impl PairSource for BenchPairs<'_> {
 /// What one side measured of a pair.
 struct Part {
     which: usize,
+    hurry: bool,
     samples: Samples,
     total: Duration,
 }
 
 impl Part {
-    fn new(which: usize, replicate: u32) -> Self {
-        Self { which, samples: Samples::new(replicate), total: Duration::ZERO }
+    fn new(which: usize, replicate: u32, hurry: bool) -> Self {
+        Self { which, hurry, samples: Samples::new(replicate), total: Duration::ZERO }
     }
 
     fn replicate(self) -> Replicate {
