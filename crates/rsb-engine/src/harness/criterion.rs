@@ -34,10 +34,10 @@ impl CriterionTimes {
     fn arguments(self) -> Vec<String> {
         let [warm_up, measurement] = match self {
             Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
-            Self::Quick => return vec!["--quick".to_owned()],
+            Self::Quick => return vec!["--quick".to_owned()], // It takes no other sizes beside it.
             Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
-        vec!["--warm-up-time".to_owned(), warm_up, "--measurement-time".to_owned(), measurement]
+        ["--sample-size", "10", "--warm-up-time", &warm_up, "--measurement-time", &measurement].map(str::to_owned).into()
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn ask_for(command: &mut Command, (name, times): (&str, CriterionTime
     command
         .env("CRITERION_HOME", home)
         .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
-        .args(["--sample-size", "10", "--nresamples", "100"]) // Its own analysis is not used.
+        .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())
         .args(["--", &exactly(name)]);
 }
