@@ -264,10 +264,11 @@ pub struct JudgeArgs {
 /// Arguments of `gate`.
 #[derive(Debug, Clone, Args)]
 pub struct GateArgs {
-    /// Run file, baseline file, or name of a saved baseline [default: the one saved for this machine and suite]; may be repeated
+    /// Run file, baseline file, name of a saved baseline, or Criterion's results as DIR@NAME, where `*` fits several
+    /// [default: the baseline saved for this machine and suite]; may be repeated
     #[arg(long, value_name = "X", value_parser = text())]
     pub baseline: Vec<String>,
-    /// Run file or id [default: the latest run]; may be repeated, each is a replicate
+    /// Run file or id, latest~N, or as --baseline [default: the latest run]; may be repeated, each is a replicate
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
     /// Build this git revision and the working tree, and measure both here, interleaved: in any cargo project with
@@ -317,7 +318,7 @@ pub struct InitArgs {
 /// Arguments of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// What to compare with: run file, id, baseline file or name
+    /// What to compare with: run file, id, baseline file or name, previous or latest~N, or Criterion's results as DIR@NAME
     #[arg(value_parser = text())]
     pub baseline: String,
     /// What to compare: run file or id [default: the latest run]

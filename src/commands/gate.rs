@@ -45,6 +45,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let judgment = gate::stored(&judge, &request, &mut console::tell)?;
     let exit = judge::conclude(&judge, &args.judge, &judgment, ends);
     let may_measure = judgment.basis == Basis::Figures { remeasured: false } && args.current.is_empty();
+    if exit == Exit::NoVerdict
+        && let Some(cure) = gate::more_runs(&args.baseline, &args.current)
+    {
+        console::say(&format!("hint: {cure}"));
+    }
     if may_measure && exit == Exit::NoVerdict {
         console::say("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
     }

@@ -13,9 +13,7 @@ use std::io::Write;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| words.iter().any(|own| own == word);
-    if has("--help") {
-        println!("Criterion Benchmark");
-    } else if has("--list") {
+    if has("--list") {
         CASES.iter().for_each(|(name, _)| println!("{name}: benchmark"));
     } else {
         let filter = words.last().unwrap();
@@ -60,9 +58,8 @@ pub fn write(bench: &Bench, directory: &str, targets: &[Target<'_>]) {
          [profile.bench]\nopt-level = 0\n",
     );
     for (name, cases) in targets {
-        manifest += &format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n");
-        let cases = cases.iter().map(|(name, level)| format!("({name:?}, {level:?}), ")).collect::<String>();
-        let text = format!("const CASES: &[(&str, f64)] = &[{cases}];\n{TARGET}");
+        manifest.extend(["\n[[bench]]\nname = \"", name, "\"\nharness = false\n"]);
+        let text = format!("const CASES: &[(&str, f64)] = &{cases:?};\n{TARGET}");
         bench.write(&at(&format!("benches/{name}.rs")), &text);
     }
     bench.write(&at("Cargo.toml"), &manifest);

@@ -1,5 +1,5 @@
 //! `gate --against` and `bisect` in a project that is not this one, by the real binary and real cargo. The bench targets
-//! are look-alikes of Criterion's with made-up times; scripts/try_criterion_project.sh does it with Criterion itself.
+//! speak as Criterion's do and give made-up times; `scripts/try_other_project.sh` does it with Criterion itself.
 
 use serde_json::Value;
 

@@ -3,6 +3,8 @@
 //! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its own name in place of
 //! `new`. Criterion does not promise this layout; a case that cannot be read is one failed case among the others.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,13 +29,14 @@ const DEPTH: usize = 6;
 /// When the directory cannot be read or holds no such result.
 pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     let mut cases = Vec::new();
-    collect(dir, name, DEPTH, &mut cases).map_err(|source| ReadError::Io { path: dir.to_owned(), source })?;
+    collect(dir, &|own| own == name, DEPTH, &mut cases)
+        .map_err(|source| ReadError::Io { path: dir.to_owned(), source })?;
     cases.sort();
     if cases.is_empty() {
         return Err(ReadError::Shape {
             path: dir.to_owned(),
             expected: "an output directory of Criterion",
-            problem: format!("no case in it has a result called `{name}`"),
+            problem: format!("no case in it has a result called `{name}`{}", others(dir)),
         });
     }
     let mut results: Vec<BenchmarkResult> =
@@ -50,8 +53,24 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     Ok(run)
 }
 
-/// Directories called `name` that hold a sample, within `depth` levels.
-fn collect(dir: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// What is there in place of a name that is not.
+fn others(dir: &Path) -> String {
+    let names: Vec<String> = saved_names(dir).unwrap_or_default().into_iter().collect();
+    if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
+}
+
+/// The names of the results that were saved in `dir`, that of the latest included.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
+    let mut found = Vec::new();
+    collect(dir, &|_| true, DEPTH, &mut found)?;
+    Ok(found.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
+}
+
+/// Directories with a `wanted` name that hold a sample, within `depth` levels.
+fn collect(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if !path.is_dir() {
@@ -59,11 +78,11 @@ fn collect(dir: &Path, name: &str, depth: usize, found: &mut Vec<PathBuf>) -> st
         }
         let is_result = path.join("benchmark.json").exists() || path.join("sample.json").exists();
         if is_result {
-            if path.file_name().is_some_and(|own| own == name) {
+            if path.file_name().is_some_and(wanted) {
                 found.push(path);
             }
         } else if depth > 0 {
-            collect(&path, name, depth - 1, found)?;
+            collect(&path, wanted, depth - 1, found)?;
         }
     }
     Ok(())
@@ -179,7 +198,7 @@ mod tests {
         assert!(["a", "b", "c", "f", "g", "h", "i", "j"].iter().all(|id| outcome(id) == Outcome::Failed));
         assert_eq!((outcome("d"), outcome("e")), (Outcome::Measured, Outcome::Measured));
         let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
-        assert!(error.contains("`gone`"), "{error}");
+        assert!(error.contains("`gone`") && error.contains("there are new"), "{error}");
         assert!(read_criterion_dir(&dir.path().join("nowhere"), LATEST).is_err());
     }
 }

@@ -210,8 +210,16 @@ impl Store {
     /// # Errors
     /// When the index does not answer, or the run's file cannot be read.
     pub fn latest(&self) -> Result<Option<Run>, StoreError> {
+        self.before_latest(0)
+    }
+
+    /// The run measured so many runs before the last one; imported ones do not count.
+    ///
+    /// # Errors
+    /// When the index does not answer, or the run's file cannot be read.
+    pub fn before_latest(&self, runs: u32) -> Result<Option<Run>, StoreError> {
         let file: Option<String> = self.query(|connection| {
-            let sql = format!("SELECT file FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1");
+            let sql = format!("SELECT file FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1 OFFSET {runs}");
             connection.query_row(&sql, [], |row| row.get(0)).optional()
         })?;
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)

@@ -7,11 +7,11 @@ use anyhow::anyhow;
 use rsb_model::record::{Comparison, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
-use rsb_store::criterion_dir::LATEST;
 use rsb_store::import::{self, ImportError};
 use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorded};
 
 use super::latest::latest;
+use super::named::{before_latest, criterion_dir, expanded};
 use super::notes;
 use crate::policy::{self, ControlSet, Thresholds};
 use crate::{Directories, EngineError, Listener};
@@ -94,6 +94,7 @@ impl Judge {
     /// # Errors
     /// When one cannot be read, or is named twice.
     pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
+        let named: &[String] = &named.iter().flat_map(|text| self.expanded(text)).collect::<Vec<_>>();
         let sides: Result<Vec<Vec<Run>>, EngineError> = named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
         // One thing has several spellings: `x`, `./x`, a link to it.
@@ -114,8 +115,25 @@ impl Judge {
         }
     }
 
-    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved baseline, or the id of a
-    /// stored run.
+    /// What `text` stands for, unless it is the name of a saved baseline: that of a result of Criterion comes after it.
+    fn expanded(&self, text: &str) -> Vec<String> {
+        let is_saved = Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
+        if is_saved || before_latest(text).is_some() { vec![text.to_owned()] } else { expanded(text) }
+    }
+
+    /// The run measured so many runs before the last one.
+    fn before_latest(&self, runs: u32) -> Result<Vec<Run>, EngineError> {
+        let run = self.store.before_latest(runs).map_err(EngineError::usage)?;
+        run.map(|run| vec![run]).ok_or_else(|| {
+            EngineError::usage(anyhow!(
+                "{} holds no run {runs} before the latest one; `rusty-stack-bench history` lists them",
+                self.store.results_dir().display()
+            ))
+        })
+    }
+
+    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved baseline, the id of a stored
+    /// run, or `latest~N`.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
@@ -124,6 +142,9 @@ impl Judge {
         let saved = is_name.then(|| baselines.load(text, here.as_ref()));
         if let Some(Ok(baseline)) = saved {
             return Ok(baseline.into_runs());
+        }
+        if let Some(runs) = before_latest(text) {
+            return self.before_latest(runs);
         }
         if let Some((dir, name)) = criterion_dir(text) {
             return Ok(vec![read_criterion_dir(dir, name).map_err(EngineError::usage)?]);
@@ -307,14 +328,6 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
             Err(theirs) => Err(EngineError::usage(theirs)),
         },
     }
-}
-
-/// `DIR` or `DIR@NAME`: an output directory of Criterion, its latest result or a saved one.
-fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
-    if Path::new(text).is_dir() {
-        return Some((Path::new(text), LATEST));
-    }
-    text.rsplit_once('@').map(|(dir, name)| (Path::new(dir), name)).filter(|(dir, _)| dir.is_dir())
 }
 
 /// Whether `text` names a file rather than an id.

@@ -5,6 +5,7 @@ mod history;
 mod interleaved;
 mod judge;
 mod latest;
+mod named;
 mod notes;
 mod paired;
 mod remeasure;
@@ -18,6 +19,7 @@ pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
 pub use judge::{Judge, SideName, against_saved, as_gated, is_itself, is_path, open};
 pub use latest::{latest, latest_for_a_look};
+pub use named::more_runs;
 pub use remeasure::unlike_here;
 pub use stored::{StoredRequest, saved_for, stored};
 

@@ -12,11 +12,6 @@ use super::{MEASUREMENT, WARM_UP};
 /// The name under which results are saved.
 const RESULT: &str = "rsb";
 
-/// Whether Criterion says this to `--help`.
-pub(super) fn is_its_help(help: &str) -> bool {
-    help.contains("Criterion Benchmark") || help.contains("--save-baseline")
-}
-
 /// The times that a version of Criterion takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CriterionTimes {
@@ -37,13 +32,15 @@ impl CriterionTimes {
             Self::Quick => return vec!["--quick".to_owned()], // It takes no other sizes beside it.
             Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
-        ["--sample-size", "10", "--warm-up-time", &warm_up, "--measurement-time", &measurement].map(str::to_owned).into()
+        ["--sample-size", "10", "--warm-up-time", &warm_up, "--measurement-time", &measurement]
+            .map(str::to_owned)
+            .into()
     }
 }
 
-/// Has `command` list its cases; it fails where its version does not take these `times`.
+/// Has `command` list its cases. It fails where its version does not take these `times`, or it is no Criterion.
 pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
-    command.arg("--list").args(times.arguments());
+    command.args(["--list", "--noplot"]).args(times.arguments());
 }
 
 /// Has `command` measure the case called `name` and leave its result in `home`.

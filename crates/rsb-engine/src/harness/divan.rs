@@ -8,11 +8,6 @@ use rsb_model::Samples;
 
 use super::MEASUREMENT;
 
-/// Whether Divan says this to `--help`.
-pub(super) fn is_its_help(help: &str) -> bool {
-    help.contains("--sample-count") && help.contains("--skip-ext-time")
-}
-
 /// Has `command` measure the case called `name`.
 pub(super) fn ask_for(command: &mut Command, name: &str) {
     limit(command, MEASUREMENT);
@@ -34,7 +29,7 @@ pub(super) fn samples(table: &str) -> Result<Samples, String> {
     let mut cases = measured(table);
     match (cases.pop(), cases.len()) {
         (Some((_, samples)), 0) => Ok(samples),
-        (_, others) => Err(format!("Divan measured {} cases in place of one", others)),
+        (_, others) => Err(format!("Divan measured {others} cases in place of one")),
     }
 }
 

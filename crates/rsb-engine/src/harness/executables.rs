@@ -14,6 +14,8 @@ use super::{LISTING, criterion, divan};
 
 /// A process that was asked for less than a tenth of a second and takes longer than this has times of its own.
 const SLOW: Duration = Duration::from_millis(500);
+/// Nobody waits longer than this to learn it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bench target of a build, as an executable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +38,23 @@ pub enum HarnessKind {
 }
 
 impl HarnessKind {
-    /// The harness whose `--help` says this.
-    fn of_help(help: &str) -> Option<Self> {
-        if criterion::is_its_help(help) {
-            Some(Self::Criterion(CriterionTimes::Short))
-        } else if divan::is_its_help(help) {
-            Some(Self::Divan)
-        } else {
-            None
+    /// Those that an executable may have, in the order in which they are tried: each refuses the arguments of the others.
+    const ALL: [Self; 3] =
+        [Self::Criterion(CriterionTimes::Short), Self::Criterion(CriterionTimes::WholeSeconds), Self::Divan];
+
+    /// Has `command` list its cases.
+    fn ask_to_list(self, command: &mut Command) {
+        match self {
+            Self::Criterion(times) => criterion::ask_to_list(command, times),
+            Self::Divan => divan::ask_to_list(command),
+        }
+    }
+
+    /// The cases in what was said then.
+    fn listed(self, said: &str) -> Vec<String> {
+        match self {
+            Self::Criterion(_) => said.lines().filter_map(listed_name).map(str::to_owned).collect(),
+            Self::Divan => divan::measured(said).into_iter().map(|(name, _)| name).collect(),
         }
     }
 }
@@ -62,7 +73,7 @@ struct ListedCase {
 /// The executables of one build, and the cases in them.
 #[derive(Debug, Default)]
 pub struct Executables {
-    executables: Vec<(BenchExecutable, HarnessKind)>,
+    all: Vec<(BenchExecutable, HarnessKind)>,
     cases: BTreeMap<CaseId, ListedCase>,
     /// Executables that cannot be asked, and why.
     pub left_out: Vec<Reason>,
@@ -76,8 +87,8 @@ impl Executables {
         for executable in executables {
             match cases_of(&executable) {
                 Ok((harness, names)) => {
-                    named.extend(names.into_iter().map(|name| (listed.executables.len(), name)));
-                    listed.executables.push((executable, harness));
+                    named.extend(names.into_iter().map(|name| (listed.all.len(), name)));
+                    listed.all.push((executable, harness));
                 }
                 Err(reason) => listed.left_out.push(reason),
             }
@@ -89,7 +100,7 @@ impl Executables {
         for (name, places) in places {
             let is_ambiguous = places.len() > 1;
             for place in places {
-                let target = &listed.executables[place].0.target;
+                let target = &listed.all[place].0.target;
                 // Criterion lets a name appear in two executables, where one result overwrites the other.
                 let id = if is_ambiguous { format!("{target}/{name}") } else { name.to_owned() };
                 match id.parse() {
@@ -112,12 +123,12 @@ impl Executables {
     /// The executable that measures the case called `id`.
     pub fn of(&self, id: &CaseId) -> Option<&BenchExecutable> {
         let place = self.cases.get(id)?.place;
-        self.executables.get(place).map(|(executable, _)| executable)
+        self.all.get(place).map(|(executable, _)| executable)
     }
 
     /// All of them that can be asked.
     pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
-        self.executables.iter().map(|(executable, _)| executable)
+        self.all.iter().map(|(executable, _)| executable)
     }
 
     /// Whether the case called `id` took longer than it was asked to.
@@ -132,7 +143,7 @@ impl Executables {
         scratch: &Path,
         limit: Duration,
     ) -> Result<Samples, Reason> {
-        let found = self.cases.get(id).and_then(|case| Some((self.executables.get(case.place)?, case)));
+        let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
         let Some(((executable, harness), case)) = found else {
             return Err(Reason::new(format!("case {id}"), "no executable has it", "report this as a bug"));
         };
@@ -142,16 +153,24 @@ impl Executables {
             Reason::new(format!("case {id}"), why, cure)
         };
         let mut command = executable.command();
+        let mut limit = limit;
         match harness {
+            HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
+                criterion::ask_for(&mut command, (name, CriterionTimes::Quick), scratch);
+            }
             HarnessKind::Criterion(times) => {
-                let times = if hurry && *times == CriterionTimes::Short { CriterionTimes::Quick } else { *times };
-                criterion::ask_for(&mut command, (name, times), scratch);
+                criterion::ask_for(&mut command, (name, *times), scratch);
+                if *times == CriterionTimes::Short {
+                    limit = limit.min(PATIENCE);
+                }
             }
             HarnessKind::Divan => divan::ask_for(&mut command, name),
         }
         let began = Instant::now();
-        let output = answered(&mut command, limit).map_err(failed)?;
+        let ended = answered(&mut command, limit);
+        // Where that is why it was cut off, it is asked for otherwise.
         case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
+        let output = ended.map_err(failed)?;
         let samples = match harness {
             HarnessKind::Criterion(_) => criterion::samples(scratch),
             HarnessKind::Divan => divan::samples(&output.stdout),
@@ -178,36 +197,22 @@ impl BenchExecutable {
 
 /// The harness of `executable`, and the names of its cases.
 fn cases_of(executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
-    let left_out = |why: String, cure: &str| Reason::new(format!("bench target `{}`", executable.target), why, cure);
-    // A program without a harness ignores what it is asked and works until the limit.
-    let help = answered(executable.command().arg("--help"), LISTING);
-    let help = help.map(|output| output.stdout + &output.stderr).unwrap_or_default();
-    let harness = HarnessKind::of_help(&help).ok_or_else(|| {
-        left_out(
-            "it is no benchmark of Criterion or Divan".to_owned(),
-            "name its command and the format of its output: `--bench CMD --bench-format NAME`",
-        )
-    })?;
-    let list = |harness: HarnessKind| {
+    let began = Instant::now();
+    for harness in HarnessKind::ALL {
         let mut command = executable.command();
-        match harness {
-            HarnessKind::Criterion(times) => criterion::ask_to_list(&mut command, times),
-            HarnessKind::Divan => divan::ask_to_list(&mut command),
+        harness.ask_to_list(&mut command);
+        // A program without a harness ignores what it is asked and works until the limit: it is not asked again.
+        let left = LISTING.saturating_sub(began.elapsed());
+        let names = answered(&mut command, left).map(|output| harness.listed(&output.stdout)).unwrap_or_default();
+        if !names.is_empty() {
+            return Ok((harness, names));
         }
-        answered(&mut command, LISTING).map_err(|why| left_out(why, "run it with `--list` to see more"))
-    };
-    let (harness, listed) = match (harness, list(harness)) {
-        (HarnessKind::Criterion(_), Err(_)) => {
-            let old = HarnessKind::Criterion(CriterionTimes::WholeSeconds);
-            (old, list(old)?)
-        }
-        (harness, listed) => (harness, listed?),
-    };
-    let names = match harness {
-        HarnessKind::Criterion(_) => listed.stdout.lines().filter_map(listed_name).map(str::to_owned).collect(),
-        HarnessKind::Divan => divan::measured(&listed.stdout).into_iter().map(|(name, _)| name).collect(),
-    };
-    Ok((harness, names))
+    }
+    Err(Reason::new(
+        format!("bench target `{}`", executable.target),
+        "it lists no case as Criterion or Divan does",
+        "name its command and the format of its output: `--bench CMD --bench-format NAME`",
+    ))
 }
 
 /// The case in a line of `--list`, which looks as that of the test harness: `name: benchmark`.
@@ -260,13 +265,12 @@ mod tests {
         }
     }
 
-    /// Scripts in place of executables: `help` is what each says to `--help`, the rest what it lists.
-    fn listed(scripts: &[(&str, &str, &str)]) -> (tempfile::TempDir, Executables) {
+    /// Scripts in place of executables, with what each lists when it is asked as Criterion.
+    fn listed(scripts: &[(&str, &str)]) -> (tempfile::TempDir, Executables) {
         let dir = tempfile::tempdir().unwrap();
-        let executables = scripts.iter().map(|(target, help, list)| {
+        let executables = scripts.iter().map(|(target, list)| {
             let program = dir.path().join(target);
-            let text = format!("#!/bin/sh\ncase $2 in --help) echo '{help}';; --list) printf '{list}';; esac\n");
-            std::fs::write(&program, text).unwrap();
+            std::fs::write(&program, format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n")).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
             BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned() }
@@ -277,12 +281,8 @@ mod tests {
 
     #[test]
     fn a_name_that_two_executables_have_gets_the_target_before_it() {
-        let help = "Criterion Benchmark";
-        let (_dir, listed) = listed(&[
-            ("one", help, "sum: benchmark\nfib: benchmark\n"),
-            ("two", help, "sum: benchmark\n"),
-            ("bare", "what?", ""),
-        ]);
+        let (_dir, listed) =
+            listed(&[("one", "sum: benchmark\\nfib: benchmark\\n"), ("two", "sum: benchmark\\n"), ("bare", "hello")]);
         let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
         assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
         assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");

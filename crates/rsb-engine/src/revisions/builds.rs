@@ -41,14 +41,6 @@ impl Repository {
         })
     }
 
-    /// Where the current directory is in it.
-    ///
-    /// # Errors
-    /// When git does not say.
-    pub(super) fn directory(&self) -> Result<PathBuf> {
-        git(Path::new("."), &["rev-parse", "--show-prefix"]).map(PathBuf::from)
-    }
-
     /// Its top.
     pub(super) fn top(&self) -> &Path {
         &self.top
@@ -142,13 +134,11 @@ impl Trees {
         let dir = worktree.programs(self.project.tree_use(), listener)?;
         let mut side = |commit: &str, role: &str| -> Result<Build> {
             let place = (&self.repository, &worktree, &dir);
-            match self.project.build(place, (commit, role), listener)? {
-                Some(build) => Ok(build),
-                None => {
-                    worktree.remove_tree(listener);
-                    bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
-                }
+            if let Some(build) = self.project.build(place, (commit, role), listener)? {
+                return Ok(build);
             }
+            worktree.remove_tree(listener);
+            bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
         };
         let sides = [side(&self.commits[0], "baseline")?, side(&self.commits[1], "current")?];
         Ok(Builds { sides, _dir: dir })

@@ -9,7 +9,7 @@ use rsb_model::{Case, CaseId, Event};
 use rsb_stats::glob;
 
 use super::bench_targets::{self, BenchTargets};
-use super::builds::Repository;
+use super::builds::{Repository, git};
 use super::cargo::{self, PROGRAM};
 use super::machine_code;
 use super::worktree::{ProgramDirectory, TreeUse, Worktree};
@@ -61,7 +61,7 @@ impl Project {
     /// # Errors
     /// When one of them holds none, or they hold different ones.
     pub(super) fn of(repository: &Repository, commits: &[(&str, &str)], options: &ProjectOptions) -> Result<Self> {
-        let directory = repository.directory()?;
+        let directory = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-prefix"])?);
         if let Some(command) = &options.command {
             return Ok(Self::Commands { directory, command: command.clone() });
         }

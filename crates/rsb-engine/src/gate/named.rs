@@ -1,0 +1,104 @@
+//! What a text that names a side stands for: how it is taken apart, and what a pattern in it fits.
+
+use std::path::{Path, PathBuf};
+
+use rsb_stats::glob;
+use rsb_store::criterion_dir::{LATEST, saved_names};
+
+/// `DIR` or `DIR@NAME`: an output directory of Criterion, its latest result or a saved one.
+pub(super) fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
+    if Path::new(text).is_dir() {
+        return Some((Path::new(text), LATEST));
+    }
+    text.rsplit_once('@').map(|(dir, name)| (Path::new(dir), name)).filter(|(dir, _)| dir.is_dir())
+}
+
+/// Each side that `text` names: a pattern in the name of a saved result of Criterion (`before-*`) stands for every one that
+/// fits, sorted; anything else for itself. Without a directory, the one of this project is meant, if it has such results.
+pub(super) fn expanded(text: &str) -> Vec<String> {
+    let own = own_dir();
+    let (dir, name) = match criterion_dir(text) {
+        Some((dir, name)) => (dir, name),
+        None if !text.contains(['/', '@']) && own.is_dir() => (own.as_path(), text),
+        None => return vec![text.to_owned()],
+    };
+    let is_short = criterion_dir(text).is_none();
+    if !is_short && !name.contains('*') {
+        return vec![text.to_owned()];
+    }
+    let saved = saved_names(dir).unwrap_or_default();
+    let fitting: Vec<String> = saved
+        .iter()
+        .filter(|saved| glob::matches(name, saved))
+        .map(|name| format!("{}@{name}", dir.display()))
+        .collect();
+    // What fits nothing is read as it stands, which says what is there.
+    if fitting.is_empty() { vec![text.to_owned()] } else { fitting }
+}
+
+/// Where `cargo bench` leaves Criterion's results here.
+fn own_dir() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    std::env::var_os("CRITERION_HOME").map_or_else(|| target.join("criterion"), PathBuf::from)
+}
+
+/// How many runs before the latest one `text` means: `previous`, `latest~2`.
+pub(super) fn before_latest(text: &str) -> Option<u32> {
+    match text {
+        "latest" => Some(0),
+        "previous" => Some(1),
+        _ => text.strip_prefix("latest~")?.parse().ok(),
+    }
+}
+
+/// What would decide where saved results of Criterion did not: more of them, the sides in turns, and how to name them all.
+/// `None` where the sides are something else.
+pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
+    let name = |sides: &[String]| {
+        let first = expanded(sides.first()?).into_iter().next()?;
+        criterion_dir(&first).map(|(dir, name)| (dir.to_owned(), name.to_owned()))
+    };
+    let ((dir, before), (other_dir, after)) = (name(baseline)?, name(current)?);
+    let stem = |name: &str| name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-').to_owned();
+    let (before, after) = (stem(&before), stem(&after));
+    Some(format!(
+        "three runs a side decide most: for each of 1, 2, 3 run `cargo bench -- --save-baseline {before}-1` on the old code and \
+         `cargo bench -- --save-baseline {after}-1` on the new, then `rusty-stack-bench gate --baseline '{}@{before}-*' --current \
+         '{}@{after}-*'`; `gate --against REV` does all of it",
+        dir.display(),
+        other_dir.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_stands_for_every_saved_result_that_fits() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["before-1", "before-2", "after-1", "new"] {
+            let case = dir.path().join("f").join(name);
+            std::fs::create_dir_all(&case).unwrap();
+            std::fs::write(case.join("sample.json"), "{}").unwrap();
+        }
+        let of = |name: &str| format!("{}@{name}", dir.path().display());
+        assert_eq!(expanded(&of("before-*")), [of("before-1"), of("before-2")]);
+        assert_eq!(expanded(&of("nothing-*")), [of("nothing-*")]);
+        assert_eq!(expanded(&of("before-1")), [of("before-1")]);
+        let plain = dir.path().display().to_string();
+        assert_eq!(expanded(&plain), [plain.as_str()]);
+        let said = more_runs(&[of("before-1")], &[of("after-1")]).unwrap();
+        assert!(said.contains("@before-*'") && said.contains("--save-baseline after-1"), "{said}");
+        assert!(more_runs(&["quick".to_owned()], &[]).is_none());
+    }
+
+    #[test]
+    fn earlier_runs_are_counted_from_the_latest() {
+        for (text, expected) in
+            [("latest", Some(0)), ("previous", Some(1)), ("latest~3", Some(3)), ("latest~x", None), ("quick", None)]
+        {
+            assert_eq!(before_latest(text), expected, "{text}");
+        }
+    }
+}
