@@ -15,7 +15,7 @@ done <<<"${ARGUMENTS:-}"
 
 json="${RUNNER_TEMP:?}/rusty-stack-bench-comparison.json"
 verdict=0
-"$PROGRAM" gate --against "$against" --budget "${BUDGET:-5m}" --threshold "${THRESHOLD:-10}" \
+"$PROGRAM" gate --against "$against" --budget "${BUDGET:-5m}" ${THRESHOLD:+--threshold "$THRESHOLD"} \
     --output "json=$json" --output "markdown=$RUNNER_TEMP/rusty-stack-bench.md" \
     ${arguments[@]+"${arguments[@]}"} || verdict=$?
 

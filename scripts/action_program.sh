@@ -17,8 +17,8 @@ if [ -n "${BINARY:-}" ]; then
 else
     # Outside the user's own target directory, which may be cached for something else.
     target="${RUNNER_TEMP:-$(mktemp -d)}/rusty-stack-bench"
-    cargo build --release --locked --quiet --bin rusty-stack-bench \
-        --manifest-path "$SOURCE/Cargo.toml" --target-dir "$target"
+    # In its own directory: the user's toolchain file and cargo settings are not meant for it.
+    (cd "$SOURCE" && cargo build --release --locked --quiet --bin rusty-stack-bench --target-dir "$target")
     program="$target/release/rusty-stack-bench"
 fi
 echo "program=$program" >>"$GITHUB_OUTPUT"

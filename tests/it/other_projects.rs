@@ -170,3 +170,25 @@ fn two_gates_at_once_take_turns() {
         assert_eq!(child.wait().unwrap().code(), Some(3));
     }
 }
+
+#[test]
+fn a_target_that_cannot_be_asked_has_no_verdict_unless_cases_are_chosen() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST), ("bare", &[])]);
+    commit(&bench, "fast");
+    bench.write("src/lib.rs", "pub fn ready() -> bool { let _more = 1; true }\n");
+    let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(4).json();
+    assert!(rows(&result).iter().any(|row| is(row, "bare (bench target)", "Inconclusive")), "{result:#}");
+    bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "fib"]].concat()).expect(0);
+}
+
+#[test]
+fn the_same_code_that_may_read_other_files_is_measured() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    bench.write("benches/words.txt", "one");
+    commit(&bench, "fast");
+    bench.write("benches/words.txt", "one two three");
+    bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert_eq!(measured(&bench).len(), 2);
+}

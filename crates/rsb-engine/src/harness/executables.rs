@@ -1,6 +1,6 @@
 //! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,8 @@ pub struct BenchExecutable {
     pub target: String,
     /// The directory of its package: benchmarks read their files from there.
     pub package: PathBuf,
+    /// Why it cannot be judged, as it was built.
+    pub unfit: Option<String>,
 }
 
 /// A harness whose executables can be asked for one case.
@@ -75,41 +77,36 @@ struct ListedCase {
 pub struct Executables {
     all: Vec<(BenchExecutable, HarnessKind)>,
     cases: BTreeMap<CaseId, ListedCase>,
-    /// Executables that cannot be asked, and why.
-    pub left_out: Vec<Reason>,
+    /// What cannot be asked, by the name of its bench target, and why.
+    pub left_out: Vec<(String, Reason)>,
 }
 
 impl Executables {
     /// Asks each of `executables` for its cases.
     pub fn list(executables: Vec<BenchExecutable>) -> Self {
         let mut listed = Self::default();
-        let mut named: Vec<(usize, String)> = Vec::new();
+        let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
         for executable in executables {
             match cases_of(&executable) {
                 Ok((harness, names)) => {
                     named.extend(names.into_iter().map(|name| (listed.all.len(), name)));
                     listed.all.push((executable, harness));
                 }
-                Err(reason) => listed.left_out.push(reason),
+                Err(reason) => listed.left_out.push((executable.target, reason)),
             }
         }
-        let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (place, name) in &named {
-            places.entry(name).or_default().push(*place);
-        }
-        for (name, places) in places {
-            let is_ambiguous = places.len() > 1;
-            for place in places {
-                let target = &listed.all[place].0.target;
-                // Criterion lets a name appear in two executables, where one result overwrites the other.
-                let id = if is_ambiguous { format!("{target}/{name}") } else { name.to_owned() };
-                match id.parse() {
-                    Ok(id) => {
-                        let case = ListedCase { place, name: name.to_owned(), is_slow: AtomicBool::new(false) };
-                        listed.cases.insert(id, case);
-                    }
-                    Err(_) => listed.left_out.push(unspeakable(target, name)),
+            let taken =
+                |id: &String| named.iter().filter(|(other, own)| listed.all[*other].0.ids(own).contains(id)).count();
+            // Criterion lets a name appear in two executables, where one result overwrites the other.
+            let id = listed.all[*place].0.ids(name).into_iter().find(|id| taken(id) == 1).map(|id| id.parse());
+            let executable = &listed.all[*place].0;
+            match id {
+                Some(Ok(id)) => {
+                    let case = ListedCase { place: *place, name: name.clone(), is_slow: AtomicBool::new(false) };
+                    listed.cases.insert(id, case);
                 }
+                _ => listed.left_out.push((executable.target.clone(), unspeakable(&executable.target, name))),
             }
         }
         listed
@@ -180,6 +177,12 @@ impl Executables {
 }
 
 impl BenchExecutable {
+    /// What the case called `name` may be called, the shortest first: the first that no other case has is its id.
+    fn ids(&self, name: &str) -> [String; 3] {
+        let package = self.package.file_name().unwrap_or_default().to_string_lossy();
+        [name.to_owned(), format!("{}/{name}", self.target), format!("{package}/{}/{name}", self.target)]
+    }
+
     /// The executable as `cargo bench` starts it.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -197,6 +200,10 @@ impl BenchExecutable {
 
 /// The harness of `executable`, and the names of its cases.
 fn cases_of(executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
+    if let Some(why) = &executable.unfit {
+        let what = format!("bench target `{}`", executable.target);
+        return Err(Reason::new(what, why.clone(), "name its command: `--bench CMD --bench-format NAME`"));
+    }
     let began = Instant::now();
     for harness in HarnessKind::ALL {
         let mut command = executable.command();
@@ -222,7 +229,7 @@ fn listed_name(line: &str) -> Option<&str> {
 }
 
 fn unspeakable(target: &str, name: &str) -> Reason {
-    let why = format!("its case `{}` has a control character in its name", name.escape_debug());
+    let why = format!("its case `{}` has no name of its own, or one with control characters", name.escape_debug());
     Reason::new(format!("bench target `{target}`"), why, "give the case another name")
 }
 
@@ -273,7 +280,7 @@ mod tests {
             std::fs::write(&program, format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n")).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
-            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned() }
+            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned(), unfit: None }
         });
         let listed = Executables::list(executables.collect());
         (dir, listed)
@@ -286,7 +293,7 @@ mod tests {
         let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
         assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
         assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");
-        let [left_out] = listed.left_out.as_slice() else { panic!("{:?}", listed.left_out) };
-        assert!(left_out.what.contains("bare") && left_out.cure.contains("--bench-format"), "{left_out}");
+        let [(target, left_out)] = listed.left_out.as_slice() else { panic!("{:?}", listed.left_out) };
+        assert!(target == "bare" && left_out.cure.contains("--bench-format"), "{left_out}");
     }
 }

@@ -53,16 +53,22 @@ pub fn against(
     }
     let builds = trees.build(listener)?;
     let [before, after] = &builds.sides;
-    if !request.measure_equal && before.does_as(after)? {
+    let measure_equal = request.measure_equal || trees.may_read_otherwise()?;
+    if !measure_equal && before.does_as(after)? {
         return Ok(same(judge, revision, "build the same machine code: nothing to measure"));
     }
-    let plan = CommonPlan::of(&builds, request)?;
+    let plan = CommonPlan::of(&builds, request, measure_equal)?;
     judge.check_ids(&plan.ids().map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
     let mut sides = Sides::new(before.beside(after)?, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
     let counted = if request.count_instructions { sides.count_instructions(listener) } else { None };
     let result = rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
+    let result = rsb_stats::with_unlisted(result, &plan.unlisted, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
+    if trees.settings_differ()? {
+        let text = "`.cargo/config.toml` differs, and that of this tree counts for both builds";
+        result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(policy_of(&judge.directories.policy));
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
@@ -94,12 +100,14 @@ struct CommonPlan {
     common: Vec<Case>,
     /// Both sides have them, and execute the same machine code.
     alike: Vec<CaseId>,
+    /// Bench targets that cannot be asked for their cases, where nobody chose cases.
+    unlisted: Vec<CaseId>,
     vanished: Vec<CaseId>,
     new: Vec<CaseId>,
 }
 
 impl CommonPlan {
-    fn of(builds: &Builds, request: &AgainstRequest<'_>) -> Result<Self> {
+    fn of(builds: &Builds, request: &AgainstRequest<'_>, measure_equal: bool) -> Result<Self> {
         let [before, after] = &builds.sides;
         let [known, own] = [planned(before, request)?, planned(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
@@ -112,12 +120,17 @@ impl CommonPlan {
             bail!("{} and this tree have no case in common{}", request.revision, wanted(request));
         }
         let mut alike = Vec::new();
-        if !request.measure_equal {
+        if !measure_equal {
             let same = before.cases_alike(after, &common)?;
             common.retain(|case| !same.contains(&case.id));
             alike.extend(same);
         }
-        Ok(Self { common, alike, vanished, new })
+        let mut unlisted = BTreeSet::new();
+        if request.benchmarks.is_empty() {
+            let targets = builds.sides.iter().flat_map(Build::left_out);
+            unlisted.extend(targets.map(|target| CaseId::from(format!("{target} (bench target)"))));
+        }
+        Ok(Self { common, alike, unlisted: unlisted.into_iter().collect(), vanished, new })
     }
 
     fn ids(&self) -> impl Iterator<Item = &CaseId> {

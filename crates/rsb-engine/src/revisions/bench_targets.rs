@@ -1,11 +1,13 @@
 //! The bench targets of a cargo project, built with `cargo bench --no-run` and found by what cargo says of them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rsb_model::Event;
 use serde_json::Value;
 
+use super::builds::git;
 use super::cargo::{align_functions, answered, cargo};
 use crate::Listener;
 use crate::harness::BenchExecutable;
@@ -51,15 +53,17 @@ pub(super) fn build(
         .iter()
         .any(|argument| CHOICES.iter().any(|choice| argument == choice || argument.starts_with(&format!("{choice}="))));
     if !is_chosen {
-        let packages = metadata.packages_with_benches();
+        let has_features =
+            arguments.iter().any(|argument| argument.starts_with("-F") || argument.contains("-features"));
+        let (packages, targets) = metadata.benches(has_features);
         if packages.is_empty() {
-            bail!(
-                "{} has no bench target: `[[bench]]` in Cargo.toml, or a file in benches/, makes one",
-                project.display()
-            );
+            let text = "there is no bench target: `[[bench]]` in Cargo.toml, or a file in benches/, makes one";
+            listener(&Event::warning(format!("{text} ({})", directory.join("Cargo.toml").display())));
+            return Ok(None);
         }
         // Only these: a library built as a test of itself is nothing to measure.
-        command.args(["--bench", "*"]).args(packages.iter().flat_map(|package| ["--package", package]));
+        command.args(targets.iter().flat_map(|target| ["--bench", target]));
+        command.args(packages.iter().flat_map(|package| ["--package", package]));
     }
     let output = answered(command.args(arguments))?;
     let messages = String::from_utf8_lossy(&output.stdout);
@@ -69,7 +73,10 @@ pub(super) fn build(
         }
         return Ok(None);
     }
-    let built = executables(&messages);
+    let mut built = executables(&messages);
+    for bench in &mut built {
+        bench.unfit = started(&bench.program, &messages)?;
+    }
     std::fs::create_dir_all(into).with_context(|| format!("cannot create {}", into.display()))?;
     built.into_iter().enumerate().map(|(number, built)| copied(built, number, into)).collect::<Result<_>>().map(Some)
 }
@@ -97,12 +104,20 @@ impl Metadata {
         Ok(Some(Self(metadata.context("what cargo says of the project is not JSON")?)))
     }
 
-    /// The packages that have bench targets, as cargo wants them named.
-    fn packages_with_benches(&self) -> Vec<String> {
-        let packages = self.0["packages"].as_array().into_iter().flatten();
-        let has_bench = |package: &&Value| package["targets"].as_array().into_iter().flatten().any(is_bench);
-        let id = |package: &Value| package["id"].as_str().map(str::to_owned);
-        packages.filter(has_bench).filter_map(id).collect()
+    /// The packages that have bench targets, as cargo wants them named, and the names of those targets. As `cargo bench` does,
+    /// without those that need features, unless some are asked for.
+    fn benches(&self, has_features: bool) -> (BTreeSet<String>, BTreeSet<String>) {
+        let needs_none = |target: &Value| target["required-features"].as_array().is_none_or(Vec::is_empty);
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let mut found = (BTreeSet::new(), BTreeSet::new());
+        for package in list(&self.0["packages"]) {
+            let targets = list(&package["targets"]);
+            for target in targets.iter().filter(|target| is_bench(target) && (has_features || needs_none(target))) {
+                found.0.extend(package["id"].as_str().map(str::to_owned));
+                found.1.extend(target["name"].as_str().map(str::to_owned));
+            }
+        }
+        found
     }
 
     /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it does for the user: without
@@ -111,7 +126,8 @@ impl Metadata {
         let root = self.0["workspace_root"].as_str().map(Path::new);
         let Some(place) = root.and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
-        if !lock.exists() {
+        let is_committed = git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
+        if !is_committed {
             // Without one, cargo makes it.
             drop(std::fs::copy(top.join(place).join("Cargo.lock"), lock));
         }
@@ -136,11 +152,25 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
                 program: message["executable"].as_str()?.into(),
                 target: message["target"]["name"].as_str()?.to_owned(),
                 package: manifest.parent()?.to_owned(),
+                unfit: None,
             })
         })
         .collect();
     found.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     found
+}
+
+/// Why the bench target at `program` cannot be judged where it starts a program of its own project (`CARGO_BIN_EXE_…`): it does
+/// so by a path that both sides share.
+fn started(program: &Path, messages: &str) -> Result<Option<String>> {
+    let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let is_program = |message: &Value| message["target"]["kind"] == serde_json::json!(["bin"]);
+    let mut programs =
+        messages.filter(is_program).filter_map(|message| message["executable"].as_str().map(str::to_owned));
+    let starts_one = programs.any(|path| bytes.windows(path.len()).any(|part| part == path.as_bytes()));
+    let why = "it starts a program of its project, and both sides would start the one that was built last";
+    Ok(starts_one.then(|| why.to_owned()))
 }
 
 fn is_bench(target: &Value) -> bool {

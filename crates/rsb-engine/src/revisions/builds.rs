@@ -41,6 +41,17 @@ impl Repository {
         })
     }
 
+    /// Whether something else than sources, manifests and documents differs between two commits.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub(super) fn data_differs(&self, one: &str, other: &str) -> Result<bool> {
+        const COMPILED_OR_READ_BY_PEOPLE: [&str; 5] = [".rs", "Cargo.toml", "Cargo.lock", ".md", ".gitignore"];
+        let changed = self.git(&["diff", "--name-only", one, other])?;
+        let is_harmless = |path: &str| COMPILED_OR_READ_BY_PEOPLE.iter().any(|end| path.ends_with(end));
+        Ok(!changed.lines().all(is_harmless))
+    }
+
     /// Its top.
     pub(super) fn top(&self) -> &Path {
         &self.top
@@ -123,6 +134,24 @@ impl Trees {
     /// Whether both hold the same source.
     pub(super) fn are_equal(&self) -> bool {
         self.contents[0] == self.contents[1]
+    }
+
+    /// Whether what the same machine code does may differ: files differ that a benchmark may read when it runs.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub(super) fn may_read_otherwise(&self) -> Result<bool> {
+        Ok(!self.project.is_this_program() && self.repository.data_differs(&self.commits[0], &self.commits[1])?)
+    }
+
+    /// Whether cargo's settings differ: those of this tree count for both builds, which lie below it.
+    ///
+    /// # Errors
+    /// When git does not say.
+    pub(super) fn settings_differ(&self) -> Result<bool> {
+        let [before, after] = &self.commits;
+        let changed = self.repository.git(&["diff", "--name-only", before, after])?;
+        Ok(changed.lines().any(|path| path.contains(".cargo/config")))
     }
 
     /// Builds both.

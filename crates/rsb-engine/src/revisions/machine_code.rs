@@ -106,7 +106,8 @@ impl<'a> Loaded<'a> {
 
     fn text_at(&self, address: u64, length: u64) -> Option<&[u8]> {
         let section = self.sections.iter().find(|section| {
-            section.address <= address && address + length <= section.address + section.data.len() as u64
+            let end = address.checked_add(length);
+            section.address <= address && end.is_some_and(|end| end <= section.address + section.data.len() as u64)
         })?;
         let begin = (address - section.address) as usize;
         section.data.get(begin..begin + length as usize)

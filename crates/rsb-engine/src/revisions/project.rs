@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use rsb_model::{Case, CaseId, Event};
 use rsb_stats::glob;
 
@@ -120,7 +120,7 @@ impl Project {
                 };
                 let Some(executables) = worktree.with_revision(commit, listener, build)? else { return Ok(None) };
                 let listed = Executables::list(executables);
-                for reason in &listed.left_out {
+                for (_, reason) in &listed.left_out {
                     listener(&Event::note(format!("not measured: {reason}")));
                 }
                 Ok(Some(Build::Benches(Arc::new(Benches::Executables(listed)))))
@@ -136,7 +136,13 @@ impl Project {
                 let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
                 let tree = worktree.tree().join(directory);
                 let listed = CommandBenches::list(command.clone(), tree, scratch.path(), Limits::default().component);
-                let listed = listed.map_err(|reason| anyhow!("{reason}"))?;
+                let listed = match listed {
+                    Ok(listed) => listed,
+                    Err(reason) => {
+                        listener(&Event::warning(reason.to_string()));
+                        return Ok(None);
+                    }
+                };
                 Ok(Some(Build::Benches(Arc::new(Benches::Command(listed)))))
             }
         }
@@ -176,6 +182,13 @@ impl Build {
         }
     }
 
+    /// The bench targets of another project that cannot be asked for their cases.
+    pub(super) fn left_out(&self) -> Vec<&str> {
+        let Self::Benches(benches) = self else { return Vec::new() };
+        let executables = benches.executables();
+        executables.into_iter().flat_map(|all| &all.left_out).map(|(target, _)| target.as_str()).collect()
+    }
+
     /// The cases of another project that fit one of `wanted`, parts of ids; all of them where nothing is wanted.
     pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
         let Self::Benches(benches) = self else { return Vec::new() };
@@ -195,7 +208,8 @@ impl Build {
             (Self::Benches(_), Self::Benches(_)) => {
                 let [own, others] = [self, other].map(|build| build.cases_fitting(&[]));
                 let alike = self.cases_alike(other, &own)?;
-                Ok(!own.is_empty() && own.len() == others.len() && alike.len() == own.len())
+                let is_whole = self.left_out().is_empty() && other.left_out().is_empty();
+                Ok(is_whole && !own.is_empty() && own.len() == others.len() && alike.len() == own.len())
             }
             _ => Ok(false),
         }

@@ -162,6 +162,13 @@ pub fn with_same_code(result: ComparisonResult, ids: &[CaseId], policy: &Policy)
     with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
 }
 
+/// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
+pub fn with_unlisted(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
+    let sentence = "it cannot be asked for its cases, so that none of them is judged: name the cases that are to be judged, \
+                    choose other bench targets, or have the policy ignore it";
+    with_rows(result, ids, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
+}
+
 /// `result`, with a row without figures for each of `ids`, counted again.
 fn with_rows(
     result: ComparisonResult,

@@ -123,7 +123,7 @@ impl<'a> Steps<'a> {
         let build = self.builder.build((commit, "tried"), listener)?;
         let finding = match &build {
             None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
-            Some(build) => match self.same_as(build)? {
+            Some(build) => match self.same_as(commit, build)? {
                 Some(seen) => seen.repeated("builds the same machine code as"),
                 None => self.measure(commit, build, listener)?,
             },
@@ -138,10 +138,15 @@ impl<'a> Steps<'a> {
     }
 
     /// What was tried before and measures the case as `build` does.
-    fn same_as(&self, build: &Build) -> Result<Option<&Seen>> {
+    fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&Seen>> {
+        let reads_alike = |seen: &Seen| match build {
+            Build::ThisProgram(_) => Ok(true),
+            Build::Benches(_) => self.builder.repository.data_differs(&seen.name, &commit.hash).map(|differs| !differs),
+        };
         for seen in &self.seen {
             if let Some(known) = &seen.build
                 && known.measures_alike(build, &self.found.case)?
+                && reads_alike(seen)?
             {
                 return Ok(Some(seen));
             }
