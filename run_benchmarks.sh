@@ -4,13 +4,14 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Usage: ./run_benchmarks.sh [--gate] [--no-build] [--help] [ARGUMENTS OF `run` …]
+Usage: ./run_benchmarks.sh [--gate] [--base REV] [--no-build] [--help] [ARGUMENTS OF `run` …]
 
 Builds the program when needed, measures the quick suite on this machine, stores the result in
 benchmark_results/, writes benchmark_results/benchmark_report_<time>.md, and judges the run against
 the baseline saved for this machine.
 
   --gate      exit 4 when there is no verdict, also when no baseline was saved for this machine
+  --base REV  take baseline and policy as they are at the merge base of REV and HEAD, as for a pull request
   --no-build  use the program as it is, or the one named in RUSTY_STACK_BENCH
   --help      this text
 
@@ -25,12 +26,19 @@ TEXT
 
 gate=no
 build=yes
+base=()
 arguments=()
 while [ $# -gt 0 ]; do
     case "$1" in
         --help | -h) usage; exit 0 ;;
         --gate) gate=yes ;;
         --no-build) build=no ;;
+        --base)
+            [ $# -gt 1 ] || { echo "error: --base needs a revision, such as origin/main" >&2; exit 2; }
+            base=(--base "$2")
+            shift
+            ;;
+        --base=*) base=("$1") ;;
         *) arguments+=("$1") ;;
     esac
     shift
@@ -63,7 +71,7 @@ run=$(cat "$id_file")
 if [ "$measured" -gt 1 ] || [ -z "$run" ]; then exit "$measured"; fi
 
 # What looks slower or stays undecided is remeasured, for so long at most.
-judging=(--budget 90s)
+judging=(--budget 90s "${base[@]+"${base[@]}"}")
 if [ "$gate" = no ]; then
     judging+=(--baseline-optional)
 fi

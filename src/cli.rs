@@ -299,6 +299,10 @@ pub struct GateArgs {
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,
+    /// Take baseline and policy as they are where the history of this tree left that of REV, such as origin/main: a pull
+    /// request does not choose what it is judged by
+    #[arg(long, value_name = "REV", conflicts_with_all = ["against", "against_history"])]
+    pub base: Option<String>,
     /// How to compare
     #[command(flatten)]
     pub judge: JudgeArgs,

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use rsb_engine::gate::{self, Basis, StoredRequest};
-use rsb_engine::revisions::{self, AgainstRequest};
+use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
 use rsb_report::Style;
 
 use super::judge;
@@ -15,7 +15,13 @@ use crate::exit::{CliError, CliResult, Exit};
 /// # Errors
 /// When a side cannot be read or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> CliResult {
-    let judge = judge::load(&args.judge, args.against.as_deref())?;
+    let base = args.base.as_deref().map(MergeBase::of).transpose()?;
+    let judged_by = args.against.as_deref().or(base.as_ref().map(MergeBase::commit));
+    let mut judge = judge::load(&args.judge, judged_by)?;
+    let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?.flatten();
+    if let Some(files) = &at_base {
+        files.path().clone_into(&mut judge.directories.baselines);
+    }
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {
@@ -41,7 +47,13 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
         return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
     }
-    let request = StoredRequest { baseline: args.baseline.clone(), current: args.current.clone(), budget: args.budget };
+    let revisions = BaselineRevisions::new(base);
+    let request = StoredRequest {
+        baseline: args.baseline.clone(),
+        current: args.current.clone(),
+        budget: args.budget,
+        revisions: Some(&revisions),
+    };
     let judgment = gate::stored(&judge, &request, &mut console::tell)?;
     let exit = judge::conclude(&judge, &args.judge, &judgment, ends);
     let may_measure = judgment.basis == Basis::Figures { remeasured: false } && args.current.is_empty();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::Bench;
 
-const MEASURE: [&str; 10] = [
+pub(crate) const MEASURE: [&str; 10] = [
     "run",
     "tensor-ops",
     "--axis",
@@ -23,12 +23,18 @@ const MEASURE: [&str; 10] = [
     "--replicates",
     "3",
 ];
-const GATE: [&str; 2] = ["gate", "--json"];
+pub(crate) const GATE: [&str; 2] = ["gate", "--json"];
 
 /// A baseline that says that every case took a hundredth of its time, as on a machine that was faster then.
 fn with_a_record_of_better_days() -> Bench {
     let bench = Bench::new();
     bench.write("baselines/policy.toml", "threshold_percent = 100.0\n");
+    save_a_record_of_better_days(&bench);
+    bench
+}
+
+/// Measures, and saves as baseline that every case took a hundredth of its time; the file's name.
+pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
     bench.run(&MEASURE).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
     let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
@@ -43,10 +49,10 @@ fn with_a_record_of_better_days() -> Bench {
         }
     }
     bench.write_sealed(&name, &baseline);
-    bench
+    name
 }
 
-fn regressed(result: &Value) -> Vec<&str> {
+pub(crate) fn regressed(result: &Value) -> Vec<&str> {
     let rows = result["comparisons"].as_array().unwrap().iter();
     rows.filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect()
 }

@@ -11,6 +11,7 @@ mod backends;
 mod baseline_verbs;
 mod bisect;
 mod cli;
+mod committed_baseline;
 #[cfg(feature = "rocm")]
 mod fake_gpu;
 mod gate;

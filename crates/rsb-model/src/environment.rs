@@ -44,6 +44,13 @@ pub struct Environment {
     pub state: Option<MachineState>,
 }
 
+impl Environment {
+    /// The commit whose source was measured; `None` where the tree was changed, or is none.
+    pub fn revision(&self) -> Option<&str> {
+        self.git.as_ref().filter(|git| !git.dirty).map(|git| git.commit.as_str())
+    }
+}
+
 /// A CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

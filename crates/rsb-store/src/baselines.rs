@@ -36,7 +36,7 @@ pub struct Baseline {
     pub fingerprint: Fingerprint,
     /// The machine.
     pub environment: Environment,
-    /// The commit measured.
+    /// The revision that made it; none where the tree was changed, or the runs are of several.
     pub commit: Option<String>,
     /// Regressions that a person has accepted.
     pub accepted: Vec<Accepted>,
@@ -86,7 +86,7 @@ pub struct BaselineInfo {
 pub struct BaselineContents {
     /// When it was saved.
     pub created: Timestamp,
-    /// The commit measured.
+    /// The revision that made it, where it is one.
     pub commit: Option<String>,
     /// Cases that were measured, each counted once.
     pub cases: usize,
@@ -125,13 +125,16 @@ impl Baseline {
                 return Err(problem(format!("{field} is {old} in {}, {new} in {id}; leave one out", first.run_id)));
             }
         }
+        let (git, other) = (&first.environment.git, |run: &Run| run.environment.git != first.environment.git);
+        let git = if runs.iter().any(other) { None } else { git.clone() };
+        let environment = Environment { state: None, git, ..first.environment.clone() };
         Ok(Self {
             format_version: FORMAT_VERSION,
             name: name.to_owned(),
             created,
             fingerprint,
-            environment: Environment { state: None, ..first.environment.clone() },
-            commit: first.environment.git.as_ref().map(|git| git.commit.clone()),
+            commit: environment.revision().map(str::to_owned),
+            environment,
             accepted: Vec::new(),
             runs: runs.iter().map(compact_run).collect(),
         })

@@ -2,8 +2,9 @@
 //! request brings one along.
 //!
 //! Measured beside today's program, they tell a change of the code from a change of the machine. `programs/<SHA-256>`
-//! holds the `program` and an empty file `<run id>.run` for each run that it was kept for. A baseline names a run and a
-//! hash; only what this user kept on this machine for that very run is executed, and only after its bytes were hashed.
+//! holds the `program` and an empty file `<run id>.run` for each run that it was kept for, `<build>.build` for what it was
+//! built from here. A baseline names a run and a hash, or a revision; only what this user kept on this machine for that
+//! very run or revision is executed, and only after its bytes were hashed.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -23,6 +24,9 @@ use crate::files;
 const PROGRAMS: &str = "programs";
 /// The file of one.
 const PROGRAM: &str = "program";
+/// How the names of the files end that say what it was kept for.
+const RUN: &str = "run";
+const BUILD: &str = "build";
 /// How many are kept, those that were used last: baselines of several projects share the directory, and no one of them
 /// knows which programs the others name.
 const KEPT: usize = 16;
@@ -104,7 +108,7 @@ impl KeptProgram {
         &self.path
     }
 
-    /// Since when it is kept for its run.
+    /// Since when it is kept for its run or revision.
     pub const fn since(&self) -> Timestamp {
         self.since
     }
@@ -125,6 +129,22 @@ impl Programs {
     /// # Errors
     /// When there is no room, the directory cannot be written or is another user's, or the program is another by now.
     pub fn keep(&self, program: &Path, hash: &str, runs: &[&RunId]) -> io::Result<()> {
+        let markers = runs.iter().map(|run| marker(&run.0, RUN).ok_or(io::ErrorKind::InvalidInput));
+        self.keep_as(program, hash, &markers.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Keeps a copy of `program`, which is what `build` names: a revision, and what compiled it.
+    ///
+    /// # Errors
+    /// As [`Programs::keep`].
+    pub fn keep_build(&self, program: &Path, build: &str) -> io::Result<KeptProgram> {
+        let marker = marker(build, BUILD).ok_or(io::ErrorKind::InvalidInput)?;
+        let hash = hash(program)?;
+        self.keep_as(program, &hash, std::slice::from_ref(&marker))?;
+        self.open(&hash, &marker).map_err(io::Error::other)
+    }
+
+    fn keep_as(&self, program: &Path, hash: &str, markers: &[String]) -> io::Result<()> {
         let dir = self.dir.join(hash);
         make_private(&self.dir)?;
         make_private(&dir)?;
@@ -134,8 +154,8 @@ impl Programs {
         } else {
             copy(program, &path, hash)?;
         }
-        for run in runs {
-            files::create_new(&dir.join(marker(run).ok_or(io::ErrorKind::InvalidInput)?)).map(drop).or_else(known)?;
+        for marker in markers {
+            files::create_new(&dir.join(marker)).map(drop).or_else(known)?;
         }
         self.keep_latest(&dir)
     }
@@ -149,13 +169,30 @@ impl Programs {
         if is_hexadecimal(wanted, 16) {
             return Err(NotKept::EarlierVersion);
         }
-        let dir = self.dir.join(Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(NotKept::Never)?);
-        let marker = dir.join(marker(&run.run_id).ok_or(NotKept::Never)?);
-        let since = fs::symlink_metadata(marker).and_then(|data| data.modified()).map_err(|_| NotKept::Never)?;
+        let hash = Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(NotKept::Never)?;
+        self.open(hash, &marker(&run.run_id.0, RUN).ok_or(NotKept::Never)?)
+    }
+
+    /// The program that was kept here as `build`, checked.
+    ///
+    /// # Errors
+    /// Why there is none that may be run.
+    pub fn find_build(&self, build: &str) -> Result<KeptProgram, NotKept> {
+        let marker = marker(build, BUILD).ok_or(NotKept::Never)?;
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut hashes = names.filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
+        self.open(&hashes.next().ok_or(NotKept::Never)?, &marker)
+    }
+
+    fn open(&self, hash: &str, marker: &str) -> Result<KeptProgram, NotKept> {
+        let dir = self.dir.join(hash);
+        let marker = fs::symlink_metadata(dir.join(marker)).and_then(|data| data.modified());
+        let since = marker.map_err(|_| NotKept::Never)?;
         let path = dir.join(PROGRAM);
         let untrusted = |why: io::Error| NotKept::Untrusted { path: path.clone(), why: why.to_string() };
         private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
-        let file = open_checked(&path, wanted).map_err(untrusted)?;
+        let file = open_checked(&path, hash).map_err(untrusted)?;
         touch(&file);
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
     }
@@ -196,9 +233,9 @@ fn is_hexadecimal(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// The file that says that a program was kept for `run`; `None` where its id is none of ours.
-fn marker(run: &RunId) -> Option<String> {
-    files::check_name(&run.0).ok().map(|()| format!("{run}.run"))
+/// The file that says what a program was kept for; `None` where the name can be none of ours.
+fn marker(name: &str, kind: &str) -> Option<String> {
+    files::check_name(name).ok().map(|()| format!("{name}.{kind}"))
 }
 
 /// A program that somebody else has kept meanwhile, or before, is as good.
@@ -313,6 +350,26 @@ mod tests {
         assert!(error.contains("not what it was") && error.contains("refresh"), "{error}");
         keep(&programs, &original, &run).unwrap();
         assert!(programs.find(&run).is_ok(), "kept anew");
+    }
+
+    #[test]
+    fn what_was_built_of_a_revision_is_found_by_all_that_it_depends_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = Programs { dir: dir.path().join("programs") };
+        let (original, run) = program(dir.path(), "built");
+        assert!(matches!(programs.find_build("aaaa-release-1"), Err(NotKept::Never)));
+        for _ in 0..2 {
+            let kept = programs.keep_build(&original, "aaaa-release-1").unwrap();
+            assert_eq!(fs::read(kept.executable()).unwrap(), fs::read(&original).unwrap());
+        }
+        assert!(programs.find_build("aaaa-release-1").is_ok());
+        for other in ["aaaa-release-2", "aaaa-debug-1", "", "../aaaa-release-1"] {
+            assert!(matches!(programs.find_build(other), Err(NotKept::Never)), "{other}");
+        }
+        assert!(matches!(programs.find(&run), Err(NotKept::Never)), "it was kept for no run");
+        let path = programs.find_build("aaaa-release-1").unwrap().path().to_owned();
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        assert!(matches!(programs.find_build("aaaa-release-1"), Err(NotKept::Untrusted { .. })));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use rsb_model::record::{Comparison, ComparisonNoteCode};
+use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::import::{self, ImportError};
@@ -13,6 +13,7 @@ use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorde
 use super::latest::latest;
 use super::named::{before_latest, criterion_dir, expanded};
 use super::notes;
+use crate::directories::PolicyPath;
 use crate::policy::{self, ControlSet, Thresholds};
 use crate::{Directories, EngineError, Listener};
 
@@ -195,6 +196,17 @@ impl Judge {
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Whose policy decides, where it is not the one in the tree.
+    pub fn policy_note(&self) -> Option<ComparisonNote> {
+        let PolicyPath::AtRevision { path, revision, text } = &self.directories.policy else { return None };
+        let path = path.display();
+        let said = match text {
+            Some(_) => format!("the policy is that of {revision} ({path}), not the one in this tree"),
+            None => format!("{revision} has no {path}: the built-in policy decides"),
+        };
+        Some(ComparisonNote::new(ComparisonNoteCode::Policy, format!("{said}; --policy names another")))
     }
 
     /// The factors whose change is the question.

@@ -20,6 +20,7 @@ pub use interleaved::{SidePrograms, Sides};
 pub use judge::{Judge, SideName, against_saved, as_gated, is_itself, is_path, open};
 pub use latest::{latest, latest_for_a_look};
 pub use named::more_runs;
+pub use paired::Revisions;
 pub use remeasure::unlike_here;
 pub use stored::{StoredRequest, saved_for, stored};
 
@@ -44,6 +45,8 @@ pub enum MissingSide {
     Baseline,
     /// A second measurement: a run is on both sides.
     OtherRun,
+    /// The revision that made the baseline is not in the history of what is judged.
+    Revision,
 }
 
 /// What a verdict rests on.

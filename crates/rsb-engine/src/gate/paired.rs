@@ -4,8 +4,10 @@
 //! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library works, the subject
 //! is the driver and the library, which both programs share: there the record alone counts.
 //!
-//! `rsb_store::Programs` keeps the programs.
+//! `rsb_store::Programs` keeps the programs. Where none is kept, as on a fresh checkout, the revision that made the baseline
+//! is built.
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -18,72 +20,169 @@ use super::judge::Judge;
 use crate::measure::instructions::is_own_work;
 use crate::{EngineError, Listener, WorkerCommand};
 
-/// What the pairs say of the suspects of `result`, the verdicts on `current` against `baseline`. `None` where there is
-/// no suspect, or the program that made the baseline is not kept on this machine.
-pub(super) fn compare(
-    judge: &Judge,
-    (baseline, current): (&[Run], &Run),
-    (result, budget): (&ComparisonResult, Duration),
-    listener: &mut Listener<'_>,
-) -> Result<Option<ComparisonResult>, EngineError> {
-    if rsb_stats::suspects(result, current).is_empty() {
-        return Ok(None);
-    }
-    let Some((program, from)) = kept(baseline, listener) else { return Ok(None) };
-    let cases = suspects(result, from, current);
-    if cases.is_empty() {
-        return Ok(None);
-    }
-    listener(&Event::PairedRerunStarted {
-        program: program.path().to_owned(),
-        run_id: from.run_id.clone(),
-        since: program.since(),
-    });
-    let before = WorkerCommand::of(program.executable()).slowed(from.slowdown().map(str::to_owned));
-    let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let after = after.slowed(current.slowdown().map(str::to_owned));
-    let doubt = doubt(cases.len(), current);
-    let programs = SidePrograms::Workers([before, after]);
-    let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
-    sides.measure(judge.policy(), budget, listener)?;
-    let mut compared = sides.compare(judge.policy());
-    compared.notes.push(provenance(&program, from, &doubt));
-    Ok(Some(compared))
+/// Who knows the revisions that made baselines, and builds them.
+pub trait Revisions: fmt::Debug {
+    /// Whether a baseline that `commit` made may be judged by here.
+    ///
+    /// # Errors
+    /// Why it may not, and the cure.
+    fn check(&self, commit: &str) -> Result<(), String>;
+
+    /// The program of `commit`, built as this one was.
+    ///
+    /// # Errors
+    /// Why there is none, and the cure.
+    fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String>;
 }
 
-/// The latest run of the baseline whose program is kept here. Why one is not run is told once.
-fn kept<'r>(baseline: &'r [Run], listener: &mut Listener<'_>) -> Option<(KeptProgram, &'r Run)> {
+/// What can settle the suspects of a comparison.
+pub(super) enum PairedRerun<'r> {
+    /// There is no suspect that two programs can settle.
+    NotNeeded,
+    /// There is no program: the record alone counts.
+    RecordAlone {
+        /// Why, where that is worth saying.
+        why: Option<ComparisonNote>,
+    },
+    /// The program that made the baseline, and the suspects to measure beside it.
+    Ready(Box<ReadyRerun<'r>>),
+}
+
+/// Suspects, and the program to measure them beside.
+pub(super) struct ReadyRerun<'r> {
+    baseline: BaselineProgram<'r>,
+    current: &'r Run,
+    cases: Vec<Case>,
+}
+
+/// The program of a baseline, and where it comes from.
+struct BaselineProgram<'r> {
+    program: KeptProgram,
+    /// The run that it made.
+    run: &'r Run,
+    /// The revision that it was built from here, unless the program itself was kept.
+    revision: Option<&'r str>,
+}
+
+impl<'r> PairedRerun<'r> {
+    /// For the suspects of `result`, the verdicts on `current` against `baseline`. Builds what is neither kept nor built yet.
+    pub(super) fn prepare(
+        result: &ComparisonResult,
+        (baseline, current): (&'r [Run], &'r Run),
+        revisions: Option<&dyn Revisions>,
+        listener: &mut Listener<'_>,
+    ) -> Self {
+        if rsb_stats::suspects(result, current).is_empty() {
+            return Self::NotNeeded;
+        }
+        let mut why_not = None;
+        let mut found = kept(baseline, &mut why_not);
+        let from = found.as_ref().map(|found| found.run).or_else(|| revised(baseline));
+        let cases = from.map_or_else(Vec::new, |from| suspects(result, from, current));
+        if from.is_some() && cases.is_empty() {
+            return Self::NotNeeded;
+        }
+        if let (None, Some(run), Some(revisions)) = (&found, from, revisions)
+            && let Some(commit) = run.environment.revision()
+        {
+            match revisions.program(commit, listener) {
+                Ok(program) => found = Some(BaselineProgram { program, run, revision: Some(commit) }),
+                Err(why) => why_not = Some(why),
+            }
+        }
+        match found {
+            Some(baseline) => Self::Ready(Box::new(ReadyRerun { baseline, current, cases })),
+            None => Self::RecordAlone { why: record_alone(baseline, why_not, listener) },
+        }
+    }
+}
+
+impl ReadyRerun<'_> {
+    /// What the pairs say.
+    ///
+    /// # Errors
+    /// When this program cannot be started as a worker, or there is no room for a temporary directory.
+    pub(super) fn measure(
+        self,
+        judge: &Judge,
+        budget: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<ComparisonResult, EngineError> {
+        let Self { baseline, current, cases } = self;
+        let from = baseline.run;
+        listener(&Event::PairedRerunStarted {
+            program: baseline.program.path().to_owned(),
+            run_id: from.run_id.clone(),
+            since: baseline.program.since(),
+        });
+        let before = WorkerCommand::of(baseline.program.executable()).slowed(from.slowdown().map(str::to_owned));
+        let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+        let after = after.slowed(current.slowdown().map(str::to_owned));
+        let doubt = doubt(cases.len(), current);
+        let programs = SidePrograms::Workers([before, after]);
+        let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
+        sides.measure(judge.policy(), budget, listener)?;
+        let mut compared = sides.compare(judge.policy());
+        compared.notes.push(baseline.provenance(&doubt));
+        Ok(compared)
+    }
+}
+
+/// The latest run of the baseline whose program is kept here. The first reason why one is not run goes to `why_not`.
+fn kept<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<BaselineProgram<'r>> {
     let programs = match Programs::of_user() {
         Ok(programs) => programs,
         Err(error) => {
-            listener(&Event::note(format!("no program that made a baseline can be found: {error}")));
+            *why_not = Some(format!("no program that made a baseline can be found: {error}"));
             return None;
         }
     };
-    let mut why_not = None;
     for run in baseline.iter().rev() {
         match programs.find(run) {
-            Ok(program) => return Some((program, run)),
+            Ok(program) => return Some(BaselineProgram { program, run, revision: None }),
             Err(NotKept::Never) => {}
-            Err(why) => _ = why_not.get_or_insert(why),
+            Err(why) => _ = why_not.get_or_insert_with(|| why.to_string()),
         }
-    }
-    if let Some(why) = why_not {
-        listener(&Event::note(why.to_string()));
     }
     None
 }
 
-/// Which program a verdict rests on, and who says that it made the baseline. By its hash: a comment on a pull request is no
-/// place for somebody's paths.
-fn provenance(program: &KeptProgram, from: &Run, doubt: &str) -> ComparisonNote {
-    let date = program.since().strftime("%Y-%m-%d");
-    let hash: String = from.program.iter().flat_map(|hash| hash.chars().take(12)).collect();
+/// The latest run of the baseline whose program can be built again: this program made it from a revision.
+fn revised(baseline: &[Run]) -> Option<&Run> {
+    baseline.iter().rev().find(|run| run.program.is_some() && run.environment.revision().is_some())
+}
+
+/// That nothing but the record tells of the baseline. What another tool has measured has no program of ours.
+fn record_alone(baseline: &[Run], why_not: Option<String>, listener: &mut Listener<'_>) -> Option<ComparisonNote> {
+    let is_own = baseline.iter().any(|run| run.program.is_some());
+    let unrecorded = || {
+        "the program that made it is not kept here, and it records no revision: it was made from a changed tree, or \
+         elsewhere"
+            .to_owned()
+    };
+    let why = why_not.or_else(|| is_own.then(unrecorded))?;
+    listener(&Event::note(why.clone()));
     let text = format!(
-        "{doubt}, and measured beside the program {hash}, which this machine kept on {date} for the run {}",
-        from.run_id
+        "judged by the record of the baseline alone, which cannot tell a slower machine from slower code: {why}"
     );
-    ComparisonNote::new(ComparisonNoteCode::Remeasured, text)
+    Some(ComparisonNote::new(ComparisonNoteCode::Evidence, text))
+}
+
+impl BaselineProgram<'_> {
+    /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a comment on a pull request
+    /// is no place for somebody's paths.
+    fn provenance(&self, doubt: &str) -> ComparisonNote {
+        let date = self.program.since().strftime("%Y-%m-%d");
+        let short = |hash: &str| hash.chars().take(12).collect::<String>();
+        let run = &self.run.run_id;
+        let whose = if let Some(commit) = self.revision {
+            format!("the revision {} that made it, built here on {date}", short(commit))
+        } else {
+            let hash = short(self.run.program.as_deref().unwrap_or_default());
+            format!("the program {hash}, which this machine kept on {date} for the run {run}")
+        };
+        ComparisonNote::new(ComparisonNoteCode::Remeasured, format!("{doubt}, and measured beside {whose}"))
+    }
 }
 
 /// How much of the run was in doubt, and how busy the machine was.

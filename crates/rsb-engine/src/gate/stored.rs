@@ -11,7 +11,8 @@ use rsb_store::Baselines;
 
 use super::judge::{Judge, SideName, is_itself, same_source};
 use super::latest::{latest, of_another_commit};
-use super::{BUDGET, Basis, Judgment, MissingSide, paired, remeasure};
+use super::paired::{PairedRerun, Revisions};
+use super::{BUDGET, Basis, Judgment, MissingSide, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
 
 /// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
@@ -19,20 +20,26 @@ const FRESH_MINUTES: i64 = 15;
 
 /// What to judge.
 #[derive(Debug, Clone, Default)]
-pub struct StoredRequest {
+pub struct StoredRequest<'a> {
     /// Sides of the baseline; none means the one saved for the machine and suite of the run.
     pub baseline: Vec<String>,
     /// Sides to judge; none means the latest run.
     pub current: Vec<String>,
     /// How long undecided cases may be remeasured; nothing for a fresh run alone.
     pub budget: Option<Duration>,
+    /// Who knows the revisions that made baselines; without it only kept programs are measured beside this one.
+    pub revisions: Option<&'a dyn Revisions>,
 }
 
 /// Judges what `request` names.
 ///
 /// # Errors
 /// When a side cannot be read.
-pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_>) -> Result<Judgment, EngineError> {
+pub fn stored(
+    judge: &Judge,
+    request: &StoredRequest<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<Judgment, EngineError> {
     let named = judge.place(SideName::Baseline, judge.sides(&request.baseline)?);
     let current = match current(judge, &request.current) {
         Ok(runs) => judge.place(SideName::Current, runs),
@@ -56,6 +63,12 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
     if let Some(why) = is_itself(&baseline, &current) {
         return nothing(judge, &current, (MissingSide::OtherRun, &why));
     }
+    if let Some(revisions) = request.revisions {
+        let made: BTreeSet<&str> = baseline.iter().filter_map(|run| run.environment.revision()).collect();
+        if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
+            return nothing(judge, &current, (MissingSide::Revision, &why));
+        }
+    }
     judge.check(&baseline, &current)?;
     for sentence in machine_lock::disturbed(baseline.iter().chain(&current)) {
         listener(&Event::note(sentence));
@@ -69,16 +82,23 @@ pub fn stored(judge: &Judge, request: &StoredRequest, listener: &mut Listener<'_
         listener(&Event::note(text));
         return Ok(Judgment { result, basis: Basis::Figures { remeasured: true } });
     }
-    let result = match budget {
-        Some(budget) if !budget.is_zero() => measure_again(judge, &baseline, (current, budget), listener)?,
+    let mut result = match budget {
+        Some(budget) if !budget.is_zero() => {
+            measure_again(judge, &baseline, (current, budget), request.revisions, listener)?
+        }
         _ => judge.judge(&baseline, &current),
     };
+    result.notes.extend(judge.policy_note());
     Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() } })
 }
 
 /// The verdict of the call before, which measured what was in doubt: asked again about the same run, `gate` agrees with
 /// itself. Unless it is asked to judge the stored figures alone, or to measure what is undecided.
-fn again(judge: &Judge, request: &StoredRequest, (baseline, current): (&[Run], &[Run])) -> Option<ComparisonResult> {
+fn again(
+    judge: &Judge,
+    request: &StoredRequest<'_>,
+    (baseline, current): (&[Run], &[Run]),
+) -> Option<ComparisonResult> {
     let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else { return None };
     let file = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
     let result = judge.judge(baseline, current);
@@ -91,7 +111,7 @@ fn again(judge: &Judge, request: &StoredRequest, (baseline, current): (&[Run], &
 }
 
 /// Whether `current` was measured just now, so that more replicates of it are like those that it has.
-fn is_fresh(current: &[Run], request: &StoredRequest) -> bool {
+fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
     let limit = SignedDuration::from_mins(FRESH_MINUTES);
     let just_now = |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
     request.current.is_empty() && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
@@ -103,9 +123,9 @@ fn measure_again(
     judge: &Judge,
     baseline: &[Run],
     (current, budget): (Vec<Run>, Duration),
+    revisions: Option<&dyn Revisions>,
     listener: &mut Listener<'_>,
 ) -> Result<ComparisonResult, EngineError> {
-    let began = Instant::now();
     let result = judge.judge(baseline, &current);
     let Ok([run]) = <[Run; 1]>::try_from(current) else {
         listener(&Event::note("nothing is remeasured: several runs are judged together"));
@@ -119,8 +139,18 @@ fn measure_again(
         listener(&Event::note(format!("nothing is remeasured: {why}")));
         return Ok(result);
     }
-    let paired =
-        if judge.asks_across() { None } else { paired::compare(judge, (baseline, &run), (&result, budget), listener)? };
+    let both = (baseline, &run);
+    let rerun = if judge.asks_across() {
+        PairedRerun::NotNeeded
+    } else {
+        PairedRerun::prepare(&result, both, revisions, listener)
+    };
+    let began = Instant::now();
+    let (paired, alone) = match rerun {
+        PairedRerun::NotNeeded => (None, None),
+        PairedRerun::RecordAlone { why } => (None, why),
+        PairedRerun::Ready(rerun) => (Some(rerun.measure(judge, budget, listener)?), None),
+    };
     let settled: BTreeSet<CaseId> =
         paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
     let left = budget.saturating_sub(began.elapsed());
@@ -130,6 +160,7 @@ fn measure_again(
         result = rsb_stats::with_paired(result, &paired, judge.policy());
         result.notes.extend(paired.notes);
     }
+    result.notes.extend(alone);
     if is_longer {
         let text = "undecided cases were measured again, in fresh processes";
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Remeasured, text));

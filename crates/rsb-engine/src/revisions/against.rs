@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::builds::{self, Builds};
 use super::project::{Build, ProjectOptions};
-use crate::directories::PolicyPath;
 use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
 use crate::policy::ControlSet;
 use crate::{EngineError, Listener};
@@ -70,19 +69,8 @@ pub fn against(
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
-    result.notes.extend(policy_of(&judge.directories.policy));
+    result.notes.extend(judge.policy_note());
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
-}
-
-/// Whose policy decides, where it is not the one in the tree.
-fn policy_of(policy: &PolicyPath) -> Option<ComparisonNote> {
-    let PolicyPath::AtRevision { path, revision, text } = policy else { return None };
-    let path = path.display();
-    let said = match text {
-        Some(_) => format!("the policy is that of {revision} ({path}), not the one in this tree"),
-        None => format!("{revision} has no {path}: the built-in policy decides"),
-    };
-    Some(ComparisonNote::new(ComparisonNoteCode::Policy, format!("{said}; --policy names another")))
 }
 
 /// Nothing needs to be measured.

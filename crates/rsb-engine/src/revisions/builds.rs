@@ -33,12 +33,35 @@ impl Repository {
     /// When git does not know it.
     pub fn commit(&self, revision: &str) -> Result<String> {
         let found = self.git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
-        let shallow = || self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true");
         found.with_context(|| {
-            let cure =
-                if shallow() { "; this clone is shallow, and `git fetch --unshallow` gets the rest" } else { "" };
+            let cure = if self.is_shallow() {
+                "; this clone is shallow, and `git fetch --unshallow` gets the rest"
+            } else {
+                ""
+            };
             format!("git does not know the revision `{revision}`; `git log` shows those there are{cure}")
         })
+    }
+
+    /// Whether a part of the history was not fetched.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true")
+    }
+
+    /// Writes the files of the directory `tree`, an object of git, into the directory `into`.
+    ///
+    /// # Errors
+    /// When git cannot, or there is no room.
+    pub(super) fn export(&self, tree: &str, into: &Path) -> Result<()> {
+        let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
+        let index = scratch.path().join("index");
+        let prefix = format!("--prefix={}/", into.display());
+        for arguments in [&["read-tree", tree][..], &["checkout-index", "--all", &prefix]] {
+            let mut command = Command::new("git");
+            command.current_dir(&self.top).env("GIT_INDEX_FILE", &index).args(arguments);
+            output(command)?;
+        }
+        Ok(())
     }
 
     /// Whether something else than sources, manifests and documents differs between two commits.

@@ -14,6 +14,28 @@ pub(super) const PROGRAM: &str = "rusty-stack-bench";
 /// copied and loaded without the 70 MB of debug information that nobody reads.
 const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
 
+/// How this program is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CargoProfile {
+    /// As it is released.
+    Release,
+    /// For debugging.
+    Dev,
+}
+
+impl CargoProfile {
+    /// That of this very program.
+    pub(super) const OWN: Self = if cfg!(debug_assertions) { Self::Dev } else { Self::Release };
+
+    /// The directory that cargo builds into.
+    pub(super) const fn directory(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Dev => "debug",
+        }
+    }
+}
+
 /// Cargo in `directory`.
 pub(super) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -41,17 +63,24 @@ pub(super) fn answered(command: &mut Command) -> Result<Output> {
 ///
 /// # Errors
 /// When it could not be tried.
-pub(super) fn build_this_program((tree, target): (&Path, &Path), program: &Path) -> Result<bool> {
+pub(super) fn build_this_program(
+    (tree, target): (&Path, &Path),
+    profile: CargoProfile,
+    program: &Path,
+) -> Result<bool> {
     let mut command = cargo(tree);
     command
-        .args(["build", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
+        .args(["build", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
         .arg(target)
         .args(SMALL.iter().flat_map(|setting| ["--config", setting]));
+    if profile == CargoProfile::Release {
+        command.arg("--release");
+    }
     align_functions(&mut command, |name| std::env::var(name).ok());
     if !answered(&mut command)?.status.success() {
         return Ok(false);
     }
-    let built: PathBuf = target.join("release").join(PROGRAM);
+    let built: PathBuf = target.join(profile.directory()).join(PROGRAM);
     std::fs::copy(&built, program).with_context(|| format!("cannot copy {}", built.display()))?;
     Ok(true)
 }

@@ -5,6 +5,7 @@
 //! revisions.
 
 mod against;
+mod baseline;
 mod bench_targets;
 pub mod bisect;
 mod builds;
@@ -14,5 +15,6 @@ mod project;
 mod worktree;
 
 pub use against::{AgainstRequest, against};
+pub use baseline::{BaselineRevisions, MergeBase};
 pub use builds::{Repository, git};
 pub use project::ProjectOptions;

@@ -10,7 +10,7 @@ use rsb_stats::glob;
 
 use super::bench_targets::{self, BenchTargets};
 use super::builds::{Repository, git};
-use super::cargo::{self, PROGRAM};
+use super::cargo::{self, CargoProfile, PROGRAM};
 use super::machine_code;
 use super::worktree::{ProgramDirectory, TreeUse, Worktree};
 use crate::gate::SidePrograms;
@@ -109,7 +109,9 @@ impl Project {
         let into = programs.path(&format!("{role}-{commit}"));
         match self {
             Self::ThisProgram => {
-                let build = |place: (&Path, &Path), _: &mut Listener<'_>| cargo::build_this_program(place, &into);
+                let build = |place: (&Path, &Path), _: &mut Listener<'_>| {
+                    cargo::build_this_program(place, CargoProfile::Release, &into)
+                };
                 let is_built = worktree.with_revision(commit, listener, build)?;
                 Ok(is_built.then_some(Build::ThisProgram(into)))
             }
@@ -150,7 +152,7 @@ impl Project {
 }
 
 /// The package in `directory` at `commit`; a workspace without one has no name.
-fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
+pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
     let text = repository.git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
     let manifest = toml::from_str::<toml::Table>(&text).unwrap_or_default(); // Cargo says what is wrong with it.
     let name = || manifest.get("package")?.as_table()?.get("name")?.as_str();

@@ -1,0 +1,173 @@
+//! The revisions that made baselines: whether they may be judged by, and their programs; and what the merge base of a pull
+//! request has for baselines.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rsb_store::{KeptProgram, Programs};
+
+use super::builds::{Repository, git};
+use super::cargo::{self, CargoProfile, PROGRAM};
+use super::project::package;
+use super::worktree::TreeUse;
+use crate::gate::Revisions;
+use crate::{EngineError, Listener};
+
+/// The commit that a pull request began at, by which it is judged: it does not choose its own judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeBase {
+    commit: String,
+}
+
+impl MergeBase {
+    /// That of `revision`, the branch to merge into, and of what is checked out.
+    ///
+    /// # Errors
+    /// When this is no git repository or git does not know the revision; without a common ancestor there is no verdict.
+    pub fn of(revision: &str) -> Result<Self, EngineError> {
+        let repository = Repository::here("gate --base").map_err(EngineError::usage)?;
+        let commit = repository.commit(revision).map_err(EngineError::usage)?;
+        match repository.git(&["merge-base", &commit, "HEAD"]) {
+            Ok(commit) => Ok(Self { commit }),
+            Err(_) => Err(EngineError::no_verdict(anyhow!(
+                "no common ancestor of `{revision}` and HEAD is here: {} gets more of the history",
+                fetch(&repository, &commit)
+            ))),
+        }
+    }
+
+    /// Its hash.
+    pub fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    /// The files that it has in `dir`, in a directory of their own that goes with the value; `None` where `dir` is outside
+    /// the repository. They are as old as the commit: the verdict on a run stands until its baseline changes.
+    ///
+    /// # Errors
+    /// When git cannot write them, or there is no room.
+    pub fn files(&self, dir: &Path) -> Result<Option<tempfile::TempDir>> {
+        let files = tempfile::tempdir().context("cannot create a temporary directory")?;
+        let repository = Repository::here("gate --base")?;
+        let path = match dir.strip_prefix(repository.top()) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) if dir.is_absolute() => return Ok(None),
+            // As it is meant here, which may be a part of the repository.
+            Err(_) => Path::new(".").join(dir),
+        };
+        let name = format!("{}:{}", self.commit, path.display());
+        let found = git(Path::new("."), &["rev-parse", "--verify", "--quiet", &name]);
+        let Ok(tree) = found else { return Ok(Some(files)) };
+        repository.export(&tree, files.path())?;
+        let seconds = repository.git(&["show", "--no-patch", "--format=%ct", &self.commit])?;
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
+        set_modified(files.path(), then).with_context(|| format!("cannot write in {}", files.path().display()))?;
+        Ok(Some(files))
+    }
+}
+
+fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            set_modified(&entry.path(), then)?;
+        } else if entry.file_type()?.is_file() {
+            std::fs::File::options().append(true).open(entry.path())?.set_modified(then)?;
+        }
+    }
+    Ok(())
+}
+
+/// How to fetch `commit`.
+fn fetch(repository: &Repository, commit: &str) -> String {
+    if repository.is_shallow() { "`git fetch --unshallow`".to_owned() } else { format!("`git fetch origin {commit}`") }
+}
+
+/// What the repository here knows of the revisions that made baselines.
+#[derive(Debug, Clone, Default)]
+pub struct BaselineRevisions {
+    base: Option<MergeBase>,
+}
+
+impl BaselineRevisions {
+    /// Those that may be judged by: the ancestors of `base`, any of them without it.
+    pub const fn new(base: Option<MergeBase>) -> Self {
+        Self { base }
+    }
+
+    fn find_or_build(commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram> {
+        let short = short(commit);
+        let repository = Repository::here("building the revision that made the baseline")?;
+        repository.commit(commit).map_err(|_| {
+            let fetch = fetch(&repository, commit);
+            anyhow!(
+                "the revision {short}, which made the baseline, is not here: {fetch} gets it, if it is of this project"
+            )
+        })?;
+        match package(&repository, commit, Path::new("")) {
+            Ok(name) if name == PROGRAM => {}
+            _ => bail!(
+                "the program that made the baseline is not kept here, and the repository here is not that of {PROGRAM}"
+            ),
+        }
+        let programs = Programs::of_user()?;
+        let profile = CargoProfile::OWN;
+        let build = format!("{commit}-{}-{:016x}", profile.directory(), toolchain(&repository)?);
+        if let Ok(known) = programs.find_build(&build) {
+            return Ok(known);
+        }
+        let worktree = repository.worktree()?;
+        let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
+        let into = dir.path("baseline");
+        let work = |place: (&Path, &Path), _: &mut Listener<'_>| cargo::build_this_program(place, profile, &into);
+        if !worktree.with_revision(commit, listener, work)? {
+            bail!("the revision {short}, which made the baseline, does not build here");
+        }
+        programs.keep_build(&into, &build).context("the program of the baseline cannot be kept")
+    }
+}
+
+impl Revisions for BaselineRevisions {
+    fn check(&self, commit: &str) -> Result<(), String> {
+        let Some(base) = &self.base else { return Ok(()) };
+        let repository = Repository::here("gate --base").map_err(|error| format!("{error:#}"))?;
+        if repository.git(&["merge-base", "--is-ancestor", commit, &base.commit]).is_ok() {
+            return Ok(());
+        }
+        let (short_one, short_base) = (short(commit), short(&base.commit));
+        let why = match repository.commit(commit) {
+            Err(_) => format!("was not fetched: {} gets it", fetch(&repository, commit)),
+            Ok(_) if repository.is_shallow() => {
+                format!("is no ancestor of {short_base} as far as was fetched: `git fetch --unshallow` gets the rest")
+            }
+            Ok(_) => format!(
+                "is no ancestor of {short_base}, as after a rewritten history: save another baseline there with \
+                 `rusty-stack-bench baseline refresh`; was only the branch moved, `git fetch origin` gets it"
+            ),
+        };
+        Err(format!("the revision {short_one}, which made the baseline, {why}"))
+    }
+
+    fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String> {
+        Self::find_or_build(commit, listener).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// As much of a hash as a reader needs.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+/// What a build depends on beside its source: the compiler and the flags of the user's environment.
+fn toolchain(repository: &Repository) -> Result<u64> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let told = rustc.arg("-vV").current_dir(repository.top()).output();
+    let told = told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
+    let mut sum = DefaultHasher::new();
+    told.stdout.hash(&mut sum);
+    ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"].map(std::env::var_os).hash(&mut sum);
+    Ok(sum.finish())
+}
