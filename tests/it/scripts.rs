@@ -65,62 +65,98 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
     }
 }
 
-/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub would.
-fn comment(bench: &Bench, text: &str, (number, existing): (&str, &str)) -> (Output, String) {
+/// A comparison with one row of each of these verdicts, and one over all.
+fn comparison(verdict: &str, rows: &[&str]) -> String {
+    let rows: Vec<_> = rows.iter().map(|verdict| serde_json::json!({ "verdict": verdict })).collect();
+    serde_json::json!({ "verdict": verdict, "comparisons": rows }).to_string()
+}
+
+/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub would, and a checker of schemas
+/// that refuses what holds the word `broken`.
+fn comment(bench: &Bench, (text, json): (&str, &str), (number, existing): (&str, &str)) -> (Output, String) {
     use std::os::unix::fs::PermissionsExt;
     bench.write("comment.md", text);
+    bench.write("comparison.json", json);
     let gh = bench.write(
         "tools/gh",
         r#"#!/bin/sh
 echo "$*" >>"$NOTED"
 case "$*" in
-"run download"*) while [ "$1" != --dir ]; do shift; done; cp "$TEXT" "$2/comment.md" ;;
+"run download"*) while [ "$1" != --dir ]; do shift; done; cp "$TEXT" "$JSON" "$2" ;;
 */pulls*) echo "$NUMBER" ;;
 *--paginate*) [ -z "$EXISTING" ] || echo "$EXISTING" ;;
 *--method*) for word in "$@"; do case "$word" in body=@*) cp "${word#body=@}" "$POSTED" ;; esac; done ;;
 esac
 "#,
     );
-    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let checker = bench.write("tools/check-jsonschema", "#!/bin/sh\n[ -f \"$2\" ] && ! grep -q broken \"$3\"\n");
+    for tool in [&gh, &checker] {
+        std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let path = format!("{}:{}", gh.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let output = Command::new(script("scripts/pr_comment.sh"))
         .env("PATH", path)
         .envs([
             ("GH_REPO", "owner/name"),
             ("RUN", "7"),
+            ("CONCLUSION", "failure"),
             ("HEAD_OWNER", "fork"),
             ("HEAD_BRANCH", "b"),
-            ("HEAD_SHA", "c0"),
+            ("HEAD_SHA", "c0ffee"),
         ])
         .envs([("NUMBER", number), ("EXISTING", existing)])
-        .envs([("NOTED", bench.path("noted")), ("POSTED", bench.path("posted")), ("TEXT", bench.path("comment.md"))])
+        .envs([("NOTED", bench.path("noted")), ("POSTED", bench.path("posted"))])
+        .envs([("TEXT", bench.path("comment.md")), ("JSON", bench.path("comparison.json"))])
         .output()
         .unwrap();
     (output, std::fs::read_to_string(bench.path("noted")).unwrap())
 }
 
+const TEXT: &str = "<!-- rusty-stack-bench:gate -->\nPASS, says @somebody\n";
+
 #[test]
 fn one_comment_is_posted_and_then_updated() {
-    const TEXT: &str = "<!-- rusty-stack-bench:gate -->\nREGRESSED, says @somebody\n";
+    let json = comparison("Regressed", &["Regressed", "Unchanged"]);
     for (existing, expected) in [
         ("", "--method POST repos/owner/name/issues/12/comments"),
         ("99", "--method PATCH repos/owner/name/issues/comments/99"),
     ] {
         let bench = Bench::new();
-        let (output, noted) = comment(&bench, TEXT, ("12", existing));
+        let (output, noted) = comment(&bench, (TEXT, &json), ("12", existing));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(noted.contains(expected) && noted.contains("head=fork:b"), "{noted}");
         let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
-        assert!(posted.contains("REGRESSED") && !posted.contains("@somebody"), "nobody is called: {posted}");
+        let first = posted.lines().nth(1).unwrap();
+        assert_eq!(first, "**REGRESSED**: 1 of 2 comparisons (the workflow ended with: failure)");
+        assert!(posted.starts_with("<!-- rusty-stack-bench:gate -->\n"), "{posted}");
+        assert!(posted.contains("written by the code of this pull request, at c0ffee"), "{posted}");
+        assert!(!posted.contains("@somebody"), "nobody is called: {posted}");
+    }
+}
+
+#[test]
+fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workflow() {
+    for (verdict, rows, expected) in [
+        ("Inconclusive", &["Inconclusive", "Unchanged"][..], "**NO VERDICT**: 1 of 2 comparisons are undecided"),
+        ("Unchanged", &["Unchanged"], "**NO VERDICT**: the comparison passed, and the workflow did not"),
+        ("Unchanged", &["Regressed"], "**REGRESSED**: 1 of 1 comparisons"),
+    ] {
+        let bench = Bench::new();
+        comment(&bench, (TEXT, &comparison(verdict, rows)), ("12", ""));
+        let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
+        assert!(posted.lines().nth(1).unwrap().starts_with(expected), "{posted}");
     }
 }
 
 #[test]
 fn nothing_is_posted_for_a_stale_run_or_a_text_that_is_not_the_gates() {
+    let json = comparison("Unchanged", &[]);
     let bench = Bench::new();
-    let (output, noted) = comment(&bench, "<!-- rusty-stack-bench:gate -->\n", ("", ""));
+    let (output, noted) = comment(&bench, ("<!-- rusty-stack-bench:gate -->\n", &json), ("", ""));
     assert!(output.status.success() && !noted.contains("--method POST"), "{noted}");
-    let bench = Bench::new();
-    let (output, noted) = comment(&bench, "anything else", ("12", ""));
-    assert!(!output.status.success() && !noted.contains("--method POST"), "{noted}");
+    for (text, json) in [("anything else", json.as_str()), (TEXT, ""), (TEXT, "{\"verdict\": \"broken\"}")] {
+        let bench = Bench::new();
+        let (output, noted) = comment(&bench, (text, json), ("12", ""));
+        assert!(!output.status.success() && !noted.contains("--method POST"), "{text} {json}: {noted}");
+    }
 }

@@ -26,6 +26,9 @@ pub(crate) struct ProjectStudy<'a> {
     pub(crate) slow_case: &'a str,
     /// By how much it is slowed, in percent.
     pub(crate) percent: f64,
+    /// For how many seconds a case Criterion measures, where its own verdict on unchanged code, and a rule of 5 % on its means,
+    /// are tried beside.
+    pub(crate) criterion: Option<&'a str>,
     /// Arguments for `cargo bench`.
     pub(crate) cargo: Vec<&'a str>,
 }
@@ -49,6 +52,9 @@ struct GateRow {
 pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
     let scratch = Scratch::of(study)?;
     println!("{}", unchanged(study, &scratch)?);
+    if let Some(seconds) = study.criterion {
+        println!("{}", by_criterion(study, &scratch, seconds)?);
+    }
     if study.slow.is_some() {
         println!("{}", slowed(study, &scratch)?);
     }
@@ -88,6 +94,38 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
         median(&widths).unwrap_or_default()
     );
     Ok(text)
+}
+
+/// What Criterion says of the same executable run twice, and the rule of `critcmp --threshold 5` on the change of its
+/// means.
+fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> Result<String> {
+    let (mut all, mut regressed, mut five) = (0, 0, 0);
+    for _ in 0..study.trials {
+        scratch.bench(study, "--save-baseline", seconds)?;
+        for (line, next) in with_next(&scratch.bench(study, "--baseline", seconds)?) {
+            let Some(change) = middle_of(line) else { continue };
+            all += 1;
+            regressed += usize::from(next.contains("Performance has regressed"));
+            five += usize::from(change > 5.0);
+        }
+    }
+    Ok(format!(
+        "project {}, unchanged, by Criterion: of {all} cases {regressed} \"regressed\", {five} with a mean over 5 % higher\n",
+        scratch.name
+    ))
+}
+
+/// The lines of `text` that tell a change and its p-value, each with what comes after it.
+fn with_next(text: &str) -> Vec<(&str, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let told = lines.iter().enumerate().filter(|(_, line)| line.contains("(p = "));
+    told.map(|(at, line)| (*line, lines[at..].iter().take(4).copied().collect::<String>())).collect()
+}
+
+/// The estimate of `[low estimate high]`, in percent.
+fn middle_of(line: &str) -> Option<f64> {
+    let inside = line.split_once('[')?.1.split_once(']')?.0;
+    inside.split_whitespace().nth(1)?.trim_end_matches('%').replace('\u{2212}', "-").parse().ok()
 }
 
 fn bound(part: usize, whole: usize) -> String {
@@ -189,6 +227,20 @@ impl Scratch {
         serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} ended with {}", output.status))
     }
 
+    /// What Criterion says, asked to save a baseline or to compare with it.
+    fn bench(&self, study: &ProjectStudy<'_>, verb: &str, seconds: &str) -> Result<String> {
+        let mut command = Command::new("cargo");
+        command.current_dir(self.dir.path()).env("CARGO_TARGET_DIR", "target").stderr(Stdio::null());
+        command.arg("bench").args(&study.cargo).args(["--", verb, "study", "--noplot"]);
+        command.args(["--warm-up-time", "1", "--measurement-time", seconds]);
+        command.args((!study.cases.is_empty()).then(|| study.cases.join("|")));
+        let output = command.output().context("cannot start cargo")?;
+        if !output.status.success() {
+            bail!("{command:?} ended with {}", output.status);
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// Puts a loop of so many turns into the function.
     fn slow(&self, study: &ProjectStudy<'_>, turns: u64) -> Result<()> {
         let (Some((path, text)), Some((_, line))) = (&self.source, study.slow) else { return Ok(()) };
@@ -205,4 +257,21 @@ impl Scratch {
 fn run_quietly(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if status.success() { Ok(()) } else { bail!("{command:?} ended with {status}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_criterion_says_of_a_change_is_read() {
+        let text = "mul  time:   [1.01 ns 1.02 ns 1.03 ns]\n\
+            change: [-0.5012% +0.2345% +1.0123%] (p = 0.61 > 0.05)\nNo change in performance detected.\n\
+            add  time:   [2.01 ns 2.02 ns 2.03 ns]\n  thrpt:  [1 2 3]\n change:\n\
+            time:   [+5.1% +6.25% +7.0%] (p = 0.00 < 0.05)\n thrpt:  [-7% -6% -5%]\n Performance has regressed.\n";
+        let found: Vec<_> = with_next(text).into_iter().map(|(line, next)| (middle_of(line), next)).collect();
+        assert_eq!(found.iter().map(|(change, _)| *change).collect::<Vec<_>>(), [Some(0.2345), Some(6.25)]);
+        let regressed: Vec<bool> = found.iter().map(|(_, next)| next.contains("has regressed")).collect();
+        assert_eq!(regressed, [false, true]);
+    }
 }

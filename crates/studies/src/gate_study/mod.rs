@@ -20,7 +20,7 @@ use recording::Recording;
 const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
        cargo xtask gate-study replay DIR
        cargo xtask gate-study project DIR [--trials N] [--budget TIME] [--case PART]… [--slow FILE:LINE --slow-case PART]
-                                          [--percent P] [-- CARGO_ARGS]
+                                          [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
        cargo xtask gate-study --history FILE";
 
 /// Records rounds; or prints the study of those that are recorded, or of a series of stored runs, as Markdown.
@@ -55,6 +55,7 @@ fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
         slow: None,
         slow_case: "",
         percent: 15.0,
+        criterion: None,
         cargo: options.iter().skip(end + 1).copied().collect(),
     };
     for option in options[..end].chunks(2) {
@@ -69,6 +70,7 @@ fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
                 study.slow = Some((file, line.parse().with_context(wrong)?));
             }
             "--slow-case" => study.slow_case = value,
+            "--criterion" => study.criterion = Some(value),
             "--percent" => study.percent = value.parse().with_context(wrong)?,
             other => bail!("unknown argument `{other}`\n{USAGE}"),
         }
