@@ -39,7 +39,7 @@ fn record(arguments: &[String]) -> Result<()> {
     };
     let dir = PathBuf::from(dir);
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    let programs = [first, second].map(|program| WorkerCommand::of(program.into()));
+    let programs = [first, second].map(|program| vec![WorkerCommand::of(program.into())]);
     let rounds: u32 = rounds.parse().context("ROUNDS is a number")?;
     for _ in 0..busy.parse::<usize>().context("BUSY is a number of threads")? {
         std::thread::spawn(keep_busy);

@@ -292,6 +292,10 @@ pub struct GateArgs {
     /// With --against: also measure what is the same on both sides, as when one asks how noisy the machine is
     #[arg(long, requires = "against")]
     pub measure_equal: bool,
+    /// With --against: link each side in N layouts, its functions in another order and its stack elsewhere in each, and measure
+    /// them in turn, so that where code happens to lie is not taken for what it does
+    #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub layouts: Option<u32>,
     /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
     /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]

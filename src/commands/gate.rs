@@ -30,6 +30,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             revision,
             project: &project,
             measure_equal: args.measure_equal,
+            layouts: args.layouts.unwrap_or(0),
             benchmarks: &args.benchmark,
             suite: args.suite,
             budget: args.budget,

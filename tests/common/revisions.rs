@@ -22,7 +22,10 @@ fn main() {
             let cases: Vec<String> = first.into_iter().take(CASES).chain(more).collect();
             println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{}]}}"#, cases.join(","));
         }
-        Some("__worker") => serve(),
+        Some("__worker") => {
+            note_layout();
+            serve()
+        }
         _ => std::process::exit(2),
     }
 }
@@ -69,6 +72,18 @@ fn serve() {
         }
         std::io::stdout().flush().unwrap();
     }
+}
+
+/// Notes where its functions lie, where the test asks for it: each layout, and each place of the stack, once.
+fn note_layout() {
+    let Ok(dir) = std::env::var("NOTE_LAYOUTS") else { return };
+    let begin = main as usize;
+    let functions = [serve as fn() as usize, disturb as fn() as usize, case as fn(&str) -> String as usize, factor as fn() -> f64 as usize];
+    let distances: Vec<String> = functions.iter().map(|at| at.wrapping_sub(begin).to_string()).collect();
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(format!("{dir}/{}", distances.join("_")), "").unwrap();
+    let offset = std::env::var("RSB_STACK_OFFSET").map_or(0, |text| text.len());
+    std::fs::write(format!("{dir}/stack-{offset}"), "").unwrap();
 }
 
 /// The signal that the test asks for, sent to the bisection once: another one would end it at once.

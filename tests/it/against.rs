@@ -31,6 +31,23 @@ fn what_became_slower_is_named_alone() {
     assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
 }
 
+#[test]
+#[cfg(target_arch = "x86_64")] // Where rustc links with lld by itself.
+fn each_side_is_measured_in_several_layouts() {
+    let bench = repository().set("NOTE_LAYOUTS", "layouts");
+    commit(&bench, &Change::Source(FAST, ""), "fast");
+    Source { two: "1.2", ..Source::of(FAST) }.write(&bench);
+    let result = bench.run(&[&JSON[..], &["--layouts", "4"]].concat()).expect(3).json();
+    assert_eq!(verdicts(&result), [(ONE, "Unchanged"), (TWO, "Regressed")], "{result:#}");
+    assert!(result["notes"].to_string().contains("linked in 4 layouts"), "{result:#}");
+    let noted = std::fs::read_dir(bench.path("layouts")).unwrap().map(|entry| entry.unwrap().file_name());
+    let (stacks, layouts): (Vec<_>, Vec<_>) = noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
+    assert!(layouts.len() >= 4, "functions lie elsewhere in each: {layouts:?}");
+    assert!(stacks.len() >= 4, "and so does the stack: {stacks:?}");
+    let refused = bench.run(&["gate", "--layouts", "4"]).expect(2);
+    assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
+}
+
 /// Stands in for Valgrind, where the CPU does not count: the program tells what was counted on standard error.
 const VALGRIND: &str = r#"#!/bin/sh
 while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done

@@ -33,7 +33,10 @@ fn commit_all(bench: &Bench, subject: &str) -> String {
 /// and the baseline's file. Nothing is kept, as on a fresh checkout.
 fn fresh_checkout() -> (Bench, String, String) {
     let bench = repository();
-    bench.write("baselines/policy.toml", "threshold_percent = 100.0\n");
+    bench.write(
+        "baselines/policy.toml",
+        "threshold_percent = 100.0\n[[target]]\nid = \"*/sum/*\"\nmetric = \"throughput_gb_s\"\nabove = 0.001\n",
+    );
     bench.write(".gitignore", "target\ncache\nclone\nbenchmark_results\n");
     write_program(&bench, "one");
     let revision = commit_all(&bench, "one");
@@ -54,6 +57,7 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
         assert!(row["reason"].as_str().unwrap().contains("the machine changed, not the code"), "{row:#}");
     }
     let notes = result["notes"].to_string();
+    assert!(!notes.contains("names what is not here"), "{notes}");
     assert!(notes.contains(&format!("the revision {} that made it, built here on", &revision[..12])), "{notes}");
     // Once more about another run: what was built is kept.
     bench.run(&MEASURE).expect(0);

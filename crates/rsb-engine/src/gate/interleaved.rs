@@ -19,8 +19,8 @@ use crate::{Listener, WorkerCommand, machine, machine_lock};
 /// What measures the two sides.
 #[derive(Debug, Clone)]
 pub enum SidePrograms {
-    /// Two builds of this program.
-    Workers([WorkerCommand; 2]),
+    /// Two builds of this program, each in one layout or in several.
+    Workers([Vec<WorkerCommand>; 2]),
     /// Two builds of another project.
     Benches([Arc<Benches>; 2]),
 }
@@ -86,12 +86,14 @@ impl Sides {
     /// Counts the instructions of what both sides have measured, once for each program; what a reader should know of it.
     /// Only this program counts its own.
     pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
-        let SidePrograms::Workers(programs) = &self.programs else { return None };
+        let SidePrograms::Workers(layouts) = &self.programs else { return None };
         let settings = Settings::of(Profile::Quick);
         let mut counting = Counting::begin(&settings, settings.limits.suite);
         listener(&Event::CountingStarted { cases: self.cases.len() });
         'cases: for case in &self.cases {
-            for (run, program) in [&mut self.baseline, &mut self.current].into_iter().zip(programs) {
+            for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
+                // Whatever its layout, it executes the same instructions.
+                let Some(program) = layouts.first() else { continue };
                 let Some(result) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id) else {
                     continue 'cases;
                 };
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn pairs_stay_pairs_where_one_side_breaks_later() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         let mut replicates = |baseline, current| {
             sides.take_over(&InterleavedResults { baseline: vec![baseline], current: vec![current] });
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_case_that_had_no_turn_has_no_verdict() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let known = result("measured", 3);
         let mut late = known.clone();
         late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_side_that_only_one_program_has_figures_of_keeps_them() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| WorkerCommand::of(name.into())));
+        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         sides.take_over(&InterleavedResults {
             baseline: vec![result("skipped", 0)],

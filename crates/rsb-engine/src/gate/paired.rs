@@ -119,10 +119,12 @@ impl ReadyRerun<'_> {
         let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
         let after = after.slowed(current.slowdown().map(str::to_owned));
         let doubt = doubt(cases.len(), current);
-        let programs = SidePrograms::Workers([before, after]);
+        let programs = SidePrograms::Workers([vec![before], vec![after]]);
         let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
         sides.measure(judge.policy(), budget, listener)?;
         let mut compared = sides.compare(judge.policy());
+        // Which of the policy's patterns fit is said of the whole run, not of its suspects.
+        compared.notes.retain(|note| note.code != ComparisonNoteCode::Policy);
         compared.notes.push(baseline.provenance(&doubt));
         Ok(compared)
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rsb_model::random::mix64;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
@@ -28,10 +29,12 @@ pub trait PairSource {
     fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError>;
 }
 
-/// Two builds of this program: their workers live side by side and sample interleaved.
+/// Two builds of this program: their workers live side by side and sample interleaved. Of a build there may be several
+/// layouts, of which every pair takes the next one, with its stack elsewhere: what a layout does is then a part of what
+/// pairs differ by.
 pub struct WorkerPairs<'a> {
     session: Session<'a>,
-    programs: &'a [WorkerCommand; 2],
+    layouts: &'a [Vec<WorkerCommand>; 2],
 }
 
 impl<'a> WorkerPairs<'a> {
@@ -39,18 +42,34 @@ impl<'a> WorkerPairs<'a> {
     ///
     /// # Errors
     /// When there is no room for Criterion's temporary directory.
-    pub fn new(programs: &'a [WorkerCommand; 2], settings: &'a Settings) -> std::io::Result<Self> {
-        Ok(Self { session: Session::new(settings)?, programs })
+    pub fn new(layouts: &'a [Vec<WorkerCommand>; 2], settings: &'a Settings) -> std::io::Result<Self> {
+        Ok(Self { session: Session::new(settings)?, layouts })
+    }
+
+    /// What measures a side in this replicate.
+    fn program(&self, which: usize, replicate: u32) -> WorkerCommand {
+        let layouts = &self.layouts[which];
+        let mut command = layouts[replicate as usize % layouts.len()].clone();
+        if layouts.len() > 1 {
+            // The environment lies above the stack: how long it is decides where that begins.
+            let bytes = mix64(u64::from(replicate) * 2 + which as u64) % STACK_OFFSETS;
+            command.environment.push((STACK_OFFSET, Some("x".repeat(bytes as usize))));
+        }
+        command
     }
 }
 
+/// The variable that fills the environment, and how many lengths it has: a page, in which caches and predictors place it.
+const STACK_OFFSET: &str = "RSB_STACK_OFFSET";
+const STACK_OFFSETS: u64 = 4096;
+
 impl PairSource for WorkerPairs<'_> {
     fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
-        self.session.pair(self.programs, case, turn)
+        self.session.pair(&[self.program(0, turn.0), self.program(1, turn.0)], case, turn)
     }
 
     fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
-        self.session.replicate(&self.programs[which], case, turn)
+        self.session.replicate(&self.program(which, turn.0), case, turn)
     }
 }
 
@@ -181,10 +200,9 @@ mod tests {
         };
         let mut settings = Settings::of(Profile::Quick);
         settings.replicates = crate::measure::Count::asked(2);
-        let programs = scripts.map(|script| WorkerCommand {
-            program: "/bin/sh".into(),
-            args: vec!["-c".into(), script.into()],
-            environment: vec![],
+        let programs = scripts.map(|script| {
+            let args = vec!["-c".into(), script.into()];
+            vec![WorkerCommand { program: "/bin/sh".into(), args, environment: vec![] }]
         });
         let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
         let (both, ended) = interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
@@ -206,5 +224,23 @@ mod tests {
         ] {
             assert_eq!(standing(scripts), expected.map(|side| vec![side]), "{scripts:?}");
         }
+    }
+
+    #[test]
+    fn layouts_take_turns_and_the_stack_moves_with_them() {
+        let of = |name: &str| WorkerCommand::of(name.into());
+        let settings = Settings::of(Profile::Quick);
+        let layouts = [vec![of("a"), of("b"), of("c")], vec![of("d")]];
+        let pairs = WorkerPairs::new(&layouts, &settings).unwrap();
+        let of_first: Vec<WorkerCommand> = (0..6).map(|replicate| pairs.program(0, replicate)).collect();
+        let names: Vec<_> = of_first.iter().map(|command| command.program.to_str().unwrap()).collect();
+        assert_eq!(names, ["a", "b", "c", "a", "b", "c"]);
+        let offset = |command: &WorkerCommand| {
+            let found = command.environment.iter().find(|(name, _)| *name == STACK_OFFSET);
+            found.and_then(|(_, value)| value.as_ref()).map(String::len)
+        };
+        let offsets: std::collections::BTreeSet<_> = of_first.iter().map(offset).collect();
+        assert!(offsets.len() == 6 && offsets.iter().all(|bytes| bytes.is_some_and(|bytes| bytes < 4096)));
+        assert_eq!(offset(&pairs.program(1, 0)), None, "one layout is left as it is");
     }
 }

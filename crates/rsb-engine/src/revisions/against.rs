@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::builds::{self, Builds};
 use super::project::{Build, ProjectOptions};
-use crate::gate::{BUDGET, Basis, Judge, Judgment, Sides};
+use crate::gate::{BUDGET, Basis, Judge, Judgment, SidePrograms, Sides};
 use crate::policy::ControlSet;
 use crate::{EngineError, Listener};
 
@@ -31,6 +31,8 @@ pub struct AgainstRequest<'a> {
     pub count_instructions: bool,
     /// Whether what is the same on both sides is measured too.
     pub measure_equal: bool,
+    /// In how many layouts each side is linked and measured; 0 leaves them as they were built.
+    pub layouts: u32,
     /// How another project's benchmarks are built and run.
     pub project: &'a ProjectOptions,
 }
@@ -58,7 +60,11 @@ pub fn against(
     }
     let plan = CommonPlan::of(&builds, request, measure_equal)?;
     judge.check_ids(&plan.ids().map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
-    let mut sides = Sides::new(before.beside(after)?, [revision, "this tree"], plan.common);
+    let programs = match request.layouts {
+        0 => before.beside(after)?,
+        layouts => SidePrograms::Workers(trees.relink(&builds, layouts, listener)?),
+    };
+    let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
     sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
     let counted = if request.count_instructions { sides.count_instructions(listener) } else { None };
     let result = rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
@@ -66,6 +72,13 @@ pub fn against(
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
     if trees.settings_differ()? {
         let text = "`.cargo/config.toml` differs, and that of this tree counts for both builds";
+        result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    if request.layouts > 0 {
+        let text = format!(
+            "each side was linked in {} layouts, a pair in the next one of each: the intervals hold what a layout does",
+            request.layouts
+        );
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));

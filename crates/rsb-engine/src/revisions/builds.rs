@@ -8,9 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::against::AgainstRequest;
+use super::cargo::{self, CargoProfile};
 use super::project::{Build, Project, ProjectOptions};
 use super::worktree::{ProgramDirectory, Worktree};
-use crate::Listener;
+use crate::{Listener, WorkerCommand};
 
 /// The git repository around the current directory.
 pub struct Repository {
@@ -126,7 +127,7 @@ pub(super) struct Trees {
 /// Both builds, in a directory that goes with this value.
 pub(super) struct Builds {
     pub(super) sides: [Build; 2],
-    _dir: ProgramDirectory,
+    dir: ProgramDirectory,
 }
 
 /// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.
@@ -147,7 +148,11 @@ impl Trees {
     /// # Errors
     /// When a suite or instructions are wanted of another project.
     pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
-        let own = [("--suite", request.suite.is_some()), ("--metric instructions", request.count_instructions)];
+        let own = [
+            ("--suite", request.suite.is_some()),
+            ("--metric instructions", request.count_instructions),
+            ("--layouts", request.layouts > 0),
+        ];
         match own.iter().find(|(_, wanted)| *wanted && !self.project.is_this_program()) {
             Some((flag, _)) => bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here"),
             None => Ok(()),
@@ -193,7 +198,42 @@ impl Trees {
             bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
         };
         let sides = [side(&self.commits[0], "baseline")?, side(&self.commits[1], "current")?];
-        Ok(Builds { sides, _dir: dir })
+        Ok(Builds { sides, dir })
+    }
+
+    /// Links each build of this program so many times, its functions in another order each time.
+    ///
+    /// # Errors
+    /// When the linker does not know how.
+    pub(super) fn relink(
+        &self,
+        builds: &Builds,
+        layouts: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<[Vec<WorkerCommand>; 2]> {
+        let worktree = self.repository.worktree()?;
+        let mut side = |which: u32| -> Result<Vec<WorkerCommand>> {
+            let mut linked = Vec::new();
+            let commit = &self.commits[which as usize];
+            let link = |place: (&Path, &Path), _: &mut Listener<'_>| {
+                cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
+                for layout in 0..layouts {
+                    let program = builds.dir.path(&format!("layout-{which}-{layout}"));
+                    // Seed 0 is the linker's word for "anything".
+                    if !cargo::relink_this_program(place, u64::from(which * layouts + layout + 1), &program)? {
+                        bail!(
+                            "the program cannot be linked in another layout: that needs the linker lld, which rustc uses by \
+                             itself on x86_64 Linux, elsewhere with RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
+                        );
+                    }
+                    linked.push(WorkerCommand::of(program));
+                }
+                Ok(())
+            };
+            worktree.with_revision(commit, listener, link)?;
+            Ok(linked)
+        };
+        Ok([side(0)?, side(1)?])
     }
 }
 

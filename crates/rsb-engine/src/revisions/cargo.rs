@@ -85,6 +85,27 @@ pub(super) fn build_this_program(
     Ok(true)
 }
 
+/// Links this program, which was built from `tree` just now, once more with its functions in an order that `seed` gives, and
+/// puts it at `program`; whether it could be linked.
+///
+/// # Errors
+/// When it could not be tried.
+pub(super) fn relink_this_program((tree, target): (&Path, &Path), seed: u64, program: &Path) -> Result<bool> {
+    let mut command = cargo(tree);
+    command
+        .args(["rustc", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
+        .arg(target)
+        .args(SMALL.iter().flat_map(|setting| ["--config", setting]));
+    align_functions(&mut command, |name| std::env::var(name).ok());
+    command.arg("--").arg(format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}"));
+    if !answered(&mut command)?.status.success() {
+        return Ok(false);
+    }
+    let built: PathBuf = target.join(CargoProfile::Release.directory()).join(PROGRAM);
+    std::fs::copy(&built, program).with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(true)
+}
+
 /// Has `cargo` begin every function at a cache line, on top of the flags that the user's environment names. Otherwise a
 /// change anywhere moves the functions behind it within their lines, and one that is the same in both programs, byte for
 /// byte, is up to 10 % slower in one of them. Revisions before `.cargo/config.toml` said so are built alike.

@@ -175,7 +175,7 @@ impl Build {
     pub(super) fn beside(&self, after: &Self) -> Result<SidePrograms> {
         match (self, after) {
             (Self::ThisProgram(before), Self::ThisProgram(after)) => {
-                Ok(SidePrograms::Workers([before, after].map(|program| WorkerCommand::of(program.clone()))))
+                Ok(SidePrograms::Workers([before, after].map(|program| vec![WorkerCommand::of(program.clone())])))
             }
             (Self::Benches(before), Self::Benches(after)) => {
                 Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
