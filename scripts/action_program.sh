@@ -17,6 +17,17 @@ if [ -n "${BINARY:-}" ]; then
 else
     # Outside the user's own target directory, which may be cached for something else.
     target="${RUNNER_TEMP:-$(mktemp -d)}/rusty-stack-bench"
+    # A runner's own toolchain may be older than this program needs.
+    needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$SOURCE/Cargo.toml" | head -n 1)
+    installed=$(cd "$SOURCE" && rustc --version 2>/dev/null | cut -d' ' -f2 || true)
+    if [ "$(printf '%s\n%s\n' "$needed" "${installed:-0}" | sort -V | head -n 1)" != "$needed" ]; then
+        if ! command -v rustup >/dev/null 2>&1; then
+            echo "::error::building rusty-stack-bench needs Rust $needed or later, and ${installed:-none} is installed" >&2
+            exit 1
+        fi
+        rustup toolchain install "$needed" --profile minimal >&2
+        export RUSTUP_TOOLCHAIN="$needed"
+    fi
     # In its own directory: the user's toolchain file and cargo settings are not meant for it.
     (cd "$SOURCE" && cargo build --release --locked --quiet --bin rusty-stack-bench --target-dir "$target")
     program="$target/release/rusty-stack-bench"
