@@ -19,7 +19,7 @@ else
     target="${RUNNER_TEMP:-$(mktemp -d)}/rusty-stack-bench"
     # A runner's own toolchain may be older than this program needs.
     needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$SOURCE/Cargo.toml" | head -n 1)
-    installed=$(cd "$SOURCE" && rustc --version 2>/dev/null | cut -d' ' -f2 || true)
+    installed=$({ cd "$SOURCE" && rustc --version; } 2>/dev/null | cut -d' ' -f2) || installed=0
     if [ "$(printf '%s\n%s\n' "$needed" "${installed:-0}" | sort -V | head -n 1)" != "$needed" ]; then
         if ! command -v rustup >/dev/null 2>&1; then
             echo "::error::building rusty-stack-bench needs Rust $needed or later, and ${installed:-none} is installed" >&2
