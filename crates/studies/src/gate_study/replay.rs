@@ -14,6 +14,8 @@ pub(super) enum Mode {
     Paired,
     /// The program that made the baseline is kept: what looks slower or is undecided is paired with it.
     KeptProgram,
+    /// The same, with a baseline from half a recording earlier: a committed one on a fresh checkout, whose revision is built.
+    BuiltRevision,
     /// `gate --budget` against a stored baseline of the rounds just before.
     Baseline,
     /// The same, with a baseline from half a recording earlier.
@@ -76,7 +78,7 @@ impl Mode {
         match self {
             Self::Paired => (PAIRS, 180.0),
             Self::Baseline | Self::LaterBaseline => (AGAINST_BASELINE, 180.0),
-            Self::KeptProgram => (AGAINST_BASELINE, 0.0), // Pairs come next.
+            Self::KeptProgram | Self::BuiltRevision => (AGAINST_BASELINE, 0.0), // Pairs come next.
             Self::Apart | Self::ApartWithPast => (Rounds { first: 3, step: 0, enough: 3 }, 0.0),
         }
     }
@@ -85,7 +87,7 @@ impl Mode {
     const fn stored(self) -> usize {
         match self {
             Self::Paired => 0,
-            Self::KeptProgram | Self::Baseline | Self::LaterBaseline => 10,
+            Self::KeptProgram | Self::BuiltRevision | Self::Baseline | Self::LaterBaseline => 10,
             Self::Apart | Self::ApartWithPast => 3,
         }
     }
@@ -103,6 +105,19 @@ impl Mode {
         (self.earlier() + 1) * self.stored() + self.effort().0.first as usize
     }
 
+    /// Where the current side begins after the baseline's first round.
+    fn lag(self, recording: &Recording) -> usize {
+        match self {
+            Self::BuiltRevision | Self::LaterBaseline => recording.rounds() / 2,
+            _ => self.stored(),
+        }
+    }
+
+    /// Whether suspects are measured beside the program that made the baseline.
+    const fn has_program(self) -> bool {
+        matches!(self, Self::KeptProgram | Self::BuiltRevision)
+    }
+
     fn is_paired(self) -> bool {
         self == Self::Paired
     }
@@ -113,9 +128,10 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
     let policy = Policy::default();
     let (mut result, current, mut seconds) =
         judge(recording, turns(recording, (mode, change), start, 0), mode, &policy);
-    if mode == Mode::KeptProgram {
+    if mode.has_program() {
         let suspects = rsb_stats::suspects(&result, &current);
-        let mut pairs = turns(recording, (Mode::Paired, change), start, mode.length());
+        let after = mode.lag(recording) + mode.effort().0.first as usize;
+        let mut pairs = turns(recording, (Mode::Paired, change), start, after);
         pairs.retain(|turn| suspects.contains(&turn.case.result.benchmark_id));
         let (paired, _, more) = judge(recording, pairs, Mode::Paired, &policy);
         result = rsb_stats::with_paired(result, &paired, &policy);
@@ -139,7 +155,7 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
 /// The cases of the suite that begins with the round `start`, `later` rounds after it.
 fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, later: usize) -> Vec<Turn<'_>> {
     let stored = start + mode.earlier() * mode.stored();
-    let from = stored + later + if mode == Mode::LaterBaseline { recording.rounds() / 2 } else { mode.stored() };
+    let from = stored + later + mode.lag(recording);
     let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
     let turn = |(at, case): (usize, &'_ RecordedCase)| {
         let multiplied = match change {

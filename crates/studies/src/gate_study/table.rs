@@ -19,15 +19,23 @@ const STEP: usize = 3;
 const FACTORS: [f64; 6] = [1.05, 1.08, 1.12, 1.15, 1.2, 1.5];
 
 impl Mode {
-    const ALL: [Self; 6] =
-        [Self::Paired, Self::KeptProgram, Self::Baseline, Self::LaterBaseline, Self::Apart, Self::ApartWithPast];
+    const ALL: [Self; 7] = [
+        Self::Paired,
+        Self::KeptProgram,
+        Self::BuiltRevision,
+        Self::Baseline,
+        Self::LaterBaseline,
+        Self::Apart,
+        Self::ApartWithPast,
+    ];
 
     const fn title(self) -> &'static str {
         match self {
             Self::Paired => "`gate --against REV`: pairs, budget 3 min",
             Self::KeptProgram => "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs",
+            Self::BuiltRevision => "`gate`, a committed baseline of half a recording earlier, its revision built: the same",
             Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
-            Self::LaterBaseline => "the same, half a recording later",
+            Self::LaterBaseline => "the record alone, half a recording later",
             Self::Apart => "three saved runs a side, nothing remeasured",
             Self::ApartWithPast => "the same, with the noise of four earlier runs",
         }
