@@ -152,6 +152,14 @@ pub enum ReadError {
         /// What the system said.
         source: io::Error,
     },
+    /// It is no regular file, or too large.
+    #[error("`{}` is not read: {problem}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and the cure.
+        problem: String,
+    },
     /// It is not JSON, or was cut off.
     #[error("`{}`, line {line}, column {column}: {problem}; {cure}", path.display())]
     Syntax {

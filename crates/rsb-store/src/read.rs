@@ -5,7 +5,6 @@
 //! tree of the whole document first would take twice as long.
 
 use std::collections::HashMap;
-use std::fs;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -20,6 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ReadError;
 use crate::files;
+use crate::input::{self, Unread};
 use crate::seal::{self, Seal};
 
 /// What a case says in `what` when its record could not be read.
@@ -49,8 +49,15 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
 }
 
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    fs::read(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+/// All of the file `path`: a regular one, and not a larger one than this program writes.
+///
+/// # Errors
+/// When it is anything else, or cannot be read.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
+        Unread::Io(source) => ReadError::Io { path: path.to_owned(), source },
+        Unread::Unfit(problem) => ReadError::Unfit { path: path.to_owned(), problem },
+    })
 }
 
 pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadError> {

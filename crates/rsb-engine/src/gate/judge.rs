@@ -8,7 +8,7 @@ use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::import::{self, ImportError};
-use rsb_store::{Baselines, RecordedFile, Store, read_criterion_dir, read_recorded};
+use rsb_store::{Baselines, ReadError, RecordedFile, Store, read_criterion_dir, read_recorded};
 
 use super::latest::latest;
 use super::named::{before_latest, criterion_dir, expanded};
@@ -241,7 +241,7 @@ impl Source {
             return Some(Self::Criterion { dir: dir.canonicalize().ok()?, result: result.to_owned() });
         }
         let path = Path::new(text);
-        path.is_file().then(|| std::fs::read(path).ok()).flatten().map(|bytes| Self::File { bytes })
+        rsb_store::read_bytes(path).ok().map(|bytes| Self::File { bytes })
     }
 }
 
@@ -332,6 +332,7 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
     match read_recorded(path) {
         Ok(RecordedFile::Run(run)) => Ok(vec![*run]),
         Ok(RecordedFile::Baseline(baseline)) => Ok(baseline.into_runs()),
+        Err(unfit @ ReadError::Unfit { .. }) => Err(EngineError::usage(unfit)),
         Err(not_ours) => match import::import(path, None) {
             Ok(run) => Ok(vec![run]),
             Err(ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. }) => {

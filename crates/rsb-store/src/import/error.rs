@@ -23,6 +23,14 @@ pub enum ImportError {
         /// What the system said.
         source: io::Error,
     },
+    /// It is no regular file, or too large.
+    #[error("`{}` is not read: {problem}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and the cure.
+        problem: String,
+    },
     /// There is nothing in it.
     #[error("`{}` is empty; run the tool again and save its output", path.display())]
     Empty {
@@ -66,6 +74,16 @@ pub enum ImportError {
         /// What is missing or wrong.
         problem: String,
     },
+    /// It is what a tool writes, and cannot be taken in.
+    #[error("`{}` was refused: {problem}; {cure}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what is in the way.
+        problem: String,
+        /// What the reader can do about it.
+        cure: String,
+    },
 }
 
 fn known() -> String {
@@ -81,6 +99,7 @@ fn cut_off(syntax: Option<&str>) -> String {
 pub(super) enum Problem {
     Syntax(serde_json::Error),
     Shape(String),
+    Refused { problem: String, cure: String },
 }
 
 impl Problem {
@@ -88,9 +107,15 @@ impl Problem {
         Self::Shape(problem.into())
     }
 
+    /// It is the tool's, and this is in the way.
+    pub(super) fn refused(problem: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Refused { problem: problem.into(), cure: cure.into() }
+    }
+
     pub(super) fn at(self, path: &Path, format: Format) -> ImportError {
         match self {
             Self::Shape(problem) => ImportError::Shape { path: path.to_owned(), format, problem },
+            Self::Refused { problem, cure } => ImportError::Refused { path: path.to_owned(), problem, cure },
             Self::Syntax(error) => ImportError::Syntax {
                 path: path.to_owned(),
                 format,

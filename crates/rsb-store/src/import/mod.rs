@@ -32,6 +32,8 @@ use error::Problem;
 pub use error::{ImportError, UnknownFormat};
 use sink::Sink;
 
+use crate::input::{self, Unread};
+
 /// A tool whose output can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -175,8 +177,10 @@ pub fn detect(path: &Path, text: &str) -> Option<Format> {
 /// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes. Never because of one
 /// case in it: that is a failed case among the others.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
-    let io = |source| ImportError::Io { path: path.to_owned(), source };
-    let bytes = fs::read(path).map_err(io)?;
+    let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
+        Unread::Io(source) => ImportError::Io { path: path.to_owned(), source },
+        Unread::Unfit(problem) => ImportError::Unfit { path: path.to_owned(), problem },
+    })?;
     let written = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let written = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     import_text(path, &String::from_utf8_lossy(&bytes), format, written)
@@ -242,6 +246,28 @@ mod tests {
         }
         let missing = import(Path::new("/nowhere/x.json"), None).unwrap_err().to_string();
         assert!(missing.contains("/nowhere/x.json") && missing.contains("check the path"), "{missing}");
+    }
+
+    #[test]
+    fn what_is_no_file_of_results_is_refused_in_no_time() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::File::create(at("sparse.json")).unwrap().set_len(3_000_000_000).unwrap();
+        fs::create_dir(at("results")).unwrap();
+        let begun = std::time::Instant::now();
+        for (path, what, cure) in [
+            (at("fifo"), "a pipe", "save what it gives"),
+            (at("sparse.json"), "2862 MiB, and at most 64 MiB", "fewer cases"),
+            (at("results"), "a directory", "name a file"),
+            ("/dev/zero".into(), "a device", "save what it gives"),
+        ] {
+            let error = import(&path, None).unwrap_err().to_string();
+            let parts = [&*path.to_string_lossy(), "is not read", what, cure];
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! Files that somebody names: regular ones only, and no more of them than memory should hold. A pipe without a writer would
+//! be waited for, a device has no end, and a sparse file of terabytes takes no room on the disk.
+
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Bytes in a mebibyte, in which the limits are told.
+const MIB: u64 = 1 << 20;
+
+/// The largest document of this program that is read: several times that of a run of 100,000 cases.
+pub(crate) const MOST_OF_OURS: u64 = 256 * MIB;
+
+/// The largest output of another tool that is read. A list of short numbers takes forty times the room of its text.
+pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
+
+/// Why a file is not read, before the file is named.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The system does not give it.
+    Io(io::Error),
+    /// What it is, and the cure.
+    Unfit(String),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// All of the file `path`, which has at most `most` bytes.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+    // To open some devices does something already, so they are not.
+    check(&fs::metadata(path)?, most)?;
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    read_open(&file, most)
+}
+
+/// As [`read`], where the file may be another one since it was looked at, or grow while it is read.
+fn read_open(file: &File, most: u64) -> Result<Vec<u8>, Unread> {
+    let metadata = file.metadata()?;
+    check(&metadata, most)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
+}
+
+fn check(metadata: &Metadata, most: u64) -> Result<(), Unread> {
+    if let Some((kind, cure)) = other_kind(metadata.file_type()) {
+        return Err(Unread::Unfit(format!("it is {kind}, not a regular file; {cure}")));
+    }
+    if metadata.len() > most { Err(too_large(metadata.len(), most)) } else { Ok(()) }
+}
+
+/// What it is in place of a regular file, and what to name instead.
+fn other_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
+    let save = "save what it gives in a file, and name that";
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some(("a directory", "name a file in it"))
+    } else if kind.is_fifo() {
+        Some(("a pipe", save))
+    } else if kind.is_socket() {
+        Some(("a socket", save))
+    } else {
+        Some(("a device", save))
+    }
+}
+
+fn too_large(bytes: u64, most: u64) -> Unread {
+    let (mib, most) = (bytes.div_ceil(MIB), most / MIB);
+    Unread::Unfit(format!(
+        "it has {mib} MiB, and at most {most} MiB are read; give fewer cases in one file, or leave out the single samples"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::fs::{CWD, FileType as Kind, Mode, mknodat};
+
+    use super::*;
+
+    fn problem(path: &Path, most: u64) -> String {
+        let begun = Instant::now();
+        let problem = match read(path, most) {
+            Ok(bytes) => panic!("{} bytes were read", bytes.len()),
+            Err(Unread::Io(error)) => error.to_string(),
+            Err(Unread::Unfit(problem)) => problem,
+        };
+        assert!(begun.elapsed() < Duration::from_secs(5), "{problem}");
+        problem
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once_with_a_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        mknodat(CWD, &fifo, Kind::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let socket = dir.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("link")).unwrap();
+        for (path, kind, cure) in [
+            (fifo.as_path(), "a pipe", "save what it gives"),
+            (&socket, "a socket", "save what it gives"),
+            (Path::new("/dev/zero"), "a device", "save what it gives"),
+            (&dir.path().join("link"), "a device", "save what it gives"),
+            (dir.path(), "a directory", "name a file"),
+        ] {
+            let problem = problem(path, MOST_OF_OTHERS);
+            assert!(problem.contains(kind) && problem.contains(cure), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_the_limit_and_a_sparse_one_is_not_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert!(problem(&path, 4).contains("at most"));
+        File::create(&path).unwrap().set_len(3_000_000_000).unwrap();
+        for most in [MOST_OF_OURS, MOST_OF_OTHERS] {
+            let problem = problem(&path, most);
+            assert!(problem.contains("2862 MiB") && problem.contains(&format!("{} MiB are", most / MIB)), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_grows_while_it_is_read_is_not_read_on() {
+        // Files of the kernel say that they are empty.
+        let path = Path::new("/proc/self/stat");
+        assert!(!read(path, MOST_OF_OTHERS).unwrap().is_empty());
+        assert!(problem(path, 3).contains("at most"));
+    }
+}
