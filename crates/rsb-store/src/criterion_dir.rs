@@ -1,7 +1,8 @@
 //! The output directory of Criterion in any Rust project, `target/criterion`, as a run: one replicate of each case.
 //!
 //! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its own name in place of
-//! `new`. Criterion does not promise this layout; a case that cannot be read is one failed case among the others.
+//! `new`. Criterion does not promise this layout; a case that cannot be read is one failed case among the others. Up to
+//! version 0.3.2 a sample is a list of two lists, and up to 0.2.4 there is no `benchmark.json`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Ru
 use serde_json::{Value, json};
 
 use crate::error::ReadError;
+use crate::input::{self, Unread};
 use crate::read;
 
 /// The name of Criterion's latest result.
@@ -22,6 +24,9 @@ pub const LATEST: &str = "new";
 /// How deep Criterion nests a case: group, function, parameter.
 const DEPTH: usize = 6;
 
+/// The most directories that are looked into: a directory that is not Criterion's may hold a whole disk.
+const MOST_DIRECTORIES: usize = 300_000;
+
 /// The cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The machine is unknown:
 /// Criterion does not record it.
 ///
@@ -29,8 +34,15 @@ const DEPTH: usize = 6;
 /// When the directory cannot be read or holds no such result.
 pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     let mut cases = Vec::new();
-    collect(dir, &|own| own == name, DEPTH, &mut cases)
+    let mut left = MOST_DIRECTORIES;
+    collect(dir, &|own| own == name, (DEPTH, &mut left), &mut cases)
         .map_err(|source| ReadError::Io { path: dir.to_owned(), source })?;
+    if left == 0 {
+        return Err(ReadError::Unfit {
+            path: dir.to_owned(),
+            problem: format!("it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as target/criterion"),
+        });
+    }
     cases.sort();
     if cases.is_empty() {
         return Err(ReadError::Shape {
@@ -65,16 +77,25 @@ fn others(dir: &Path) -> String {
 /// When the directory cannot be read.
 pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = Vec::new();
-    collect(dir, &|_| true, DEPTH, &mut found)?;
+    collect(dir, &|_| true, (DEPTH, &mut MOST_DIRECTORIES.clone()), &mut found)?;
     Ok(found.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
 }
 
-/// Directories with a `wanted` name that hold a sample, within `depth` levels.
-fn collect(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// Directories with a `wanted` name that hold a sample, within `depth` levels, of the `left` that are looked into.
+fn collect(
+    dir: &Path,
+    wanted: &dyn Fn(&OsStr) -> bool,
+    (depth, left): (usize, &mut usize),
+    found: &mut Vec<PathBuf>,
+) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         if !path.is_dir() {
             continue;
+        }
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return Ok(());
         }
         let is_result = path.join("benchmark.json").exists() || path.join("sample.json").exists();
         if is_result {
@@ -82,7 +103,7 @@ fn collect(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool, depth: usize, found: &mu
                 found.push(path);
             }
         } else if depth > 0 {
-            collect(&path, wanted, depth - 1, found)?;
+            collect(&path, wanted, (depth - 1, left), found)?;
         }
     }
     Ok(())
@@ -91,9 +112,15 @@ fn collect(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool, depth: usize, found: &mu
 fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     let written = fs::metadata(case.join("sample.json")).and_then(|metadata| metadata.modified());
     let timestamp = written.ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
-    let text_of = |name: &str| fs::read_to_string(case.join(name)).map_err(|error| format!("{name}: {error}"));
+    let bytes_of = |name: &str| {
+        input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
+            Unread::Io(error) => format!("{name}: {error}"),
+            Unread::Unfit(problem) => format!("{name}: {problem}"),
+        })
+    };
     let json_of = |name: &str| {
-        text_of(name).and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| format!("{name}: {error}")))
+        let bytes = bytes_of(name)?;
+        serde_json::from_slice::<Value>(&bytes).map_err(|error| format!("{name}: {error}"))
     };
     let described = json_of("benchmark.json").ok();
     let id = described.as_ref().and_then(|document| document.get("full_id")).and_then(Value::as_str).map_or_else(
@@ -122,10 +149,18 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     }
 }
 
-/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample.
+/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample: under their names, or, up to
+/// version 0.3.2, as a list of both lists in that order.
 fn samples(document: &Value) -> Result<Samples, String> {
+    if document.as_array().is_some_and(|lists| lists.len() != 2) {
+        return Err(
+            "sample.json is a list, but not of iterations and times, as Criterion before 0.3.3 wrote".to_owned()
+        );
+    }
     let list = |name: &str| -> Result<Vec<f64>, String> {
-        let values = document.get(name).and_then(Value::as_array).ok_or(format!("sample.json has no list `{name}`"))?;
+        let old = document.get(usize::from(name == "times"));
+        let values = document.get(name).or(old).and_then(Value::as_array);
+        let values = values.ok_or(format!("sample.json has no list `{name}`"))?;
         values.iter().map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}"))).collect()
     };
     let mut samples = Samples::new(0);
@@ -176,6 +211,44 @@ mod tests {
         assert_eq!(ids, ["g/f/1", "g/h"]);
         assert_eq!(latest.benchmarks[0].samples[0].per_iteration(), Ok(vec![10.0, 11.0]));
         assert_eq!(read_criterion_dir(dir.path(), "main").unwrap().benchmarks.len(), 1);
+    }
+
+    #[test]
+    fn samples_of_old_versions_are_lists_without_names_or_descriptions() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("old", "[[1.0, 2.0], [10.0, 22.0]]"),
+            ("torn", "[[1.0, 2.0], [10.0]]"),
+            ("three", "[[1.0], [10.0], [1.0]]"),
+            ("flat", "[1.0, 10.0]"),
+            ("none", "[]"),
+        ] {
+            write(dir.path(), &format!("{name}/base/sample.json"), text);
+        }
+        let run = read_criterion_dir(dir.path(), "base").unwrap();
+        let measured: Vec<&BenchmarkResult> =
+            run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured).collect();
+        let [old] = &measured[..] else { panic!("{run:?}") };
+        assert_eq!((old.benchmark_id.as_str(), old.samples[0].per_iteration()), ("old", Ok(vec![10.0, 11.0])));
+        let why = |id: &str| {
+            let case =
+                run.benchmarks.iter().find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(id));
+            case.map(|case| case.reason.as_ref().unwrap().why.clone())
+        };
+        assert!(why("three").unwrap().contains("before 0.3.3"), "{run:?}");
+    }
+
+    #[test]
+    fn a_sample_that_is_no_file_costs_its_own_case() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "a/new/sample.json", SAMPLE);
+        write(dir.path(), "b/new/benchmark.json", r#"{"full_id":"b"}"#);
+        mknodat(CWD, dir.path().join("b/new/sample.json"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let run = read_criterion_dir(dir.path(), LATEST).unwrap();
+        let outcomes: Vec<Outcome> = run.benchmarks.iter().map(|case| case.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Measured, Outcome::Failed]);
+        assert!(run.benchmarks[1].reason.as_ref().unwrap().why.contains("a pipe"), "{run:?}");
     }
 
     #[test]

@@ -9,6 +9,11 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(Problem::Syntax)
 }
 
+/// The first document in `text`, if it begins with one.
+pub(super) fn first(text: &str) -> Option<Value> {
+    serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
+}
+
 /// The one document in `text`.
 pub(super) fn document(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text).map_err(Problem::Syntax)

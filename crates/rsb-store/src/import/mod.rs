@@ -10,6 +10,7 @@ mod hipblaslt_bench;
 mod hyperfine;
 mod json;
 mod nccl_tests;
+mod not_imported;
 mod nvbandwidth;
 mod nvbench;
 mod pytest_benchmark;
@@ -101,7 +102,7 @@ impl Format {
     fn claims(self, document: &Value) -> bool {
         let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
         match self {
-            Self::Nvbench => has(&["meta", "devices", "benchmarks"]),
+            Self::Nvbench => has(&["devices", "benchmarks"]),
             Self::GoogleBenchmark => has(&["context", "benchmarks"]),
             Self::Hyperfine => document.pointer("/results/0/command").is_some(),
             Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
@@ -161,14 +162,33 @@ struct Input<'a> {
 /// The tool that wrote `text`, by what it holds; where that does not tell (a document that was cut off), by the name
 /// of a tool in the name of the file.
 pub fn detect(path: &Path, text: &str) -> Option<Format> {
-    let document = json::documents(text).ok().and_then(|documents| documents.into_iter().next());
-    let by_content = Format::ALL.into_iter().find(|format| match &document {
-        Some(document) => format.claims(document),
-        None => !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark)),
-    });
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase().replace('_', "-"));
-    let by_name = || name.and_then(|name| Format::ALL.into_iter().find(|format| name.contains(format.as_str())));
-    by_content.or_else(by_name)
+    let document = json::first(text);
+    by_content(document.as_ref(), text).or_else(|| by_name(path))
+}
+
+fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
+    let claims = |format: &Format| document.is_some_and(|document| format.claims(document));
+    let is_marked =
+        |format: &Format| !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark));
+    // A log may begin like a document too: `[1,0]<stdout>:`.
+    Format::ALL.into_iter().find(claims).or_else(|| Format::ALL.into_iter().find(is_marked))
+}
+
+fn by_name(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase().replace('_', "-");
+    Format::ALL.into_iter().find(|format| name.contains(format.as_str()))
+}
+
+/// As [`detect`], and the error where that finds nothing.
+fn detected(path: &Path, text: &str) -> Result<Format, ImportError> {
+    let document = json::first(text);
+    if let Some(format) = by_content(document.as_ref(), text) {
+        return Ok(format);
+    }
+    if let Some((problem, cure)) = document.as_ref().and_then(not_imported::refused) {
+        return Err(ImportError::Refused { path: path.to_owned(), problem, cure });
+    }
+    by_name(path).ok_or_else(|| ImportError::Undetected { path: path.to_owned(), syntax: json::cut_off(text) })
 }
 
 /// The run in `path`, written by the tool `format`, or by the one that [`detect`] finds.
@@ -192,9 +212,7 @@ fn import_text(path: &Path, text: &str, format: Option<Format>, written: Timesta
     if text.trim().is_empty() {
         return Err(ImportError::Empty { path: path.to_owned() });
     }
-    let Some(format) = format.or_else(|| detect(path, text)) else {
-        return Err(ImportError::Undetected { path: path.to_owned(), syntax: json::cut_off(text) });
-    };
+    let format = format.map_or_else(|| detected(path, text), Ok)?;
     let mut sink = Sink::new(format, path, written);
     format.read(&Input { path, text }, &mut sink).map_err(|problem| problem.at(path, format))?;
     let run = sink.finish();

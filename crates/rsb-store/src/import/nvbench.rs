@@ -1,7 +1,6 @@
 //! nvbench's JSON, schema 1: seconds by the device's clock, cold cache; samples lie in a binary file beside it where
 //! `--jsonbin` was given.
 
-use std::fs;
 use std::path::{Component, Path};
 
 use rsb_model::Fields;
@@ -11,6 +10,7 @@ use super::Input;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
+use crate::input::{self, Unread};
 
 /// Bytes of one sample: a little-endian float.
 const SAMPLE_BYTES: usize = 4;
@@ -19,8 +19,17 @@ const SAMPLE_BYTES: usize = 4;
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let benchmarks = json::list(&document, "benchmarks")?;
-    if let Some(major) = document.pointer("/meta/version/json/major").filter(|major| major.as_u64() != Some(1)) {
-        return Err(Problem::shape(format!("its schema is version {major}, and only version 1 is known")));
+    match document.pointer("/meta/version/json/major") {
+        None => {
+            let problem =
+                "it is nvbench's JSON of before schema 1 (without `meta.version.json`), which is not imported";
+            return Err(Problem::refused(problem, "measure again with an nvbench of 2022 or later"));
+        }
+        Some(major) if major.as_u64() != Some(1) => {
+            let problem = format!("it is nvbench's JSON of schema {major}, and only schema 1 is known");
+            return Err(Problem::refused(problem, "update rusty-stack-bench, or measure with an nvbench of schema 1"));
+        }
+        Some(_) => {}
     }
     let devices = document.get("devices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let source = Source { path: input.path, devices };
@@ -125,7 +134,10 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
     let dir = document.parent().unwrap_or(Path::new(""));
     let beside = [Some(dir), dir.parent()].into_iter().flatten().map(|dir| dir.join(named));
     let path = beside.into_iter().find(|path| path.is_file()).ok_or_else(|| format!("`{name}` is not there"))?;
-    let bytes = fs::read(&path).map_err(|error| format!("`{name}`: {error}"))?;
+    let bytes = input::read(&path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
+        Unread::Io(error) => format!("`{name}`: {error}"),
+        Unread::Unfit(problem) => format!("`{name}`: {problem}"),
+    })?;
     let size = summaries.value(TAG, "size").and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
     let (floats, rest) = bytes.as_chunks::<SAMPLE_BYTES>();
     if floats.is_empty() || !rest.is_empty() || size != Some(floats.len() as u64) {
@@ -137,11 +149,12 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use rsb_model::{BenchmarkType, Outcome};
 
     use crate::import::mutations::{read, sample};
-    use crate::import::{Format, import};
+    use crate::import::{Format, detect, import};
 
     #[test]
     fn seconds_become_milliseconds_and_skips_stay_skips() {
@@ -182,9 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_refused() {
-        let newer = sample(Format::Nvbench).replace("\"major\": 1", "\"major\": 2");
-        let error = read(Format::Nvbench, &newer).unwrap_err().to_string();
-        assert!(error.contains("version 2") && error.contains("only version 1"), "{error}");
+    fn another_schema_is_refused_by_name() {
+        let text = sample(Format::Nvbench);
+        let newer = text.replace("\"major\": 1", "\"major\": 2");
+        let older = text.replace(r#""meta": {"version": {"json": {"major": 1, "minor": 0}}}, "#, "");
+        // As the first of them were: states by their names in place of a list.
+        let keyed =
+            r#"{"devices": [{"id": 0}], "benchmarks": [{"index": 0, "name": "copy", "states": {"Size=1": {}}}]}"#;
+        for (text, name, cure) in [
+            (newer.as_str(), "schema 2", "update rusty-stack-bench"),
+            (&older, "before schema 1", "2022 or later"),
+            (keyed, "before schema 1", "2022 or later"),
+        ] {
+            assert_eq!(detect(Path::new("out.json"), text), Some(Format::Nvbench));
+            let error = read(Format::Nvbench, text).unwrap_err().to_string();
+            assert!(error.contains("refused") && error.contains(name) && error.contains(cure), "{error}");
+        }
     }
 }

@@ -1,0 +1,94 @@
+//! Documents that are known by what they hold and are not imported: each is refused by its name, with what to give instead.
+
+use serde_json::Value;
+
+/// A format that is not imported.
+struct NotImported {
+    /// How its documents are told.
+    is: fn(&Value) -> bool,
+    name: &'static str,
+    cure: &'static str,
+}
+
+const ALL: &[NotImported] = &[
+    NotImported {
+        is: |document| has(document, &["nccl_version", "config", "results"]),
+        name: "the JSON of nccl-tests (-J)",
+        cure: "give what the program prints",
+    },
+    NotImported {
+        is: |document| has(document, &["elapsed_time", "num_requests", "requests_per_second"]),
+        name: "the JSON of `vllm bench throughput`",
+        cure: "give that of `vllm bench serve --save-result`",
+    },
+    NotImported {
+        is: |document| has(document, &["avg_latency", "latencies", "percentiles"]),
+        name: "the JSON of `vllm bench latency`",
+        cure: "give that of `vllm bench serve --save-result`",
+    },
+    NotImported {
+        is: is_list_of_names,
+        name: "a list of Google Benchmark's names (--benchmark_list_tests)",
+        cure: "give what it writes without that flag",
+    },
+    NotImported {
+        is: |document| has(document, &["iters", "times"]) || is_old_sample(document),
+        name: "the samples of one case of Criterion",
+        cure: "compare the directory that holds them all, such as target/criterion",
+    },
+];
+
+/// Why `document` is refused and the cure, when it is of a format that is known and not imported.
+pub(super) fn refused(document: &Value) -> Option<(String, String)> {
+    let found = ALL.iter().find(|format| (format.is)(document))?;
+    Some((format!("it is {}, which is not imported", found.name), found.cure.to_owned()))
+}
+
+fn has(document: &Value, keys: &[&str]) -> bool {
+    keys.iter().all(|key| document.get(key).is_some())
+}
+
+fn is_list_of_names(document: &Value) -> bool {
+    let benchmarks = document.get("benchmarks").and_then(Value::as_array);
+    let is_name = |entry: &Value| entry.as_object().is_some_and(|entry| entry.len() == 1 && entry.contains_key("name"));
+    document.as_object().is_some_and(|document| document.len() == 1)
+        && benchmarks.is_some_and(|all| !all.is_empty() && all.iter().all(is_name))
+}
+
+/// Two lists of as many numbers: iterations and times.
+fn is_old_sample(document: &Value) -> bool {
+    let lists: Option<Vec<&Vec<Value>>> =
+        document.as_array().and_then(|lists| lists.iter().map(Value::as_array).collect());
+    matches!(lists.as_deref(), Some([iters, times]) if !iters.is_empty() && iters.len() == times.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rsb_model::Timestamp;
+
+    use crate::import::import_text;
+
+    #[test]
+    fn what_is_not_imported_is_refused_by_name_with_what_to_give() {
+        for (text, name, cure) in [
+            (r#"{"version": 1, "nccl_version": 22907, "config": {}, "results": []}"#, "nccl-tests (-J)", "prints"),
+            (
+                r#"{"elapsed_time": 2.5, "num_requests": 8, "requests_per_second": 3.2}"#,
+                "vllm bench throughput",
+                "serve",
+            ),
+            (r#"{"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}"#, "vllm bench latency", "serve"),
+            (r#"{"benchmarks": [{"name": "BM_A"}, {"name": "BM_B"}]}"#, "--benchmark_list_tests", "without"),
+            (r#"{"sampling_mode": "Flat", "iters": [1.0], "times": [9.0]}"#, "Criterion", "target/criterion"),
+            ("[[1.0, 2.0], [9.0, 18.0]]", "Criterion", "target/criterion"),
+        ] {
+            // Whatever the file is called.
+            for file in ["out.json", "vllm.json"] {
+                let error = import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH).unwrap_err().to_string();
+                assert!([file, "refused", name, cure].iter().all(|part| error.contains(part)), "{error}");
+            }
+        }
+    }
+}
