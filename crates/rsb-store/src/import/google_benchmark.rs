@@ -1,15 +1,18 @@
 //! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are samples of one case.
+//!
+//! What it fits to the times of several sizes (`_BigO`, `_RMS`) are coefficients, not times, and so no cases.
 
 use rsb_model::{Fields, Samples};
 use serde_json::Value;
 
 use super::Input;
+use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, SECOND, Sink, median};
 
 /// How aggregates are called; older versions say so only at the end of the name.
-const AGGREGATES: [&str; 9] = ["mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max", "statistics"];
+const AGGREGATES: [&str; 7] = ["mean", "median", "stddev", "cv", "min", "max", "statistics"];
 
 /// Every entry that has one name, in the order of the file.
 struct Group<'a> {
@@ -23,7 +26,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let entries = json::list(&document, "benchmarks")?;
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
-    sink.dated(json::text(context, "date"));
+    sink.dated("date", json::text(context, "date"), Unzoned::Local);
     if json::text(context, "library_build_type") == Some("debug") {
         sink.note("Google Benchmark itself was built without optimization: its times are too long".to_owned());
     }
@@ -42,6 +45,9 @@ fn grouped(entries: &[Value]) -> Vec<Group<'_>> {
     let mut places = std::collections::HashMap::new();
     for entry in entries {
         let full = json::text(entry, "name").unwrap_or_default();
+        if is_complexity(entry) {
+            continue;
+        }
         let aggregate = aggregate_of(entry, full);
         let short = aggregate.and_then(|kind| full.strip_suffix(kind)?.strip_suffix('_')).unwrap_or(full);
         let name = json::text(entry, "run_name").unwrap_or(short);
@@ -56,6 +62,12 @@ fn grouped(entries: &[Value]) -> Vec<Group<'_>> {
         }
     }
     groups
+}
+
+/// Whether `entry` is fitted to others: older versions tell it by its keys alone.
+fn is_complexity(entry: &Value) -> bool {
+    let named = json::text(entry, "aggregate_name").is_some_and(|name| ["BigO", "RMS"].contains(&name));
+    named || ["big_o", "rms"].iter().any(|key| entry.get(key).is_some() && entry.get("real_time").is_none())
 }
 
 fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
@@ -175,12 +187,29 @@ mod tests {
             {"name": "c", "iterations": 1, "real_time": 2, "time_unit": "h"},
             {"name": "d", "iterations": 1, "real_time": -2},
             {"name": "e_mean", "real_time": 2, "time_unit": "ms"}, {"name": "e_stddev", "real_time": 0},
-            {"name": "f_BigO", "real_coefficient": 2}]}"#;
+            {"name": "f_cv", "real_time": 2}]}"#;
         let run = read(Format::GoogleBenchmark, text).unwrap();
         let outcomes: Vec<Outcome> = run.benchmarks.iter().map(|case| case.outcome).collect();
         let (failed, skipped, measured) = (Outcome::Failed, Outcome::Skipped, Outcome::Measured);
         assert_eq!(outcomes, [failed, skipped, failed, failed, measured, failed]);
         assert_eq!(run.benchmarks[0].reason.as_ref().unwrap().why, "no file");
         assert_eq!(run.benchmarks[4].fields().unwrap().number("time_ms"), Some(2.0));
+    }
+
+    #[test]
+    fn what_is_fitted_to_the_times_is_no_case() {
+        let text = r#"{"context": {}, "benchmarks": [
+            {"name": "BM_Sort/8", "run_name": "BM_Sort/8", "run_type": "iteration", "iterations": 1, "real_time": 9},
+            {"name": "BM_Sort_BigO", "run_name": "BM_Sort", "run_type": "aggregate", "aggregate_name": "BigO",
+             "cpu_coefficient": 1.5, "real_coefficient": 1.5, "big_o": "NlgN", "time_unit": "ns"},
+            {"name": "BM_Sort_RMS", "run_name": "BM_Sort", "run_type": "aggregate", "aggregate_name": "RMS", "rms": 0.02},
+            {"name": "BM_Old_BigO", "cpu_coefficient": 2, "real_coefficient": 2, "big_o": "N", "time_unit": "ns"},
+            {"name": "BM_Old_RMS", "rms": 0},
+            {"name": "BM_BigO", "run_type": "iteration", "iterations": 1, "real_time": 2, "big_o": 3}]}"#;
+        let run = read(Format::GoogleBenchmark, text).unwrap();
+        let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        let head = "cpu_performance/google-benchmark";
+        assert_eq!(ids, [format!("{head}/BM_Sort/8"), format!("{head}/BM_BigO")]);
+        assert_eq!(run.counts().measured, 2, "a counter may be called so: {run:?}");
     }
 }

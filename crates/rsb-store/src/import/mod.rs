@@ -4,6 +4,7 @@
 //! that no clock can give costs its own case, and units are converted where they are read, never guessed later.
 
 mod blas;
+mod dates;
 mod error;
 mod google_benchmark;
 mod hipblaslt_bench;

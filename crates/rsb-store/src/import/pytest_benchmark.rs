@@ -4,6 +4,7 @@ use rsb_model::Fields;
 use serde_json::Value;
 
 use super::Input;
+use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
@@ -12,7 +13,8 @@ use super::sink::{ImportedCase, Sink};
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;
-    sink.dated(json::text(&document, "datetime"));
+    // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.
+    sink.dated("datetime", json::text(&document, "datetime"), Unzoned::Utc);
     for one in tests {
         let name = json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
         if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {
@@ -56,6 +58,13 @@ mod tests {
         assert!((fib.fields().unwrap().number("time_ms").unwrap() - 0.0025).abs() < 1e-12);
         assert!(sum.samples.is_empty());
         assert_eq!(sum.fields().unwrap().number("time_ms"), Some(1.0));
+    }
+
+    #[test]
+    fn a_date_without_a_zone_is_utc() {
+        let old = sample(Format::PytestBenchmark).replace("05.500000+00:00", "05.500000");
+        let run = read(Format::PytestBenchmark, &old).unwrap();
+        assert_eq!((run.started.to_string().as_str(), run.notes.len()), ("2026-01-02T03:04:05.5Z", 0));
     }
 
     #[test]

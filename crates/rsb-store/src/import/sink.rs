@@ -13,6 +13,7 @@ use rsb_model::{
 use serde_json::{Map, Value};
 
 use super::Format;
+use super::dates::{self, Unzoned};
 use crate::read::UNREADABLE;
 
 /// Nanoseconds in a second.
@@ -66,6 +67,8 @@ impl ImportedCase {
 /// The run that an importer fills.
 pub(super) struct Sink {
     format: Format,
+    /// When the file was last written.
+    written: Timestamp,
     timestamp: Timestamp,
     run: Run,
     seen: HashMap<String, usize>,
@@ -76,24 +79,36 @@ impl Sink {
         let run_id = RunId(path.display().to_string());
         let mut run = Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
         run.imported = true;
-        Self { format, timestamp: written, run, seen: HashMap::new() }
+        Self { format, written, timestamp: written, run, seen: HashMap::new() }
     }
 
     pub(super) fn finish(mut self) -> Run {
-        self.run.finished = Some(self.timestamp);
+        self.run.finished = self.run.benchmarks.iter().map(|case| case.timestamp).max().or(Some(self.timestamp));
         self.run
     }
 
-    /// Takes the time that the tool itself recorded, when it is one.
-    pub(super) fn dated(&mut self, text: Option<&str>) {
-        if let Some(time) = text.and_then(|text| text.parse().ok()) {
-            (self.timestamp, self.run.started) = (time, time);
+    /// Takes the time that the tool itself recorded, when it is one, for the cases that follow.
+    pub(super) fn dated(&mut self, key: &str, text: Option<&str>, unzoned: Unzoned) {
+        let Some((text, dated)) = text.and_then(|text| Some((text, dates::read(text, unzoned, self.written)?))) else {
+            return;
+        };
+        let is_first = self.run.benchmarks.is_empty();
+        self.run.started = if is_first { dated.time } else { self.run.started.min(dated.time) };
+        self.timestamp = dated.time;
+        if dated.is_guess {
+            self.note(format!(
+                "the `{key}` {text} names no time zone, and the file's own time does not tell it: it is read as UTC, and may \
+                 be up to 14 hours off"
+            ));
         }
     }
 
     /// What a reader of the run should know.
     pub(super) fn note(&mut self, text: String) {
-        self.run.notes.push(Note::Text(text));
+        let note = Note::Text(text);
+        if !self.run.notes.contains(&note) {
+            self.run.notes.push(note);
+        }
     }
 
     /// What was found of the case `name`, or why it cannot be read.

@@ -3,11 +3,15 @@
 //! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is a case of its
 //! own, since a better median may hide a worse tail. Requests that failed have no latency: they are told, they
 //! count against the goodput, and the rate of a run that lost some is not compared.
+//!
+//! An id says what was asked of the server, never what came of it. The tool records neither the dataset nor its lengths;
+//! who gives them with `--metadata` has them in the ids.
 
 use rsb_model::Fields;
 use serde_json::Value;
 
 use super::Input;
+use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
@@ -22,6 +26,10 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         if !document.is_object() {
             return Err(Problem::shape("it is not an object with `num_prompts` and `completed`"));
         }
+        sink.dated("date", json::text(&document, "date"), Unzoned::Local);
+        if DATASET.iter().all(|key| document.get(key).is_none()) {
+            sink.note(NO_DATASET.to_owned());
+        }
         let name = name(&document);
         match Requests::of(&document) {
             Ok(requests) => add(&document, &name, &requests, sink),
@@ -31,15 +39,31 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     Ok(())
 }
 
+/// What `--metadata` may say of the dataset, under the names of the flags.
+const DATASET: [&str; 7] =
+    ["dataset_name", "dataset", "dataset_path", "input_len", "output_len", "random_input_len", "random_output_len"];
+
+const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: compare runs of the same dataset \
+                          alone, or give `--metadata dataset_name=… input_len=… output_len=…`, which the ids then hold";
+
+/// What the tool records of the load. `burstiness` is one unless somebody asked for another.
+const LOAD: [&str; 7] = [
+    "num_prompts",
+    "request_rate",
+    "burstiness",
+    "max_concurrency",
+    "ramp_up_strategy",
+    "ramp_up_start_rps",
+    "ramp_up_end_rps",
+];
+
 /// What was asked of the server, so that only like is compared with like.
 fn name(document: &Value) -> String {
     let mut parts = vec![json::text(document, "model_id").unwrap_or("model").to_owned()];
-    for key in ["num_prompts", "request_rate", "max_concurrency"] {
-        let value = document.get(key).filter(|value| !value.is_null());
+    for key in DATASET.into_iter().chain(LOAD) {
+        let is_usual = |value: &Value| key == "burstiness" && value.as_f64() == Some(1.0);
+        let value = document.get(key).filter(|value| !value.is_null() && !is_usual(value));
         parts.extend(value.map(|value| format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))));
-    }
-    for (key, name) in [("total_input_tokens", "input"), ("total_output_tokens", "output")] {
-        parts.extend(tokens_each(document, key).map(|tokens| format!("{name}={tokens}")));
     }
     parts.join("/")
 }
@@ -130,7 +154,8 @@ fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) 
 
 /// Good requests in a second: those within the targets, or all that completed where there were no targets.
 fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
-    let told = json::number(document, "request_goodput")?;
+    // For some months the key had a colon.
+    let told = json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
     // Those that failed are in the time and not in the count.
     Ok(told.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
 }
@@ -156,6 +181,9 @@ fn found(document: &Value, requests: &Requests, field: &'static str, value: f64)
         }
     }
     let mut found = ImportedCase::of(fields);
+    for key in ["backend", "label", "tokenizer_id"] {
+        found.note(key, document.get(key).cloned().unwrap_or_default());
+    }
     found.note("completed_requests", requests.completed);
     found.note("failed_requests", requests.failed);
     if let Some(good) = requests.good {
@@ -175,7 +203,7 @@ mod tests {
 
     /// The end of an id, after what was asked of the server.
     fn part(id: &CaseId) -> &str {
-        id.as_str().rsplit_once("output=128/").map_or(id.as_str(), |(_, part)| part)
+        id.as_str().rsplit_once("max_concurrency=4/").map_or(id.as_str(), |(_, part)| part)
     }
 
     fn figures(run: &Run) -> BTreeMap<&str, (&'static str, f64)> {
@@ -191,7 +219,7 @@ mod tests {
     fn keys_without_a_suffix_are_seconds() {
         let text = sample(Format::Vllm);
         let run = read(Format::Vllm, text).unwrap();
-        let id = "component_specific/vllm/org/model/num_prompts=40/request_rate=inf/max_concurrency=4/input=1024/output=128/";
+        let id = "component_specific/vllm/org/model/num_prompts=40/request_rate=inf/max_concurrency=4/";
         assert!(run.benchmarks.iter().all(|case| case.benchmark_id.as_str().starts_with(id)), "{run:?}");
         assert!(run.benchmarks.iter().all(|case| case.benchmark_type == BenchmarkType::ComponentSpecific));
         let expected = BTreeMap::from([
@@ -223,7 +251,72 @@ mod tests {
                 .filter(|case| case.outcome == Outcome::Measured)
                 .all(|case| case.metadata["failed_requests"] == 4.0)
         );
-        assert_eq!(run.notes.len(), 1);
+        assert!(run.notes.iter().any(|note| note.to_string().contains("4 of 44 requests failed")), "{:?}", run.notes);
+    }
+
+    #[test]
+    fn an_id_says_what_was_asked_for_and_not_what_came_of_it() {
+        let text = sample(Format::Vllm);
+        let id = |text: &str| {
+            let run = read(Format::Vllm, text).unwrap();
+            let case = run.benchmarks.iter().find(|case| case.benchmark_id.as_str().ends_with("/ttft/p99")).unwrap();
+            case.benchmark_id.as_str().strip_prefix("component_specific/vllm/org/model/").unwrap().to_owned()
+        };
+        let asked = "num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99";
+        for (from, to) in [
+            // Fewer completed, with other lengths than before.
+            ("\"completed\": 40, ", "\"completed\": 39, \"failed\": 1, "),
+            ("40960", "40961"),
+            ("5120", "7"),
+            ("\"total_input_tokens\": 40960,", ""),
+            ("\"burstiness\": 1.0, ", ""),
+            ("\"model_id\"", "\"label\": \"after\", \"backend\": \"openai\", \"model_id\""),
+        ] {
+            assert!(text.contains(from));
+            assert_eq!(id(&text.replace(from, to)), asked, "{to}");
+        }
+        for (from, to, other) in [
+            ("\"inf\"", "2.5", "num_prompts=40/request_rate=2.5/max_concurrency=4/ttft/p99"),
+            (
+                "\"burstiness\": 1.0",
+                "\"burstiness\": 0.5",
+                "num_prompts=40/request_rate=inf/burstiness=0.5/max_concurrency=4/ttft/p99",
+            ),
+            ("\"max_concurrency\": 4", "\"max_concurrency\": null", "num_prompts=40/request_rate=inf/ttft/p99"),
+            (
+                "\"burstiness\": 1.0",
+                "\"dataset_name\": \"random\", \"input_len\": \"1024\"",
+                "dataset_name=random/input_len=1024/num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99",
+            ),
+            (
+                "\"burstiness\": 1.0",
+                "\"ramp_up_strategy\": \"linear\", \"ramp_up_start_rps\": 1, \"ramp_up_end_rps\": 9",
+                "num_prompts=40/request_rate=inf/max_concurrency=4/ramp_up_strategy=linear/ramp_up_start_rps=1/ramp_up_end_rps=9/ttft/p99",
+            ),
+        ] {
+            assert_eq!(id(&text.replace(from, to)), other);
+        }
+        let told = |text: &str| {
+            read(Format::Vllm, text).unwrap().notes.iter().any(|note| note.to_string().contains("dataset"))
+        };
+        assert!(told(text) && !told(&text.replace("\"burstiness\"", "\"dataset_name\": \"random\", \"burstiness\"")));
+    }
+
+    #[test]
+    fn a_date_without_a_zone_is_told_to_be_a_guess_and_once() {
+        let text = sample(Format::Vllm);
+        let later = text.replace("20260102-030405", "20260102-040506");
+        let run = read(Format::Vllm, &format!("{later}\n{text}\n{text}")).unwrap();
+        assert_eq!(run.started.to_string(), "2026-01-02T03:04:05Z");
+        assert_eq!(run.finished.unwrap().to_string(), "2026-01-02T04:05:06Z");
+        let guesses = run.notes.iter().filter(|note| note.to_string().contains("no time zone")).count();
+        assert_eq!(guesses, 2, "one for each date: {:?}", run.notes);
+    }
+
+    #[test]
+    fn the_goodput_of_the_key_with_a_colon_counts() {
+        let text = sample(Format::Vllm).replace("\"request_goodput\": null", "\"request_goodput:\": 0.125");
+        assert_eq!(figures(&read(Format::Vllm, &text).unwrap())["goodput"], ("requests_per_second", 0.125));
     }
 
     #[test]

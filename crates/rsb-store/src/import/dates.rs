@@ -1,0 +1,97 @@
+//! When a tool says that it ran. Some write a time of day and no time zone.
+
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use rsb_model::Timestamp;
+
+/// What a time without a zone means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unzoned {
+    /// UTC, as the tool's source says.
+    Utc,
+    /// The zone of the machine that ran the tool, which nothing tells.
+    Local,
+}
+
+/// A time that a tool has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dated {
+    pub(super) time: Timestamp,
+    /// Whether its time zone is not known; then it is read as UTC.
+    pub(super) is_guess: bool,
+}
+
+/// Seconds between the offsets of time zones.
+const QUARTER: i64 = 15 * 60;
+/// The offsets that there are, in seconds: from 12 hours behind UTC to 14 before it.
+const OFFSETS: std::ops::RangeInclusive<i64> = -12 * 3600..=14 * 3600;
+/// How many seconds after its date a tool has written its file.
+const DELAY: i64 = 30;
+
+/// The time that `text` says, in a file that was last written at `written`.
+///
+/// A tool writes its file when it is done. Where the file's own time is the date but for an offset that a time zone may have,
+/// that is the offset, and nothing is guessed. A copy has the time of its copying, which tells nothing.
+pub(super) fn read(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
+    if let Ok(time) = text.parse() {
+        return Some(Dated { time, is_guess: false });
+    }
+    let date: DateTime = DateTime::strptime("%Y%m%d-%H%M%S", text).or_else(|_| text.parse()).ok()?;
+    let as_utc = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    if unzoned == Unzoned::Utc {
+        return Some(Dated { time: as_utc, is_guess: false });
+    }
+    let offset = offset(as_utc.as_second().checked_sub(written.as_second())?);
+    let time = as_utc.checked_sub(SignedDuration::from_secs(offset.unwrap_or_default())).ok()?;
+    Some(Dated { time, is_guess: offset.is_none() })
+}
+
+/// The offset of a time zone that is `ahead` seconds, but for the delay of writing.
+fn offset(ahead: i64) -> Option<i64> {
+    let offset = ahead.checked_add(DELAY)?.div_euclid(QUARTER).checked_mul(QUARTER)?;
+    let near = (ahead - offset).abs() <= DELAY;
+    (near && OFFSETS.contains(&offset)).then_some(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_in_the_text_counts_and_else_what_the_source_says() {
+        let written = Timestamp::UNIX_EPOCH;
+        for (text, unzoned, time) in [
+            ("2026-01-02T03:04:05+01:00", Unzoned::Local, "2026-01-02T02:04:05Z"),
+            ("2026-01-02T03:04:05-00:00", Unzoned::Local, "2026-01-02T03:04:05Z"),
+            ("2026-01-02T03:04:05.250000+00:00", Unzoned::Utc, "2026-01-02T03:04:05.25Z"),
+            ("2026-01-02T03:04:05.250000", Unzoned::Utc, "2026-01-02T03:04:05.25Z"),
+        ] {
+            let dated = read(text, unzoned, written).unwrap();
+            assert_eq!((dated.time.to_string().as_str(), dated.is_guess), (time, false), "{text}");
+        }
+        for text in ["", "today", "2026-13-02T03:04:05"] {
+            assert_eq!(read(text, Unzoned::Utc, written), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_local_time_has_the_offset_that_the_files_time_tells_or_is_a_guess() {
+        for (written, time, is_guess) in [
+            // Berlin, India, Newfoundland in summer, the machine of UTC.
+            ("2026-01-02T02:04:07Z", "2026-01-02T02:04:05Z", false),
+            ("2026-01-01T21:34:05Z", "2026-01-01T21:34:05Z", false),
+            ("2026-01-02T05:34:30Z", "2026-01-02T05:34:05Z", false),
+            ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", false),
+            // Copied minutes, hours and days later.
+            ("2026-01-02T02:09:05Z", "2026-01-02T03:04:05Z", true),
+            ("2026-01-02T20:04:05Z", "2026-01-02T03:04:05Z", true),
+            ("2026-03-02T02:04:05Z", "2026-01-02T03:04:05Z", true),
+        ] {
+            for text in ["20260102-030405", "2026-01-02 03:04:05"] {
+                let dated = read(text, Unzoned::Local, written.parse().unwrap()).unwrap();
+                assert_eq!((dated.time.to_string().as_str(), dated.is_guess), (time, is_guess), "{text} {written}");
+            }
+        }
+    }
+}
