@@ -10,6 +10,7 @@ mod google_benchmark;
 mod hipblaslt_bench;
 mod hyperfine;
 mod json;
+mod nccl_log;
 mod nccl_tests;
 mod not_imported;
 mod nvbandwidth;
@@ -132,7 +133,7 @@ impl Format {
             Self::PytestBenchmark => pytest_benchmark::read(input, sink)?,
             Self::RocblasBench => rocblas_bench::read(input, sink),
             Self::HipblasltBench => hipblaslt_bench::read(input, sink),
-            Self::NcclTests => nccl_tests::read(input, sink),
+            Self::NcclTests => nccl_tests::read(input, sink)?,
             Self::Nvbandwidth => nvbandwidth::read(input, sink),
             Self::Vllm => vllm::read(input, sink)?,
         }
@@ -287,6 +288,21 @@ mod tests {
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
         assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_hundred_thousand_cases_are_read() {
+        let entries: Vec<String> = (0..100_000)
+            .map(|case| format!(r#"{{"name":"{}","iterations":1,"real_time":2}}"#, case % 50_000))
+            .collect();
+        let text = format!(r#"{{"context":{{}},"benchmarks":[{}]}}"#, entries.join(","));
+        let run = import_text(Path::new("f"), &text, None, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(run.counts().measured, 50_000, "each has two samples");
+        let row = "8 2 float sum -1 9.00 1.00 1.50 0 8.00 2.00 3.00 0\n";
+        let table =
+            mutations::sample(Format::NcclTests).replace("host:7:7 [0] NCCL INFO comm ready\n", &row.repeat(50_000));
+        let run = import_text(Path::new("f"), &table, None, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(run.counts().measured, 100_003, "each of one size has an id of its own");
     }
 
     #[test]

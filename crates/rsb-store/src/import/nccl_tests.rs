@@ -1,135 +1,129 @@
 //! nccl-tests and rccl-tests: a row for each size, out of place and in place, each with microseconds and GB/s.
 //!
 //! The algorithm's bandwidth is size over time; the bus bandwidth is it times a factor of the collective. They are
-//! two fields and never stand for each other. A row of the log may stand between the rows of the table.
+//! two fields and never stand for each other.
 
 use rsb_model::{Dtype, Fields};
 
 use super::Input;
+use super::error::Problem;
+use super::nccl_log::{self, Columns, Row, Section};
 use super::sink::{ImportedCase, Sink};
 
-/// Columns of one half of a row: time, algbw, busbw, error.
-const HALF: usize = 4;
-const HALVES: [&str; 2] = ["out-of-place", "in-place"];
+/// Adds each part of each row of each program in the log.
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    let sections = nccl_log::sections(input.text);
+    if sections.is_empty() && nccl_log::is_before_2019(input.text) {
+        let problem =
+            "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and `op`), which is not imported";
+        return Err(Problem::refused(problem, "measure with nccl-tests of 2019 or later"));
+    }
+    let by_file = nccl_log::program_of(input.path).filter(|_| sections.len() == 1);
+    let tables: Result<Vec<Table<'_>>, Problem> = sections
+        .into_iter()
+        .map(|section| match section.name.map(str::to_owned).or_else(|| by_file.clone()) {
+            Some(program) => Ok(Table { program, section }),
+            None => Err(nameless(section.columns.as_ref())),
+        })
+        .collect();
+    tables?.iter().for_each(|table| table.add(sink));
+    Ok(())
+}
 
-/// What the lines before a row say.
+fn nameless(columns: Option<&Columns<'_>>) -> Problem {
+    let line = columns.map_or(0, |columns| columns.line);
+    Problem::refused(
+        format!(
+            "it is a log of nccl-tests or rccl-tests, and nothing says which collective the table in line {line} is of \
+             (nccl-tests before 2.16.7 and older rccl-tests do not print it)"
+        ),
+        "write the line `# Collective test starting: all_reduce_perf`, or what it was, before the table, or call a file \
+         with one table by it, as in `all_reduce_perf.log`",
+    )
+}
+
+/// What one program printed, under its name.
 struct Table<'a> {
-    collective: &'a str,
-    ranks: usize,
-    columns: Vec<&'a str>,
-    wrong: u64,
+    program: String,
+    section: Section<'a>,
 }
 
-/// Adds both halves of each row.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
-    let mut table = Table { collective: collective(input.text), ranks: 0, columns: Vec::new(), wrong: 0 };
-    table.wrong = out_of_bounds(input.text);
-    let mut is_open = false;
-    for (index, line) in input.text.lines().enumerate() {
-        let trimmed = line.trim();
-        if let Some(comment) = trimmed.strip_prefix('#') {
-            is_open = (is_open || is_header(comment)) && !comment.contains("Avg bus bandwidth");
-            table.take(comment);
-        } else if !table.columns.is_empty() && is_row(trimmed) {
-            table.add(index + 1, trimmed, sink);
+impl Table<'_> {
+    fn add(&self, sink: &mut Sink) {
+        let Some(columns) = &self.section.columns else {
+            let problem = "the program has no table: it failed before it measured, or the output was cut off";
+            return sink.unreadable(&self.program, problem);
+        };
+        if self.section.has_repeated_rank() {
+            let why =
+                "a rank is listed twice: built without MPI, each process measured alone, and their rows are mixed";
+            return sink.failed(&self.program, why);
         }
-    }
-    if is_open {
-        sink.unreadable("end", "the output ends before its average bus bandwidth: it was cut off");
-    }
-}
-
-/// The name that newer versions print, such as `all_reduce_perf`.
-fn collective(text: &str) -> &str {
-    let named = text.lines().find_map(|line| line.split_once("Collective test starting:"));
-    named.map_or("collective", |(_, name)| name.trim())
-}
-
-/// How many values the checks of all rows together found wrong.
-fn out_of_bounds(text: &str) -> u64 {
-    let counts = text.lines().filter_map(|line| line.split_once("Out of bounds values :"));
-    counts.filter_map(|(_, rest)| rest.split_whitespace().next()?.parse::<u64>().ok()).fold(0, u64::saturating_add)
-}
-
-fn is_header(comment: &str) -> bool {
-    ["size", "time", "algbw", "busbw"].iter().all(|name| comment.split_whitespace().any(|word| word == *name))
-}
-
-/// Rows begin with the size in bytes; what else stands between them is the log.
-fn is_row(line: &str) -> bool {
-    line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
-}
-
-impl<'a> Table<'a> {
-    fn take(&mut self, comment: &'a str) {
-        let words: Vec<&str> = comment.split_whitespace().collect();
-        if is_header(comment) {
-            self.columns = words;
-        } else if words.first() == Some(&"Rank") {
-            self.ranks += 1;
+        for (number, line) in &self.section.rows {
+            if let Some(row) = columns.row(line) {
+                self.row(&row, columns, sink);
+            } else {
+                let words = line.split_whitespace().count();
+                let problem = format!("line {number} has {words} columns of {}: it was cut", columns.len());
+                sink.unreadable(&format!("{}/line {number}", self.program), &problem);
+            }
+        }
+        if !self.section.is_ended {
+            let problem = "the output ends before its average bus bandwidth: it was cut off";
+            sink.unreadable(&format!("{}/end", self.program), problem);
         }
     }
 
-    /// Names before the figures: size, count, type and, by version, redop and root.
-    fn parameters(&self) -> usize {
-        self.columns.len().saturating_sub(HALVES.len() * HALF)
-    }
-
-    fn add(&self, number: usize, line: &str, sink: &mut Sink) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let figures = words.len().saturating_sub(HALVES.len() * HALF);
-        // A collective that reduces nothing leaves `redop` blank in some versions.
-        if figures < 3 || figures > self.parameters() {
-            let problem = format!("line {number} has {} columns of {}: it was cut", words.len(), self.columns.len());
-            return sink.unreadable(&format!("line {number}"), &problem);
-        }
-        let (parameters, halves) = words.split_at(figures);
-        for (place, half) in HALVES.into_iter().zip(halves.chunks(HALF)) {
-            let name = self.name(parameters, place);
-            if half.first().is_some_and(|time| time.eq_ignore_ascii_case("n/a")) {
+    fn row(&self, row: &Row<'_>, columns: &Columns<'_>, sink: &mut Sink) {
+        for (place, figures) in &row.parts {
+            let name = self.name(row, place);
+            if figures.first().is_some_and(|time| time.eq_ignore_ascii_case("n/a")) {
                 sink.skipped(&name, &format!("it is not measured {place}"));
-            } else if let Some(wrong) = self.wrong_in(half) {
+            } else if let Some(wrong) = self.wrong_in(columns, figures) {
                 sink.failed(&name, &wrong);
             } else {
-                sink.put(&name, self.found(parameters, half));
+                sink.put(&name, self.found(row, figures));
             }
         }
     }
 
-    fn name(&self, parameters: &[&str], place: &str) -> String {
-        let mut parts = vec![self.collective.to_owned(), format!("ranks={}", self.ranks)];
-        parts.extend(self.columns.iter().zip(parameters).skip(2).map(|(name, value)| format!("{name}={value}")));
-        parts.extend([format!("size={}", parameters.first().unwrap_or(&"")), place.to_owned()]);
+    fn name(&self, row: &Row<'_>, place: &str) -> String {
+        let mut parts = vec![self.program.clone(), format!("ranks={}", self.section.ranks())];
+        parts.extend(Some(self.section.groups()).filter(|groups| *groups > 1).map(|groups| format!("groups={groups}")));
+        parts.extend(row.parameters.iter().skip(2).map(|(name, value)| format!("{name}={value}")));
+        let size = row.parameters.first().map_or("", |(_, size)| size);
+        parts.extend([format!("size={size}"), place.to_owned()]);
         parts.join("/")
     }
 
-    /// Values found wrong in this half, or somewhere, where the rows themselves do not tell.
-    fn wrong_in(&self, half: &[&str]) -> Option<String> {
-        let counted = self.columns.last() == Some(&"#wrong");
-        let told = half.last().filter(|_| counted);
+    /// Values found wrong in this part, or somewhere, where the rows themselves do not tell.
+    fn wrong_in(&self, columns: &Columns<'_>, figures: &[&str]) -> Option<String> {
+        let told = figures.get(3).filter(|_| columns.counts_wrong);
         match told.map(|text| text.parse::<f64>()) {
             Some(Ok(0.0)) => None,
             Some(Ok(wrong)) => Some(format!("{wrong} values of the result are wrong")),
-            Some(Err(_)) | None if self.wrong > 0 => {
-                Some(format!("{} values of the results are wrong, and the rows do not tell which", self.wrong))
+            Some(Err(_)) | None if self.section.wrong > 0 => {
+                let wrong = self.section.wrong;
+                Some(format!("{wrong} values of the results are wrong, and the rows do not tell which"))
             }
             Some(Err(_)) | None => None,
         }
     }
 
-    fn found(&self, parameters: &[&str], half: &[&str]) -> Result<ImportedCase, String> {
-        let [time, algbw, busbw, error] = half else { return Err("it has no four figures".to_owned()) };
+    fn found(&self, row: &Row<'_>, figures: &[&str]) -> Result<ImportedCase, String> {
+        let [time, algbw, busbw, error, ..] = figures else { return Err("it has no four figures".to_owned()) };
         let number =
             |name: &str, text: &str| text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"));
-        let mut fields = Fields::new().with("operation", self.collective).with("time_us", number("time", time)?);
-        if let Some(size) = parameters.first().and_then(|text| text.parse::<u64>().ok()) {
+        let mut fields = Fields::new().with("operation", self.program.as_str()).with("time_us", number("time", time)?);
+        let parameter = |at: usize| row.parameters.get(at).map_or("", |(_, value)| *value);
+        if let Ok(size) = parameter(0).parse::<u64>() {
             fields.set("size_bytes", size);
         }
-        if let Some(dtype) = parameters.get(2).and_then(|text| text.parse::<Dtype>().ok()) {
+        if let Ok(dtype) = parameter(2).parse::<Dtype>() {
             fields.set("dtype", dtype.as_str());
         }
-        if self.ranks > 0 {
-            fields.set("num_gpus", self.ranks);
+        if self.section.ranks() > 0 {
+            fields.set("num_gpus", self.section.ranks());
         }
         // Small messages show as 0.00 GB/s: too little for the digits in print, not a bandwidth of zero.
         for (name, field, text) in [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)] {
@@ -148,18 +142,25 @@ impl<'a> Table<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::Outcome;
+    use std::path::Path;
 
-    use crate::import::Format;
+    use rsb_model::{Outcome, Run, Timestamp};
+
     use crate::import::mutations::{read, sample};
+    use crate::import::{Format, detect, import_text};
+
+    /// The ids in `run` behind what all have.
+    fn ids(run: &Run) -> Vec<&str> {
+        let each = run.benchmarks.iter().map(|case| case.benchmark_id.as_str());
+        each.map(|id| id.strip_prefix("gpu_performance/nccl-tests/").unwrap()).collect()
+    }
 
     #[test]
     fn both_halves_of_a_row_are_cases_and_the_bandwidths_stay_apart() {
         let run = read(Format::NcclTests, sample(Format::NcclTests)).unwrap();
-        let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
-        let head = "gpu_performance/nccl-tests/all_reduce_perf/ranks=2/type=float/redop=sum/root=-1";
+        let head = "all_reduce_perf/ranks=2/type=float/redop=sum/root=-1";
         assert_eq!(
-            ids,
+            ids(&run),
             [
                 format!("{head}/size=8/out-of-place"),
                 format!("{head}/size=8/in-place"),
@@ -183,8 +184,145 @@ mod tests {
         let unsaid = text.replace("#wrong", "error").replace("values : 0 OK", "values : 5 FAILED");
         assert_eq!(read(Format::NcclTests, &unsaid).unwrap().counts().measured, 0);
         let cut = read(Format::NcclTests, text.split("# Out of").next().unwrap()).unwrap();
-        assert_eq!(cut.benchmarks.last().unwrap().benchmark_id.as_str(), "gpu_performance/nccl-tests/end");
+        assert_eq!(ids(&cut).last(), Some(&"all_reduce_perf/end"));
         let torn = read(Format::NcclTests, &text.replace("74.78   14.02   24.54      0", "74.78")).unwrap();
         assert_eq!(torn.counts().failed, 1, "{torn:?}");
+        let none =
+            read(Format::NcclTests, "# Collective test starting: sendrecv_perf\nhost: Test NCCL failure").unwrap();
+        assert_eq!((none.counts().failed, ids(&none)), (1, vec!["sendrecv_perf"]));
+    }
+
+    /// A table of one row behind the names of its columns.
+    fn table(title: &str, names: &str, row: &str) -> String {
+        format!(
+            "#    {title}\n#   {names}\n#   (B) (elements)\n{row}\n# Out of bounds values : 0 OK\n# Avg bus bandwidth : 1\n#\n"
+        )
+    }
+
+    const TITLE: &str = "out-of-place    in-place";
+    const ONE_PART: &str = "size count type redop root time algbw busbw #wrong";
+    const NAMES: &str = "size count type redop root time algbw busbw #wrong time algbw busbw #wrong";
+    const ROW: &str = "8 2 float sum -1 9.00 1.00 1.50 0 8.00 2.00 3.00 N/A";
+
+    #[test]
+    fn each_program_has_its_own_name_ranks_and_errors() {
+        let rank = |rank: usize| format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU");
+        let ranks = |count: usize| (0..count).map(rank).collect::<Vec<String>>().join("\n");
+        let program = |name: &str, count: usize| {
+            let head =
+                format!("# Collective test starting: {name}\n# nThread 1 nGpus 1 minBytes 8\n#\n# Using devices\n");
+            format!("{head}{}\n{}# Collective test concluded: {name}\n\n", ranks(count), table(TITLE, NAMES, ROW))
+        };
+        let wrong = program("all_reduce_perf", 4).replace("#wrong", "error").replace("values : 0", "values : 2");
+        let text = format!("{wrong}{}{}", program("all_gather_perf", 2), program("alltoall_perf", 2));
+        let run = read(Format::NcclTests, &text).unwrap();
+        let parts: Vec<String> =
+            ids(&run).iter().map(|id| id.split('/').take(2).collect::<Vec<_>>().join("/")).collect();
+        let twice = ["all_reduce_perf/ranks=4", "all_gather_perf/ranks=2", "alltoall_perf/ranks=2"].map(|id| [id, id]);
+        assert_eq!(parts, twice.concat());
+        assert_eq!(
+            (run.counts().failed, run.counts().measured),
+            (2, 4),
+            "the errors of one are not those of the others"
+        );
+    }
+
+    #[test]
+    fn tagged_lines_are_read_like_others() {
+        let plain = read(Format::NcclTests, sample(Format::NcclTests)).unwrap();
+        for tag in ["[1,0]<stdout>:", "[prterun-host-9@1,0]<stdout>: ", "[host:123] ", "[0] ", "0: "] {
+            let lines = sample(Format::NcclTests).lines().map(|line| format!("{tag}{line}\n"));
+            // Another rank logs between them.
+            let text: String =
+                lines.flat_map(|line| [line, "[1,1]<stdout>:host:8:8 [1] NCCL INFO x\n".to_owned()]).collect();
+            assert_eq!(detect(Path::new("out.log"), &text), Some(Format::NcclTests), "{tag}");
+            assert_eq!(read(Format::NcclTests, &text).unwrap().benchmarks, plain.benchmarks, "{tag}");
+        }
+    }
+
+    #[test]
+    fn a_name_comes_from_the_log_or_the_file_or_is_asked_for() {
+        let unnamed = sample(Format::NcclTests).replace("# Collective test starting: all_reduce_perf\n", "");
+        let read = |file: &str, text: &str| import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH);
+        for (file, text, name) in [
+            ("out.log", format!("+ mpirun -np 2 ./build/all_gather_perf -b 8\n{unnamed}"), "all_gather_perf"),
+            ("out.log", format!("EXEC_CMD=/opt/bin/reduce_perf_mpi\n{unnamed}"), "reduce_perf_mpi"),
+            ("out.log", format!("{unnamed}# Collective test concluded: gather_perf\n"), "gather_perf"),
+            ("out.log", format!("======== scatter_perf ========\n{unnamed}"), "scatter_perf"),
+            ("rccl_alltoall_2.log", unnamed.clone(), "alltoall_perf"),
+            ("all_gather.log", format!("$ ./sendrecv_perf\n{unnamed}"), "sendrecv_perf"),
+            ("out.log", format!("$ ./all_gather_perf\n{unnamed}$ ./all_reduce_perf\n{unnamed}"), "all_gather_perf"),
+        ] {
+            let run = read(file, &text).unwrap();
+            assert!(ids(&run)[0].starts_with(&format!("{name}/ranks=2/")), "{:?}", ids(&run));
+        }
+        let built = "g++ -o build/all_reduce_perf\ng++ -o build/all_gather_perf\n";
+        for (file, text) in [
+            ("out.log", unnamed.clone()),
+            ("out.log", format!("{built}{unnamed}")),
+            ("all_reduce.log", format!("{unnamed}{unnamed}")),
+            ("out.log", format!("{}{unnamed}", sample(Format::NcclTests))),
+        ] {
+            let error = read(file, &text).unwrap_err().to_string();
+            let parts = [file, "refused", "which collective", "# Collective test starting: ", "all_reduce_perf.log"];
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+    }
+
+    #[test]
+    fn tables_of_the_first_versions_are_refused_by_name() {
+        let text = "# nThread 1 nGpus 2\n#     bytes  N  type  op  time  algbw  busbw  res  time  algbw  busbw  res\n8 2 float sum 1 2 3 0 1 2 3 0\n";
+        let error = import_text(Path::new("x.log"), text, None, Timestamp::UNIX_EPOCH).unwrap_err().to_string();
+        assert!(
+            ["x.log", "refused", "2017 or 2018", "2019 or later"].iter().all(|part| error.contains(part)),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn columns_are_taken_by_their_names() {
+        let head = "# Collective test starting: x_perf\n# nThread 2 nGpus 4 minBytes 8\n";
+        let per_iteration = NAMES.replace("#wrong", "#wrong i_min i_max i_p99 i_cv%");
+        for (title, names, row, expected) in [
+            // rccl-tests in place alone.
+            ("in-place", ONE_PART, "8 2 float sum -1 8.00 2.00 3.00 0", &[("in-place", 8.0)][..]),
+            (TITLE, &NAMES.replace("time", "cputime"), ROW, &[("out-of-place", 9.0), ("in-place", 8.0)]),
+            (TITLE, &format!("{NAMES} #iters"), &format!("{ROW} 20"), &[("out-of-place", 9.0), ("in-place", 8.0)]),
+            (
+                TITLE,
+                &format!("{NAMES} timestamp"),
+                &format!("{ROW} 2026-01-02 03:04:05"),
+                &[("out-of-place", 9.0), ("in-place", 8.0)],
+            ),
+            (
+                TITLE,
+                &per_iteration,
+                "8 2 float sum -1 9.00 1.00 1.50 0 1 2 3 4 8.00 2.00 3.00 0 1 2 3 4",
+                &[("out-of-place", 9.0), ("in-place", 8.0)],
+            ),
+            // Nothing is reduced, and the name of the operation is blank.
+            (TITLE, NAMES, &ROW.replace("sum ", ""), &[("root=-1/size=8/out-of-place", 9.0), ("in-place", 8.0)]),
+        ] {
+            let run = read(Format::NcclTests, &format!("{head}{}", table(title, names, row))).unwrap();
+            assert_eq!(run.benchmarks.len(), expected.len(), "{names}: {run:?}");
+            for (case, (end, time)) in run.benchmarks.iter().zip(expected) {
+                assert!(case.benchmark_id.as_str().ends_with(end), "{}", case.benchmark_id);
+                assert_eq!(case.fields().unwrap().number("time_us"), Some(*time), "{names}");
+                assert_eq!(case.fields().unwrap().number("num_gpus"), Some(8.0), "threads times GPUs, listed or not");
+            }
+        }
+        let untold = table("", ONE_PART, "8 2 float sum -1 8.00 2.00 3.00 0");
+        assert_eq!(read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured, 0);
+    }
+
+    #[test]
+    fn processes_that_each_measured_alone_are_no_collective() {
+        let text = sample(Format::NcclTests).replace("Rank  1", "Rank  0");
+        let run = read(Format::NcclTests, &text).unwrap();
+        assert_eq!((run.counts().measured, run.counts().failed), (0, 1));
+        assert!(run.benchmarks[0].reason.as_ref().unwrap().why.contains("without MPI"));
+        let split = sample(Format::NcclTests).replace("Rank  1 Group  0", "Rank  1 Group  1");
+        let run = read(Format::NcclTests, &split).unwrap();
+        assert!(ids(&run)[0].starts_with("all_reduce_perf/ranks=2/groups=2/"), "{:?}", ids(&run));
     }
 }

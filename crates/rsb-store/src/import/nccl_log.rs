@@ -1,0 +1,339 @@
+//! A log of nccl-tests or rccl-tests taken apart: a section for each program that ran, with its ranks and its table.
+//!
+//! Lines may carry the tag of `mpirun --tag-output`, of hydra or of `srun --label`, and the log of NCCL stands between them.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+/// What the programs measure; each is called so, with `_perf` behind it.
+const COLLECTIVES: [&str; 11] = [
+    "reduce_scatter",
+    "all_reduce",
+    "all_gather",
+    "alltoallv",
+    "broadcast",
+    "hypercube",
+    "alltoall",
+    "sendrecv",
+    "scatter",
+    "gather",
+    "reduce",
+];
+
+/// Columns that tell what was measured, behind the time.
+const FIGURES: [&str; 8] = ["algbw", "busbw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%"];
+
+/// What one program printed.
+#[derive(Debug, Default)]
+pub(super) struct Section<'a> {
+    /// As in `all_reduce_perf`, where the log says it.
+    pub(super) name: Option<&'a str>,
+    /// The group and the number of each rank.
+    ranks: Vec<(u64, u64)>,
+    /// Ranks of one process.
+    ranks_each: usize,
+    pub(super) columns: Option<Columns<'a>>,
+    /// The rows of its table, by their lines.
+    pub(super) rows: Vec<(usize, &'a str)>,
+    /// Values that the checks of all rows together found wrong.
+    pub(super) wrong: u64,
+    /// Whether it came to its average.
+    pub(super) is_ended: bool,
+}
+
+impl Section<'_> {
+    /// Ranks of one group. One process lists no more of them than fit into 2048 characters.
+    pub(super) fn ranks(&self) -> usize {
+        let first = self.ranks.first().map(|(group, _)| *group);
+        self.ranks.iter().filter(|(group, _)| Some(*group) == first).count().max(self.ranks_each)
+    }
+
+    /// Groups of ranks that ran beside each other.
+    pub(super) fn groups(&self) -> usize {
+        self.ranks.iter().map(|(group, _)| group).collect::<HashSet<_>>().len()
+    }
+
+    /// Whether a rank is listed twice: programs that were built without MPI each measure alone.
+    pub(super) fn has_repeated_rank(&self) -> bool {
+        self.ranks.iter().collect::<HashSet<_>>().len() < self.ranks.len()
+    }
+}
+
+/// The columns of a table.
+#[derive(Debug)]
+pub(super) struct Columns<'a> {
+    /// The line that names them.
+    pub(super) line: usize,
+    parameters: Vec<&'a str>,
+    /// How many columns each part has, and where it was measured: out of place, in place.
+    parts: Vec<(&'static str, usize)>,
+    /// Whether errors are counted.
+    pub(super) counts_wrong: bool,
+    /// Words of a row behind the parts.
+    rest: usize,
+}
+
+/// A row of a table.
+pub(super) struct Row<'a> {
+    /// Names and values before the figures: size, count, type and, by version, redop and root.
+    pub(super) parameters: Vec<(&'a str, &'a str)>,
+    /// Where it was measured, and the figures.
+    pub(super) parts: Vec<(&'static str, Vec<&'a str>)>,
+}
+
+impl<'a> Columns<'a> {
+    /// The columns that `words` name, below the line `title`.
+    fn of(words: &[&'a str], title: &str, line: usize) -> Option<Self> {
+        let is_time = |name: &&str| ["time", "cputime"].contains(name);
+        let has = |name: &str| words.contains(&name);
+        if !(words.first() == Some(&"size") && has("type") && has("algbw") && has("busbw")) {
+            return None;
+        }
+        let first = words.iter().position(is_time)?;
+        let (parameters, figures) = words.split_at_checked(first)?;
+        let is_figure = |name: &&str| is_time(name) || FIGURES.contains(name);
+        let figures: Vec<&str> = figures.iter().copied().take_while(|name| is_figure(name)).collect();
+        let rest = words.len() - parameters.len() - figures.len();
+        // The time and the date that stand behind a row are two words.
+        let rest = rest + words.iter().filter(|name| **name == "timestamp").count();
+        let mut parts: Vec<(&'static str, usize)> = Vec::new();
+        let mut places = places(title, figures.iter().filter(|name| is_time(name)).count())?.into_iter();
+        for name in &figures {
+            match parts.last_mut().filter(|_| !is_time(name)) {
+                Some((_, count)) => *count += 1,
+                None => parts.push((places.next()?, 1)),
+            }
+        }
+        let counts_wrong = figures.contains(&"#wrong");
+        Some(Self { line, parameters: parameters.to_vec(), parts, counts_wrong, rest })
+    }
+
+    /// What `line` holds; nothing where it has other columns.
+    pub(super) fn row<'r>(&'r self, line: &'r str) -> Option<Row<'r>> {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let figures: usize = self.parts.iter().map(|(_, count)| count).sum();
+        let parameters = words.len().checked_sub(figures + self.rest)?;
+        let mut names = self.parameters.clone();
+        if parameters + 1 == names.len() {
+            // A collective that reduces nothing leaves `redop` blank in some versions.
+            names.retain(|name| *name != "redop");
+        }
+        if parameters != names.len() {
+            return None;
+        }
+        let mut behind = words.split_off(parameters).into_iter();
+        let parts = self.parts.iter().map(|(place, count)| (*place, behind.by_ref().take(*count).collect())).collect();
+        Some(Row { parameters: names.into_iter().zip(words).collect(), parts })
+    }
+
+    /// How many words a whole row has.
+    pub(super) fn len(&self) -> usize {
+        self.parameters.len() + self.parts.iter().map(|(_, count)| count).sum::<usize>() + self.rest
+    }
+}
+
+/// Where each of `parts` was measured, by the line above the names. A table of one part says it there alone.
+fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let at = |place: &str| words.iter().position(|word| *word == place);
+    match (parts, at("out-of-place"), at("in-place")) {
+        (1, Some(_), None) => Some(vec!["out-of-place"]),
+        (1, None, Some(_)) => Some(vec!["in-place"]),
+        (2, out, inside) if inside < out && inside.is_some() => Some(vec!["in-place", "out-of-place"]),
+        (2, ..) => Some(vec!["out-of-place", "in-place"]),
+        _ => None,
+    }
+}
+
+/// Whether `text` has a table as nccl-tests printed it in 2017 and 2018.
+pub(super) fn is_before_2019(text: &str) -> bool {
+    let names = |line| untagged(line).strip_prefix('#').map(str::split_whitespace);
+    text.lines().filter_map(names).any(|mut names| (names.next(), names.next()) == (Some("bytes"), Some("N")))
+}
+
+/// The sections of `text`.
+pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut reader = Reader::default();
+    for (index, line) in text.lines().enumerate() {
+        let line = untagged(line);
+        match line.strip_prefix('#') {
+            Some(comment) => reader.comment(comment.trim(), index + 1),
+            None => reader.other(line, index + 1),
+        }
+    }
+    reader.close();
+    reader.closed
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    closed: Vec<Section<'a>>,
+    section: Section<'a>,
+    /// Programs that lines before the table name.
+    programs: Vec<&'a str>,
+    /// The comment before this one.
+    title: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn close(&mut self) {
+        let section = std::mem::take(&mut self.section);
+        if section.name.is_some() || section.columns.is_some() {
+            self.closed.push(section);
+        }
+    }
+
+    fn comment(&mut self, comment: &'a str, line: usize) {
+        let words: Vec<&str> = comment.split_whitespace().collect();
+        if let Some((_, name)) = comment.split_once("Collective test starting:") {
+            let is_another = self.section.name.is_some_and(|own| own != name.trim());
+            if is_another || self.section.columns.is_some() || !self.section.ranks.is_empty() {
+                self.close();
+            }
+            self.section.name = Some(name.trim()).filter(|name| !name.is_empty());
+        } else if words.first() == Some(&"nThread") {
+            if self.section.columns.is_some() || self.section.ranks_each > 0 {
+                self.close();
+            }
+            self.section.ranks_each = ranks_each(&words);
+        } else if let ["Rank", rank, rest @ ..] = words.as_slice() {
+            if self.section.is_ended {
+                self.close();
+            }
+            let group = if let ["Group", group, ..] = rest { group.parse().unwrap_or_default() } else { 0 };
+            self.section.ranks.extend(rank.parse().ok().map(|rank: u64| (group, rank)));
+        } else if let Some(columns) = Columns::of(&words, self.title, line) {
+            self.header(columns);
+        } else if let Some((_, count)) = comment.split_once("Out of bounds values") {
+            let count = count.trim_start().trim_start_matches(':').split_whitespace().next();
+            self.section.wrong = count.and_then(|count| count.parse().ok()).unwrap_or_default();
+        } else if comment.contains("Avg bus bandwidth") {
+            self.section.is_ended = true;
+            self.programs.clear();
+        } else if let Some((_, name)) = comment.split_once("Collective test concluded:") {
+            let name = Some(name.trim()).filter(|name| self.section.is_ended && !name.is_empty());
+            self.section.name = self.section.name.or(name);
+        }
+        self.title = comment;
+    }
+
+    fn header(&mut self, columns: Columns<'a>) {
+        if self.section.is_ended {
+            self.close();
+        }
+        if let (None, [program]) = (self.section.name, self.programs.as_slice()) {
+            self.section.name = Some(program);
+        }
+        self.programs.clear();
+        self.section.columns = Some(columns);
+    }
+
+    fn other(&mut self, line: &'a str, number: usize) {
+        let is_open = self.section.columns.is_some() && !self.section.is_ended;
+        if is_open && line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok()) {
+            // Rows begin with the size in bytes; what else stands between them is the log.
+            self.section.rows.push((number, line));
+        } else if !is_open {
+            for program in programs(line) {
+                if !self.programs.contains(&program) {
+                    self.programs.push(program);
+                }
+            }
+        }
+    }
+}
+
+/// Ranks of one process, from the words of `nThread 1 nGpus 8 …`.
+fn ranks_each(words: &[&str]) -> usize {
+    let number = |name: &str| {
+        let at = words.iter().position(|word| *word == name)?;
+        words.get(at + 1)?.parse::<usize>().ok()
+    };
+    number("nThread").unwrap_or(1).saturating_mul(number("nGpus").unwrap_or(1))
+}
+
+/// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`, `0:`.
+fn untagged(line: &str) -> &str {
+    let line = line.trim();
+    if let Some((tag, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        if tag.contains(char::is_whitespace) {
+            return line;
+        }
+        let rest = ["<stdout>", "<stderr>"].iter().find_map(|stream| rest.strip_prefix(stream)).unwrap_or(rest);
+        return rest.trim_start_matches(':').trim();
+    }
+    match line.split_once(':') {
+        Some((label, rest)) if !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()) => rest.trim(),
+        _ => line,
+    }
+}
+
+/// The programs of nccl-tests that `line` names, such as `all_reduce_perf` in the command that started it.
+fn programs(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| {
+        COLLECTIVES.iter().any(|name| word.strip_prefix(name).is_some_and(|end| end.starts_with("_perf")))
+    })
+}
+
+/// The program that the name of the file tells, where it tells one: `all_reduce_perf` of `nccl-allreduce-8.log`.
+pub(super) fn program_of(path: &Path) -> Option<String> {
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    let mut name = letters(&path.file_stem()?.to_string_lossy());
+    // The longer ones first: `reduce` is a part of `all_reduce`.
+    let mut found = COLLECTIVES.iter().filter(|collective| {
+        let rest = name.replace(&letters(collective), " ");
+        let is_in = rest != name;
+        name = rest;
+        is_in
+    });
+    let only = found.next().copied();
+    only.filter(|_| found.next().is_none()).map(|collective| format!("{collective}_perf"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_launchers_are_taken_off_and_nothing_else() {
+        for (line, rest) in [
+            ("[1,0]<stdout>:# nThread 1", "# nThread 1"),
+            ("[1,12]<stderr>:host:7:9 [0] NCCL INFO x", "host:7:9 [0] NCCL INFO x"),
+            ("[prterun-host-7@1,0]<stdout>:   8  2", "8  2"),
+            ("[host:4711] # Rank", "# Rank"),
+            ("[0] #  size", "#  size"),
+            ("[1,0]<stdout>:", ""),
+            ("0: # nThread", "# nThread"),
+            ("   8     2   float", "8     2   float"),
+            ("host:7:7 [0] NCCL INFO", "host:7:7 [0] NCCL INFO"),
+            ("[a b] c", "[a b] c"),
+            ("# Rank 0: [x]", "# Rank 0: [x]"),
+        ] {
+            assert_eq!(untagged(line), rest, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_name_tells_one_collective_or_none() {
+        for (name, program) in [
+            ("all_reduce_perf.log", Some("all_reduce_perf")),
+            ("nccl_allreduce.log", Some("all_reduce_perf")),
+            ("RCCL-ReduceScatter-8.txt", Some("reduce_scatter_perf")),
+            ("reduce.dat", Some("reduce_perf")),
+            ("alltoallv.log", Some("alltoallv_perf")),
+            ("allreduce_allgather.log", None),
+            ("output.log", None),
+        ] {
+            assert_eq!(program_of(Path::new(name)).as_deref(), program, "{name}");
+        }
+    }
+
+    #[test]
+    fn commands_name_programs() {
+        let line =
+            "mpirun -np 8 -x A=1 /opt/nccl-tests/build/all_reduce_perf -b 8; ./alltoall_perf_mpi my_all_reduce_perf";
+        assert_eq!(programs(line).collect::<Vec<_>>(), ["all_reduce_perf", "alltoall_perf_mpi"]);
+        assert_eq!(programs("all_reduce.cu reduce perf").count(), 0);
+    }
+}
