@@ -14,6 +14,7 @@ mod nccl_log;
 mod nccl_tests;
 mod not_imported;
 mod nvbandwidth;
+mod nvbandwidth_matrix;
 mod nvbench;
 mod pytest_benchmark;
 mod rocblas_bench;
@@ -54,7 +55,7 @@ pub enum Format {
     HipblasltBench,
     /// What nccl-tests and rccl-tests print.
     NcclTests,
-    /// What `nvbandwidth` prints.
+    /// What `nvbandwidth` prints, also as JSON.
     Nvbandwidth,
     /// JSON of `vllm bench serve --save-result`.
     Vllm,
@@ -109,7 +110,8 @@ impl Format {
             Self::Hyperfine => document.pointer("/results/0/command").is_some(),
             Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
             Self::Vllm => has(&["num_prompts", "completed", "duration"]),
-            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::Nvbandwidth => false,
+            Self::Nvbandwidth => has(&["nvbandwidth"]),
+            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests => false,
         }
     }
 
@@ -119,7 +121,7 @@ impl Format {
             Self::RocblasBench => &["rocblas-Gflops"],
             Self::HipblasltBench => &["hipblaslt-Gflops"],
             Self::NcclTests => &["algbw", "busbw"],
-            Self::Nvbandwidth => &["Running ", "(row)", "(column)"],
+            Self::Nvbandwidth => &["Running ", "(column)"],
             Self::Nvbench | Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark | Self::Vllm => &[],
         }
     }
@@ -134,7 +136,7 @@ impl Format {
             Self::RocblasBench => rocblas_bench::read(input, sink),
             Self::HipblasltBench => hipblaslt_bench::read(input, sink),
             Self::NcclTests => nccl_tests::read(input, sink)?,
-            Self::Nvbandwidth => nvbandwidth::read(input, sink),
+            Self::Nvbandwidth => nvbandwidth::read(input, sink)?,
             Self::Vllm => vllm::read(input, sink)?,
         }
         Ok(())

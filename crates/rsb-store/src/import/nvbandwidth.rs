@@ -1,140 +1,236 @@
-//! `nvbandwidth`: a matrix for each test, GB/s between each row and column, or nanoseconds in its latency tests.
+//! `nvbandwidth`: a matrix for each test, GB/s between each row and column, or nanoseconds in its latency tests. A test of
+//! both directions prints three, each with a sum of its own name: `…_read1`, `…_read2`, `…_total`.
 
-use rsb_model::Fields;
+use serde_json::Value;
 
 use super::Input;
-use super::sink::{ImportedCase, Sink};
-
-/// The test that the lines belong to.
-#[derive(Default)]
-struct Test<'a> {
-    name: &'a str,
-    /// The field of its figures, once the title has told the unit.
-    field: Option<&'static str>,
-    columns: Vec<&'a str>,
-    cells: usize,
-    is_ended: bool,
-}
+use super::error::Problem;
+use super::json;
+use super::nvbandwidth_matrix::Matrix;
+use super::sink::Sink;
 
 /// Adds each cell of each matrix, and the sum that closes it.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
+pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+    if input.text.trim_start().starts_with('{') {
+        return read_json(input.text, sink);
+    }
     let mut test: Option<Test<'_>> = None;
     let mut waived = 0_usize;
     for line in input.text.lines().map(str::trim) {
-        if let Some(name) = started(line) {
+        if let Some(name) = after(line, &["Running ", "running "]) {
             close(test.take(), sink);
             test = Some(Test { name, ..Test::default() });
+        } else if let Some(name) = after(line, &["Waiving "]) {
+            // Versions before 0.5 name them.
+            sink.skipped(name, CANNOT_RUN);
         } else if line.to_ascii_lowercase().starts_with("waived") {
-            match test.take_if(|test| test.columns.is_empty()) {
-                Some(test) => sink.skipped(test.name, "this machine cannot run it"),
+            match test.take_if(|test| test.matrices.is_empty()) {
+                Some(test) => sink.skipped(test.name, CANNOT_RUN),
                 None => waived += 1,
             }
-        } else if let Some(test) = test.as_mut().filter(|test| !test.is_ended) {
-            test.take(line, sink);
+        } else if let Some(test) = test.as_mut() {
+            test.take(line);
         }
     }
     close(test, sink);
+    tell_waived(waived, sink);
+    Ok(())
+}
+
+const CANNOT_RUN: &str = "this machine cannot run it";
+
+fn tell_waived(waived: usize, sink: &mut Sink) {
     if waived > 0 {
         sink.note(format!("nvbandwidth left out {waived} tests that this machine cannot run"));
     }
 }
 
-/// The name in `Running NAME.`
-fn started(line: &str) -> Option<&str> {
-    let name = line.strip_prefix("Running ").or_else(|| line.strip_prefix("running "))?;
+/// The name behind one of `words`, as in `Running NAME.`
+fn after<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
+    let name = words.iter().find_map(|word| line.strip_prefix(word))?;
     let name = name.trim().trim_end_matches('.');
     (!name.is_empty() && !name.contains(' ')).then_some(name)
 }
 
-/// Says what is missing of a test that did not come to its end.
+/// The test that the lines belong to.
+#[derive(Default)]
+struct Test<'a> {
+    name: &'a str,
+    matrices: Vec<Matrix<'a>>,
+    error: Option<&'a str>,
+}
+
+/// Adds what a test has printed, and says what is missing of one that did not come to its end.
 fn close(test: Option<Test<'_>>, sink: &mut Sink) {
-    let Some(test) = test.filter(|test| !test.is_ended) else { return };
-    let problem = if test.cells == 0 {
-        "the test has no figures: it failed, or the output was cut off"
-    } else {
-        "the test ends before its sum: the output was cut off, or is of a version before 0.4"
-    };
-    sink.unreadable(&format!("{}/sum", test.name), problem);
+    let Some(test) = test else { return };
+    for matrix in &test.matrices {
+        matrix.add(sink);
+        if matrix.sum.is_none() && !matrix.rows.is_empty() {
+            sink.unreadable(&matrix.name("sum"), "the test ends before its sum: the output was cut off");
+        }
+    }
+    match test.error {
+        Some(error) => sink.failed(test.name, error),
+        None if test.matrices.iter().all(|matrix| matrix.rows.is_empty()) => {
+            let problem = "the test has no figures: it failed, or the output was cut off";
+            sink.unreadable(&format!("{}/sum", test.name), problem);
+        }
+        None => {}
+    }
 }
 
 impl<'a> Test<'a> {
-    fn take(&mut self, line: &'a str, sink: &mut Sink) {
-        if line.contains("(row)") && line.contains("(column)") {
-            self.field = unit(line);
-            if self.field.is_none() {
-                sink.unreadable(&format!("{}/unit", self.name), &format!("`{line}` has neither (GB/s) nor (ns)"));
-            }
-            return;
-        }
+    fn take(&mut self, line: &'a str) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        match words.as_slice() {
-            ["SUM", name, value] if *name == self.name => {
-                self.is_ended = true;
-                self.put("sum", value, sink);
+        if let Some((part, sum)) = self.sum(&words) {
+            // What follows a sum is of the next matrix.
+            if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
+                (matrix.part, matrix.sum) = (part.to_owned(), Some(sum.to_owned()));
             }
-            [first, ..] if first.parse::<u32>().is_ok() && self.columns.is_empty() => self.columns = words,
-            [row, cells @ ..] if !self.columns.is_empty() && row.parse::<u32>().is_ok() => {
-                self.row(row, cells, sink);
-            }
-            _ => {}
-        }
-    }
-
-    fn row(&mut self, row: &str, cells: &[&str], sink: &mut Sink) {
-        if cells.len() != self.columns.len() {
-            let problem = format!("row {row} has {} figures for {} columns", cells.len(), self.columns.len());
-            return sink.unreadable(&format!("{}/{row}", self.name), &problem);
-        }
-        for (column, cell) in self.columns.iter().zip(cells) {
-            self.cells += 1;
-            // A GPU does not copy to itself here.
-            if !cell.eq_ignore_ascii_case("n/a") {
-                self.put(&format!("{row}-{column}"), cell, sink);
+        } else if is_title(line) {
+            let part = part_of(line);
+            self.matrices.push(Matrix { test: self.name, part, title: line, ..Matrix::default() });
+        } else if let Some((_, error)) = line.split_once(':').filter(|(word, _)| word.eq_ignore_ascii_case("error")) {
+            self.error = Some(error.trim()).filter(|error| !error.is_empty()).or(Some("no message"));
+        } else if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
+            let is_number = |word: &&str| word.parse::<u32>().is_ok();
+            if matrix.columns.is_empty() {
+                let is_columns = words.first().is_some_and(is_number);
+                matrix.columns = words.iter().filter(|_| is_columns).map(|&word| word.to_owned()).collect();
+            } else if let [label, cells @ ..] = words.as_slice()
+                && (is_number(label) || is_row(cells, matrix.columns.len()))
+            {
+                matrix.rows.push(((*label).to_owned(), cells.to_vec()));
             }
         }
     }
 
-    fn put(&self, part: &str, text: &str, sink: &mut Sink) {
-        // Without a unit the figure means nothing, and that is already said.
-        let Some(field) = self.field else { return };
-        let value = text.parse::<f64>().map_err(|_| format!("`{text}` is not a number"));
-        let found = value.map(|value| ImportedCase::of(Fields::new().with("operation", self.name).with(field, value)));
-        sink.put(&format!("{}/{part}", self.name), found);
+    /// The part of the test and its sum: `SUM NAME_PART 1.5`, or `&&&& PERF NAME_PART 1.5 GB/s`.
+    fn sum<'w>(&self, words: &[&'w str]) -> Option<(&'w str, &'w str)> {
+        let (["SUM", name, sum] | ["&&&&", "PERF", name, sum, ..]) = words else { return None };
+        let part = name.strip_prefix(self.name)?;
+        let part = if part.is_empty() { part } else { part.strip_prefix('_')? };
+        // The unit may follow the number at once.
+        Some((part, sum.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/')))
     }
 }
 
-/// The field for the unit that ends a title.
-fn unit(title: &str) -> Option<&'static str> {
-    if title.contains("(GB/s)") {
-        Some("bandwidth_gb_s")
-    } else if title.contains("(ns)") {
-        Some("latency_ns")
-    } else {
-        None
+/// Whether `cells` are a figure for each of `columns`: their label may be no number, as in `0->1`.
+fn is_row(cells: &[&str], columns: usize) -> bool {
+    let is_figure = |cell: &&str| cell.parse::<f64>().is_ok() || cell.eq_ignore_ascii_case("n/a");
+    cells.len() == columns && cells.iter().all(is_figure)
+}
+
+fn is_title(line: &str) -> bool {
+    line.contains("(row)") || line.contains("(column)") || line.contains("(GB/s)") || line.ends_with(" BW")
+}
+
+/// The part that a title tells, as in `… Read1 bandwidth (GB/s)`; the sum tells it too, and better.
+fn part_of(title: &str) -> String {
+    let before = title.split_whitespace().rev().skip_while(|word| *word != "bandwidth").nth(1).unwrap_or_default();
+    let is_part = ["Read1", "Read2", "Write1", "Write2", "Total"].contains(&before);
+    if is_part { before.to_ascii_lowercase() } else { String::new() }
+}
+
+/// What `nvbandwidth --json` prints.
+fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
+    for document in json::documents(text)? {
+        let document = document.get("nvbandwidth").ok_or_else(|| Problem::shape("it has no `nvbandwidth`"))?;
+        let error = json::text(document, "error");
+        match (json::list(document, "testcases"), error) {
+            (Ok(tests), _) => tests.iter().for_each(|test| add(test, sink)),
+            (Err(_), Some(error)) => {
+                let cure = "cure what it reports, and run it again";
+                return Err(Problem::refused(format!("nvbandwidth reports an error: {error}"), cure));
+            }
+            (Err(problem), None) => return Err(problem),
+        }
+        // The error of a test stands beside the tests and does not say of which it is.
+        if let Some(error) = error {
+            sink.failed("error", error);
+        }
     }
+    Ok(())
+}
+
+fn add(test: &Value, sink: &mut Sink) {
+    let name = json::text(test, "name").unwrap_or("unnamed");
+    let status = json::text(test, "status").unwrap_or_default();
+    match (status.to_ascii_lowercase().as_str(), json::text(test, "error")) {
+        ("waived", _) => sink.skipped(name, CANNOT_RUN),
+        ("passed", None) => match matrices(name, test) {
+            Ok(matrices) => matrices.iter().for_each(|matrix| matrix.add(sink)),
+            Err(problem) => sink.unreadable(name, &problem),
+        },
+        (_, error) => sink.failed(name, error.unwrap_or(if status.is_empty() { "it has no status" } else { status })),
+    }
+}
+
+/// The matrices of a test. In JSON the three of a test of both directions lie below each other in one list, and the title
+/// and the sum are those of the last, which is the total.
+fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, String> {
+    let rows = test.get("bandwidth_matrix").and_then(Value::as_array).ok_or("it has no list `bandwidth_matrix`")?;
+    let title = json::text(test, "bandwidth_description").unwrap_or_default().trim();
+    let rows: Vec<Vec<&str>> = rows.iter().map(cells).collect::<Result<_, _>>()?;
+    let columns = rows.first().map_or(0, Vec::len);
+    let parts = match (part_of(title).is_empty(), name.contains("_write_")) {
+        (true, _) => vec![""],
+        (false, true) => vec!["write1", "write2", "total"],
+        (false, false) => vec!["read1", "read2", "total"],
+    };
+    if rows.is_empty() || !rows.len().is_multiple_of(parts.len()) || rows.iter().any(|row| row.len() != columns) {
+        return Err(format!("its {} rows are not those of {} whole matrices", rows.len(), parts.len()));
+    }
+    let each = rows.len() / parts.len();
+    let sum = |part: &str| test.get("sum").filter(|_| ["", "total"].contains(&part)).map(Value::to_string);
+    let labelled = |(label, row): (usize, &Vec<&'a str>)| (label.to_string(), row.clone());
+    let matrix = |(part, rows): (&str, &[Vec<&'a str>])| Matrix {
+        test: name,
+        part: part.to_owned(),
+        title,
+        columns: (0..columns).map(|column| column.to_string()).collect(),
+        rows: rows.iter().enumerate().map(labelled).collect(),
+        sum: sum(part),
+    };
+    Ok(parts.into_iter().zip(rows.chunks(each)).map(matrix).collect())
+}
+
+/// The cells of a row of JSON, which are texts.
+fn cells(row: &Value) -> Result<Vec<&str>, String> {
+    let cells = row.as_array().ok_or_else(|| format!("`bandwidth_matrix` holds {row}"))?;
+    cells.iter().map(|cell| cell.as_str().ok_or_else(|| format!("`bandwidth_matrix` holds {cell}"))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::Outcome;
+    use std::path::Path;
 
-    use crate::import::Format;
+    use rsb_model::{Outcome, Run};
+
     use crate::import::mutations::{read, sample};
+    use crate::import::{Format, detect};
 
-    #[test]
-    fn cells_and_sums_are_cases_in_the_unit_of_the_title() {
-        let run = read(Format::Nvbandwidth, sample(Format::Nvbandwidth)).unwrap();
-        let figures: Vec<(&str, Option<f64>, Option<f64>)> = run
-            .benchmarks
-            .iter()
+    /// Each measured case: the end of its id, GB/s and nanoseconds.
+    fn figures(run: &Run) -> Vec<(&str, Option<f64>, Option<f64>)> {
+        let measured = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
+        measured
             .map(|case| {
                 let number = |name| case.fields().unwrap().number(name);
                 let id = case.benchmark_id.as_str().strip_prefix("gpu_performance/nvbandwidth/").unwrap();
                 (id, number("bandwidth_gb_s"), number("latency_ns"))
             })
-            .collect();
+            .collect()
+    }
+
+    fn text(body: &str) -> Run {
+        read(Format::Nvbandwidth, &format!("nvbandwidth Version: v0.8\n\n{body}")).unwrap()
+    }
+
+    #[test]
+    fn cells_and_sums_are_cases_in_the_unit_of_the_title() {
+        let run = read(Format::Nvbandwidth, sample(Format::Nvbandwidth)).unwrap();
         assert_eq!(
-            figures,
+            figures(&run),
             [
                 ("host_to_device_memcpy_ce/0-0", Some(55.5), None),
                 ("host_to_device_memcpy_ce/0-1", Some(54.5), None),
@@ -147,6 +243,78 @@ mod tests {
         assert_eq!(run.notes[0].to_string(), "nvbandwidth left out 1 tests that this machine cannot run");
     }
 
+    /// A matrix of a test of both directions.
+    fn direction(part: &str, figures: [f64; 2]) -> String {
+        let sum: f64 = figures.iter().sum();
+        format!(
+            "memcpy CE GPU(row) <-> GPU(column) {part} bandwidth (GB/s)\n           0         1\n 0       N/A     {}\n \
+             1     {}       N/A\n\nSUM device_to_device_bidirectional_memcpy_read_ce_{} {sum}\nCOEFFICIENT_OF_VARIATION \
+             device_to_device_bidirectional_memcpy_read_ce_read1 0.01\nMIN x 1.00\n\n",
+            figures[0],
+            figures[1],
+            part.to_lowercase()
+        )
+    }
+
+    fn both_directions() -> String {
+        let each = [("Read1", [10.5, 11.5]), ("Read2", [20.5, 21.5]), ("Total", [31.0, 33.0])];
+        let matrices: String = each.into_iter().map(|(part, figures)| direction(part, figures)).collect();
+        format!("Running device_to_device_bidirectional_memcpy_read_ce.\n{matrices}")
+    }
+
+    #[test]
+    fn a_test_of_both_directions_has_three_matrices_each_with_its_sum() {
+        let run = text(&both_directions());
+        let head = "device_to_device_bidirectional_memcpy_read_ce";
+        let expected = [("read1", [10.5, 11.5, 22.0]), ("read2", [20.5, 21.5, 42.0]), ("total", [31.0, 33.0, 64.0])];
+        let each = expected.iter().flat_map(|(part, figures)| {
+            ["0-1", "1-0", "sum"]
+                .iter()
+                .zip(figures)
+                .map(move |(cell, figure)| (format!("{head}/{part}/{cell}"), *figure))
+        });
+        let found = figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
+        assert_eq!(found.collect::<Vec<_>>(), each.collect::<Vec<_>>());
+        assert_eq!(run.benchmarks.len(), 9, "a diagonal is no case");
+        // Cut within the second: what was read of it is told apart from what is missing.
+        let cut =
+            text(both_directions().split("SUM device_to_device_bidirectional_memcpy_read_ce_read2").next().unwrap());
+        assert_eq!((cut.counts().measured, cut.counts().failed), (5, 1));
+        assert!(cut.benchmarks[5].benchmark_id.as_str().ends_with("/read2/sum"), "{cut:?}");
+    }
+
+    #[test]
+    fn diagonals_are_no_results_and_other_zeros_are_failures() {
+        let matrix = "\n           0         1\n 0      0.00     54.5\n 1       N/A      0.00\n\nSUM";
+        let title = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)";
+        let run = text(&format!("Running all_pairs.\n{title}{matrix} all_pairs 54.5\n"));
+        assert_eq!(figures(&run), [("all_pairs/0-1", Some(54.5), None), ("all_pairs/sum", Some(54.5), None)]);
+        assert_eq!((run.counts().skipped, run.counts().failed), (1, 0), "two GPUs that do not reach each other");
+        let title = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)";
+        let run = text(&format!("Running host_to_device.\n{title}{matrix} host_to_device 54.5\n"));
+        assert_eq!((run.counts().skipped, run.counts().failed), (1, 2), "CPU 0 and GPU 0 are not the same device");
+    }
+
+    #[test]
+    fn titles_and_labels_of_every_kind_are_read() {
+        let local = "Running device_local_copy.\nmemcpy local GPU(column) bandwidth (GB/s)\n           0\n 0    850.50\n\n\
+                     &&&& PERF device_local_copy 850.50 GB/s\n";
+        let bisect = "Running multinode_bisect_write_ce.\nBisect benchmarking, simultaneous write CE BW\n              0\n0->1    \
+                      90.5\n1->0    91.5\n\nSUM multinode_bisect_write_ce 182.0\n";
+        let run = text(&format!("Waiving all_to_one_read_ce.\n\n{local}{bisect}"));
+        assert_eq!(
+            figures(&run),
+            [
+                ("device_local_copy/0-0", Some(850.5), None),
+                ("device_local_copy/sum", Some(850.5), None),
+                ("multinode_bisect_write_ce/0->1-0", Some(90.5), None),
+                ("multinode_bisect_write_ce/1->0-0", Some(91.5), None),
+                ("multinode_bisect_write_ce/sum", Some(182.0), None),
+            ]
+        );
+        assert_eq!((run.counts().skipped, run.counts().failed), (1, 0));
+    }
+
     #[test]
     fn what_is_cut_or_has_no_unit_is_a_failure() {
         let text = sample(Format::Nvbandwidth);
@@ -156,6 +324,7 @@ mod tests {
             (text.replace("(ns)", "(fortnights)"), 1),
             (text.replace("55.5", "nan"), 1),
             (text.replace("55.5", "-55.5"), 1),
+            (text.replace("SUM device_latency_sm", "Error: no peers\nSUM device_latency_sm"), 1),
         ] {
             let run = read(Format::Nvbandwidth, &text).unwrap();
             assert_eq!(run.counts().failed, failed, "{text}\n{run:?}");
@@ -164,5 +333,42 @@ mod tests {
         let run = read(Format::Nvbandwidth, waived).unwrap();
         let outcomes: Vec<Outcome> = run.benchmarks.iter().map(|case| case.outcome).collect();
         assert_eq!(outcomes, [Outcome::Skipped, Outcome::Failed]);
+        assert_eq!(run.benchmarks[1].reason.as_ref().unwrap().why, "out of memory");
+    }
+
+    const JSON: &str = r#"{"nvbandwidth": {"version": "v0.8", "testcases": [
+        {"name": "host_to_device_memcpy_ce", "status": "Passed", "sum": 110.0, "bandwidth_matrix": [["55.5", "54.5"]],
+         "bandwidth_description": "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)"},
+        {"name": "all_to_one_write_ce", "status": "Waived"},
+        {"name": "device_to_device_bidirectional_memcpy_read_ce", "status": "Passed", "sum": 64.0,
+         "bandwidth_description": "memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s) ", "bandwidth_matrix":
+         [["N/A", "10.5"], ["11.5", "N/A"], ["N/A", "20.5"], ["21.5", "N/A"], ["N/A", "31"], ["33", "N/A"]]}]}}"#;
+
+    #[test]
+    fn json_has_the_cases_of_the_text() {
+        assert_eq!(detect(Path::new("out.json"), JSON), Some(Format::Nvbandwidth));
+        let run = read(Format::Nvbandwidth, JSON).unwrap();
+        let host = sample(Format::Nvbandwidth).split("Waived").next().unwrap().to_owned();
+        let printed = text(&format!("{host}{}", both_directions()));
+        let no_sum = |(id, ..): &(&str, _, _)| !(id.ends_with("read1/sum") || id.ends_with("read2/sum"));
+        assert_eq!(figures(&run), figures(&printed).into_iter().filter(no_sum).collect::<Vec<_>>());
+        assert_eq!((run.counts().skipped, run.counts().failed), (1, 0));
+    }
+
+    #[test]
+    fn what_is_wrong_in_json_costs_its_own_case_or_is_refused_by_name() {
+        for (from, to, measured, failed) in [
+            ("[\"55.5\", \"54.5\"]", "[55.5, \"54.5\"]", 7, 1),
+            ("\"N/A\", \"10.5\"], [", "\"N/A\"], [", 3, 1),
+            ("[\"11.5\", \"N/A\"], ", "", 3, 1),
+            ("\"54.5\"", "\"0\"", 9, 1),
+            ("\"Waived\"", "\"Error\"", 10, 1),
+            ("\"version\": \"v0.8\"", "\"error\": \"invalid device\"", 10, 1),
+        ] {
+            let run = read(Format::Nvbandwidth, &JSON.replacen(from, to, 1)).unwrap();
+            assert_eq!((run.counts().measured, run.counts().failed), (measured, failed), "{to}: {run:?}");
+        }
+        let error = read(Format::Nvbandwidth, r#"{"nvbandwidth": {"error": "no driver"}}"#).unwrap_err().to_string();
+        assert!(error.contains("refused") && error.contains("no driver") && error.contains("again"), "{error}");
     }
 }
