@@ -2,6 +2,8 @@
 //!
 //! The names are not the same for every function and version, and a row may be shorter than its names. Rate times
 //! time must then be the operations of the product; where it is not, the row was cut or shifted.
+//!
+//! What the names call GB/s is not in the same unit in both tools.
 
 use rsb_model::{Dtype, Fields};
 
@@ -12,6 +14,10 @@ use super::sink::{ImportedCase, Sink};
 pub(super) struct Tool {
     pub(super) gflops: &'static str,
     pub(super) bandwidth: &'static str,
+    /// What one of its GB/s is in 10⁹ bytes a second.
+    pub(super) gigabyte: f64,
+    /// Further columns that tell what was measured, not what was asked for; those that end with `*` begin so.
+    pub(super) measured: &'static [&'static str],
 }
 
 /// How far rate times time may be from the operations, as a fraction: both are rounded in print.
@@ -28,10 +34,16 @@ struct Header<'a> {
 /// Adds each row of values in `text`.
 pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     let mut header: Option<Header<'_>> = None;
+    let mut is_winner = false;
     for (index, line) in text.lines().enumerate() {
         if let Some(next) = header_of(tool, line, index + 1) {
             without_rows(header.as_ref(), sink);
-            header = Some(next);
+            // Which solution is the best varies from run to run; that there is a best one does not.
+            let solution = if is_winner { Some("best") } else { next.solution };
+            header = Some(Header { solution, ..next });
+            is_winner = false;
+        } else if line.trim() == "Winner:" {
+            is_winner = true;
         } else if let Some(header) = header.as_mut().filter(|_| line.contains(',')) {
             header.rows += 1;
             add(tool, header, line, sink);
@@ -42,11 +54,11 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     without_rows(header.as_ref(), sink);
 }
 
-/// The names in `line`, which end with the figures; `[0]` before them is the number of a solution.
+/// The names in `line`, which end with the figures; `[0]:`, or `[0]` once, before them is the number of a solution.
 fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
     let line_names = line.trim();
     let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((solution, names)) => (Some(solution), names),
+        Some((solution, names)) => (Some(solution), names.trim_start_matches(':')),
         None => (None, line_names),
     };
     let names: Vec<&str> = names.split(',').map(str::trim).collect();
@@ -75,8 +87,11 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     sink.put(&name.join(","), row.found(is_short));
 }
 
-/// Each value with its name: parameters count from the left and figures from the right.
+/// Each value with its name: where some are missing, parameters count from the left and figures from the right.
 fn aligned<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+    if names.len() == values.len() {
+        return Some(names.iter().copied().zip(values.iter().copied()).collect());
+    }
     let is_figure = |name: &&str| tool.is_figure(name);
     let figures = names.iter().rev().take_while(|name| is_figure(name)).count();
     let (parameters, rest) = (names.len() - figures, values.len().checked_sub(figures)?);
@@ -90,14 +105,23 @@ fn aligned<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<
 
 impl Tool {
     fn is_figure(self, name: &str) -> bool {
-        name.eq_ignore_ascii_case(self.gflops) || name.eq_ignore_ascii_case(self.bandwidth) || is_measured(name)
+        let name = name.to_ascii_lowercase();
+        let is_named = |own: &str| own.strip_suffix('*').map_or(name == *own, |start| name.starts_with(start));
+        [self.gflops, self.bandwidth].contains(&name.as_str())
+            || COMMON.iter().chain(self.measured).any(|own| is_named(own))
     }
 }
 
-/// Further columns that tell what was measured, not what was asked for.
-fn is_measured(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["us", "cpu-gflops", "cpu-us", "atol", "rtol"].contains(&name.as_str()) || name.starts_with("norm_error")
+/// What both tools measure beside the rates.
+const COMMON: &[&str] = &["us", "cpu-gflops", "cpu-us", "atol", "rtol", "norm_error*"];
+
+/// The type of a factor, such as `bf16_r`; both kinds of 8-bit floats are one here.
+fn factor(text: &str) -> Option<Dtype> {
+    let name = text.strip_suffix("_r")?;
+    if ["f8", "bf8"].iter().any(|kind| name == *kind || name.starts_with(&format!("{kind}_"))) {
+        return Some(Dtype::Fp8);
+    }
+    name.parse().ok()
 }
 
 struct Row<'a> {
@@ -127,7 +151,8 @@ impl<'a> Row<'a> {
         let mut fields = self.parameters()?;
         fields.set("time_us", time_us);
         // A function without arithmetic, or with too little to show, has a rate of zero in print.
-        for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", self.number(self.tool.bandwidth)?)] {
+        let bandwidth = self.number(self.tool.bandwidth)?.map(|rate| rate * self.tool.gigabyte);
+        for (field, value) in [("gflops", Some(gflops)), ("bandwidth_gb_s", bandwidth)] {
             if let Some(value) = value.filter(|value| *value != 0.0) {
                 fields.set(field, value);
             }
@@ -145,11 +170,26 @@ impl<'a> Row<'a> {
         if let (Some(a), Some(b)) = (self.text("transA"), self.text("transB")) {
             fields.set("transpose", format!("{a}{b}").to_ascii_lowercase());
         }
-        let dtype = self.text("d_type").or_else(|| self.text("a_type"));
-        if let Some(dtype) = dtype.and_then(|text| text.trim_end_matches("_r").parse::<Dtype>().ok()) {
+        if let Some(dtype) = self.dtype() {
             fields.set("dtype", dtype.as_str());
         }
         Ok(fields)
+    }
+
+    /// What is multiplied: the type of both factors, or that which they are converted to. The type of the result says
+    /// nothing of it (f8 gives f16, i8 gives i32), and unlike factors have no one type; the id names them all.
+    fn dtype(&self) -> Option<Dtype> {
+        let (a, b) = (factor(self.text("a_type")?)?, factor(self.text("b_type")?)?);
+        let computed = self.text("compute_type").unwrap_or_default().to_ascii_lowercase();
+        if a == Dtype::F32 && b == Dtype::F32 {
+            match computed.as_str() {
+                "xf32_r" => return Some(Dtype::Tf32),
+                "f32_f16_r" => return Some(Dtype::F16),
+                "f32_bf16_r" => return Some(Dtype::Bf16),
+                _ => {}
+            }
+        }
+        (a == b).then_some(a)
     }
 
     /// Whether `operations`, from the figures, are those of the matrix product (or four times as many: complex).

@@ -74,10 +74,10 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
     (
         Format::HipblasltBench,
         "hipBLASLt version: 600\nIs supported 1 / Total solutions: 2\n\
-         [0]transA,transB,grouped_gemm,batch_count,m,n,k,alpha,beta,d_type,compute_type,hipblaslt-Gflops,us\n\
-         N,N,0,1,1000,1000,1000,1,0,fp16_r,f32_r, 20000, 100\n\
-         [1]transA,transB,grouped_gemm,batch_count,m,n,k,alpha,beta,d_type,compute_type,hipblaslt-Gflops,us\n\
-         N,N,0,1,1000,1000,1000,1,0,fp16_r,f32_r, 40000, 50\n",
+         [0]:transA,transB,grouped_gemm,batch_count,m,n,k,alpha,beta,a_type,b_type,d_type,compute_type,hipblaslt-Gflops,us\n\
+         \x20   N,N,0,1,1000,1000,1000,1,0,f16_r,f16_r,f16_r,f32_r,20000,100\n\
+         [1]:transA,transB,grouped_gemm,batch_count,m,n,k,alpha,beta,a_type,b_type,d_type,compute_type,hipblaslt-Gflops,us\n\
+         \x20   N,N,0,1,1000,1000,1000,1,0,f16_r,f16_r,f16_r,f32_r,40000,50\n",
     ),
     (
         Format::NcclTests,

@@ -4,7 +4,7 @@ use super::Input;
 use super::blas::{self, Tool};
 use super::sink::Sink;
 
-const TOOL: Tool = Tool { gflops: "rocblas-gflops", bandwidth: "rocblas-gb/s" };
+const TOOL: Tool = Tool { gflops: "rocblas-gflops", bandwidth: "rocblas-gb/s", gigabyte: 1.0, measured: &[] };
 
 /// Adds each call.
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
