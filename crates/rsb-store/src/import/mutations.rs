@@ -100,6 +100,13 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
          \x20          0         1\n 0       N/A     700.0\n 1     800.0       N/A\n\nSUM device_latency_sm 1500.0\n\n",
     ),
     (
+        Format::Nvbandwidth,
+        r#"{"nvbandwidth": {"version": "v0.8", "testcases": [{"name": "all_to_one_write_ce", "status": "Waived"},
+ {"name": "device_to_device_bidirectional_memcpy_read_ce", "status": "Passed", "sum": 64.0,
+  "bandwidth_description": "memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)", "bandwidth_matrix":
+  [["N/A", "10.5"], ["11.5", "N/A"], ["N/A", "20.5"], ["21.5", "N/A"], ["N/A", "31"], ["33", "N/A"]]}]}}"#,
+    ),
+    (
         Format::Vllm,
         r#"{"date": "20260102-030405", "model_id": "org/model", "num_prompts": 40, "request_rate": "inf",
 "burstiness": 1.0, "max_concurrency": 4, "duration": 80.0, "completed": 40, "good_completed": null,
