@@ -33,7 +33,9 @@ impl Mode {
         match self {
             Self::Paired => "`gate --against REV`: pairs, budget 3 min",
             Self::KeptProgram => "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs",
-            Self::BuiltRevision => "`gate`, a committed baseline of half a recording earlier, its revision built: the same",
+            Self::BuiltRevision => {
+                "`gate`, a committed baseline of half a recording earlier, its revision built: the same"
+            }
             Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
             Self::LaterBaseline => "the record alone, half a recording later",
             Self::Apart => "three saved runs a side, nothing remeasured",
