@@ -99,6 +99,8 @@ pub enum ReasonCode {
     SameSamples,
     /// Both sides execute the same machine code: there is nothing to measure.
     SameMachineCode,
+    /// It was called slower once, and what was measured after that has not said so again.
+    NotRepeated,
 }
 
 impl ReasonCode {
@@ -126,6 +128,7 @@ impl ReasonCode {
             Self::BaselineAsSlow => "baseline_as_slow",
             Self::SameSamples => "same_samples",
             Self::SameMachineCode => "same_machine_code",
+            Self::NotRepeated => "not_repeated",
         }
     }
 }

@@ -60,6 +60,7 @@ fn is_open(comparison: &Comparison) -> bool {
         ReasonCode::MachineMoved,
         ReasonCode::MedianWorse,
         ReasonCode::BaselineAsSlow,
+        ReasonCode::NotRepeated,
     ];
     comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)
 }

@@ -461,3 +461,33 @@ fn a_few_pairs_of_processes_that_agree_are_no_regression_yet() {
         assert_eq!(exit_code(&gate_paired(&side(1.0, pairs), &side(1.7, pairs), &Policy::default(), now())), 3);
     }
 }
+
+/// What was called slower counts once the pairs after that say so again.
+#[test]
+fn a_slower_time_counts_when_later_pairs_repeat_it() {
+    let side = |level: f64, pairs: usize| {
+        let times: Vec<f64> = (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
+        run("side", vec![steady("gemm", &times)])
+    };
+    let first = rsb_stats::gate_in_turns(&side(1.0, 9), &side(1.2, 9), &Policy::default(), now());
+    assert_eq!(exit_code(&first), 3);
+    for (later, pairs, code, said) in [
+        (1.2, 5, 3, "above the threshold"),
+        (1.06, 5, 3, "above the threshold"),
+        (1.2, 4, 4, "4 of the 5 pairs were measured"),
+        (1.04, 5, 4, "5 pairs measured after that say +4.0 %"),
+        (1.0, 30, 4, "30 pairs measured after that say +0.0 %"),
+        (0.7, 9, 4, "9 pairs measured after that say -30.0 %"),
+    ] {
+        let (before, after) = (side(1.0, pairs), side(later, pairs));
+        let result = rsb_stats::with_repeats(first.clone(), [&before, &after], &Policy::default());
+        let row = &result.comparisons[0];
+        assert!(row.reason.contains(said), "{later} {pairs}: {}", row.reason);
+        assert_eq!(exit_code(&result), code, "{later} {pairs}");
+        assert_eq!(row.reason_code == ReasonCode::NotRepeated, code == 4);
+    }
+    // Nothing was measured after it.
+    let nothing = run("side", Vec::new());
+    let result = rsb_stats::with_repeats(first, [&nothing, &nothing], &Policy::default());
+    assert_eq!(exit_code(&result), 4, "{}", result.comparisons[0].reason);
+}

@@ -1,12 +1,14 @@
 //! Two programs measured interleaved until their cases are decided: how `gate --against`, the paired re-run and `bisect`
 //! measure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rsb_model::{BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp, Verdict,
+};
 use rsb_stats::Policy;
 use rsb_stats::remeasure::PAIRS;
 
@@ -32,6 +34,8 @@ pub struct Sides {
     environment: Environment,
     baseline: Run,
     current: Run,
+    /// How many pairs a case had when it was first called slower, where whole processes take turns.
+    called: BTreeMap<CaseId, usize>,
 }
 
 impl Sides {
@@ -41,7 +45,7 @@ impl Sides {
         let begin =
             |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
         let [baseline, current] = names.map(begin);
-        Self { programs, cases, environment, baseline, current }
+        Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
     }
 
     /// Every case some times, then the undecided ones again until the budget is over.
@@ -63,6 +67,7 @@ impl Sides {
             settings.limits.suite = left;
             let both = self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
             self.take_over(&both);
+            self.note_called(policy);
             budget.end(replicates);
             settings.first_replicate += settings.replicates.most();
             settings.replicates = Count::asked(PAIRS.step);
@@ -107,12 +112,42 @@ impl Sides {
 
     /// What the pairs so far say. A case that had no turn on a side has no verdict.
     pub fn compare(&self, policy: &Policy) -> ComparisonResult {
-        let judge = match self.programs {
-            SidePrograms::Workers(_) => rsb_stats::gate_paired,
-            SidePrograms::Benches(_) => rsb_stats::gate_in_turns,
+        let result = match self.programs {
+            SidePrograms::Workers(_) => rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now()),
+            SidePrograms::Benches(_) => {
+                let [before, after] = [&self.baseline, &self.current].map(|run| self.after_call(run));
+                rsb_stats::with_repeats(self.at_first_sight(policy), [&before, &after], policy)
+            }
         };
-        let result = judge(&self.baseline, &self.current, policy, Timestamp::now());
         rsb_stats::with_unmeasured(result, &self.unmeasured(), policy)
+    }
+
+    /// What the pairs of whole processes say, whether they said so again or not.
+    fn at_first_sight(&self, policy: &Policy) -> ComparisonResult {
+        rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now())
+    }
+
+    /// Notes which cases are called slower now for the first time.
+    fn note_called(&mut self, policy: &Policy) {
+        if matches!(self.programs, SidePrograms::Workers(_)) {
+            return;
+        }
+        for row in self.at_first_sight(policy).comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
+            let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == row.id);
+            self.called.entry(row.id).or_insert_with(|| known.map_or(0, |known| known.samples.len()));
+        }
+    }
+
+    /// What was measured of the cases that were called slower, after that.
+    fn after_call(&self, run: &Run) -> Run {
+        let mut later = Run { benchmarks: Vec::new(), ..run.clone() };
+        for known in &run.benchmarks {
+            if let Some(&pairs) = self.called.get(&known.benchmark_id) {
+                let samples = known.samples.iter().skip(pairs).cloned().collect();
+                later.keep(BenchmarkResult { samples, ..known.clone() });
+            }
+        }
+        later
     }
 
     fn unmeasured(&self) -> Vec<CaseId> {
@@ -157,7 +192,7 @@ impl Sides {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_model::{ReasonCode, Verdict};
+    use rsb_model::ReasonCode;
     use serde_json::json;
 
     fn result(outcome: &str, replicates: u32) -> BenchmarkResult {

@@ -56,10 +56,20 @@ pub(super) fn build(
         let has_features =
             arguments.iter().any(|argument| argument.starts_with("-F") || argument.contains("-features"));
         let (packages, targets) = metadata.benches(has_features);
+        let wanting = if has_features { Vec::new() } else { metadata.wanting_features() };
         if packages.is_empty() {
-            let text = "there is no bench target: `[[bench]]` in Cargo.toml, or a file in benches/, makes one";
-            listener(&Event::warning(format!("{text} ({})", directory.join("Cargo.toml").display())));
+            let manifest = directory.join("Cargo.toml");
+            let text = match wanting.as_slice() {
+                [] => {
+                    "there is no bench target: `[[bench]]` in Cargo.toml, or a file in benches/, makes one".to_owned()
+                }
+                wanting => format!("every bench target needs features: {}", wanting.join(", ")),
+            };
+            listener(&Event::warning(format!("{text} ({})", manifest.display())));
             return Ok(None);
+        }
+        if !wanting.is_empty() {
+            listener(&Event::note(format!("not measured, as by `cargo bench`: {}", wanting.join(", "))));
         }
         // Only these: a library built as a test of itself is nothing to measure.
         command.args(targets.iter().flat_map(|target| ["--bench", target]));
@@ -118,6 +128,19 @@ impl Metadata {
             }
         }
         found
+    }
+
+    /// The bench targets that need features, each with the words that would build it.
+    fn wanting_features(&self) -> Vec<String> {
+        let packages = self.0["packages"].as_array().into_iter().flatten();
+        let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        let named = targets.filter(|target| is_bench(target)).filter_map(|target| {
+            let features = target["required-features"].as_array()?.iter().filter_map(Value::as_str);
+            let features: Vec<&str> = features.collect();
+            let name = target["name"].as_str()?;
+            (!features.is_empty()).then(|| format!("`{name}` (`-- --features {}` builds it)", features.join(",")))
+        });
+        named.collect()
     }
 
     /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it does for the user: without
@@ -180,6 +203,18 @@ fn is_bench(target: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_that_need_features_are_named_with_what_builds_them() {
+        let target = |name: &str, features: &[&str]| serde_json::json!({ "name": name, "kind": ["bench"], "required-features": features });
+        let library = serde_json::json!({ "name": "a", "kind": ["lib"] });
+        let targets = [target("plain", &[]), target("dice", &["rand", "std"]), library];
+        let metadata = Metadata(serde_json::json!({ "packages": [{ "id": "a", "targets": targets }] }));
+        assert_eq!(metadata.wanting_features(), ["`dice` (`-- --features rand,std` builds it)"]);
+        let names = |has_features| metadata.benches(has_features).1.into_iter().collect::<Vec<_>>();
+        assert_eq!(names(false), ["plain"]);
+        assert_eq!(names(true), ["dice", "plain"]);
+    }
 
     #[test]
     fn bench_targets_are_found_in_what_cargo_says() {

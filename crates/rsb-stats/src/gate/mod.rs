@@ -162,6 +162,38 @@ pub fn with_same_code(result: ComparisonResult, ids: &[CaseId], policy: &Policy)
     with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
 }
 
+/// How many pairs must say again what those before them said.
+const REPEATED: usize = 5;
+
+/// `result`, in which a slower time counts only when the pairs that were measured after it was first called so, `later`, are
+/// enough and slower too, by half of the threshold or more. What disturbed the first ones, and made them look alike, is over
+/// by then, or falls on both sides; and whoever looks often enough sees anything once.
+pub fn with_repeats(result: ComparisonResult, [before, after]: [&Run; 2], policy: &Policy) -> ComparisonResult {
+    let mut result = result;
+    let later = gate_in_turns(before, after, policy, result.timestamp);
+    let slower = |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
+    for row in result.comparisons.iter_mut().filter(slower) {
+        let pairs = after.benchmarks.iter().find(|known| known.benchmark_id == row.id);
+        let pairs = pairs.map_or(0, |known| known.samples.len());
+        let again = later.comparisons.iter().find(|again| again.id == row.id && again.metric == row.metric);
+        let change = again.and_then(|again| again.difference_percent).filter(|_| pairs >= REPEATED);
+        if change.is_some_and(|change| change >= row.threshold_percent / 2.0) {
+            continue;
+        }
+        let said = change.map_or_else(
+            || format!("{pairs} of the {REPEATED} pairs were measured that must say so again: more time would decide"),
+            |change| format!("{pairs} pairs measured after that say {change:+.1} %"),
+        );
+        row.verdict = Verdict::Inconclusive;
+        row.reason_code = ReasonCode::NotRepeated;
+        row.change_status = None;
+        row.reason = format!("{}; but {said}", row.reason);
+    }
+    result.verdict = summary::overall(&result.comparisons);
+    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
+    result
+}
+
 /// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
 pub fn with_unlisted(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
     let sentence = "it cannot be asked for its cases, so that none of them is judged: name the cases that are to be judged, \
