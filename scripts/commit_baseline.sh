@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
+if [ -n "$(git status --porcelain)" ]; then
     echo "error: the tree is changed: a baseline records the revision that made it, so commit first" >&2
     exit 2
 fi
@@ -20,6 +20,10 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 "$program" run --suite quick --replicates 10 --results-dir "$results"
 "$program" baseline save --results-dir "$results"
+if ! git ls-files --modified --others --exclude-standard -- baselines | xargs grep -l "\"commit\": \"$(git rev-parse HEAD)\"" | grep -q .; then
+    echo "error: the baseline records no revision; \`git status\` shows what is changed" >&2
+    exit 1
+fi
 git add baselines
 git commit --quiet --message "Baseline of the quick suite on $(lscpu | sed -n 's/^Model name: *//p' | head -n 1)
 

@@ -34,16 +34,19 @@ if [ ! -s "$dir/comparison.json" ]; then
     echo "the artifact has no comparison.json: without a verdict to check nothing is posted" >&2
     exit 1
 fi
-check-jsonschema --schemafile "$here/schemas/comparison-result.schema.json" "$dir/comparison.json" >&2
+fits=yes
+env -u GH_TOKEN check-jsonschema --schemafile "$here/schemas/comparison-result.schema.json" "$dir/comparison.json" >&2 || fits=no
 
 # Words from a list of ours and numbers: nothing of the document's own text.
-verdict=$(jq -r '
+[ "$fits" = no ] || verdict=$(jq -r '
     (.comparisons | length) as $all
     | ([.comparisons[] | select(.verdict == "Regressed")] | length) as $worse
     | ([.comparisons[] | select(.verdict == "Inconclusive" or .verdict == "NotComparable")] | length) as $none
     | if .verdict == "Regressed" or $worse > 0 then "**REGRESSED**: \($worse) of \($all) comparisons"
       elif .verdict == "Unchanged" or .verdict == "Improved" then "**PASS**: none of \($all) comparisons regressed"
       else "**NO VERDICT**: \($none) of \($all) comparisons are undecided" end' "$dir/comparison.json")
+# A pull request may change the schema too: its verdict cannot be checked before that is merged.
+[ "$fits" = yes ] || verdict="**NO VERDICT**: the comparison does not fit the schema of the default branch"
 case "$CONCLUSION" in
     success | failure) ;;
     *) CONCLUSION="without a conclusion" ;;
@@ -57,7 +60,9 @@ fi
     printf '> What follows was written by the code of this pull request, at %s, in a run without any rights. ' "${HEAD_SHA:0:12}"
     printf 'Nobody has checked it; the line above is made from its figures.\n\n'
     # Whoever is named in the text of a pull request is not called: a zero-width space follows each @.
-    tail -n +2 "$dir/comment.md" | head -c "$limit" | iconv -c -f utf-8 -t utf-8 | sed 's/@/@\xe2\x80\x8b/g'
+    # Through a file, since `tail` would die of a pipe that `head` has left; `iconv` minds a letter that is cut in two.
+    tail -n +2 "$dir/comment.md" >"$dir/rest.md"
+    head -c "$limit" "$dir/rest.md" | { iconv -c -f utf-8 -t utf-8 || true; } | sed 's/@/@\xe2\x80\x8b/g'
 } >"$dir/body.md"
 
 comment=$(gh api --paginate "repos/$GH_REPO/issues/$number/comments" \

@@ -33,6 +33,9 @@ pub enum BaselineVerb {
         /// Its name, or its file
         #[arg(value_parser = text())]
         name: String,
+        /// Only one of this very machine; exit 4 when there is none
+        #[arg(long)]
+        here: bool,
         /// Write one JSON document
         #[arg(long)]
         json: bool,

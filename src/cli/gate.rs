@@ -74,7 +74,7 @@ pub struct GateArgs {
     pub measure_equal: bool,
     /// With --against: link each side in N layouts, its functions in another order and its stack elsewhere in each, and measure
     /// them in turn, so that where code happens to lie is not taken for what it does
-    #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(2..=64))]
+    #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(8..=40))]
     pub layouts: Option<u32>,
     /// Time for remeasuring undecided cases, in fresh processes and interleaved with the program that made the baseline,
     /// such as 90s or 3m; 0s judges the stored figures alone [default: 3m for a run measured here in the last 15 minutes]
@@ -85,7 +85,7 @@ pub struct GateArgs {
     pub baseline_optional: bool,
     /// Take baseline and policy as they are where the history of this tree left that of REV, such as origin/main: a pull
     /// request does not choose what it is judged by
-    #[arg(long, value_name = "REV", conflicts_with_all = ["against", "against_history"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["against", "against_history", "baseline"])]
     pub base: Option<String>,
     /// How to compare
     #[command(flatten)]

@@ -25,7 +25,10 @@ pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
     match verb {
         BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, &settings::load(places)?.1),
         BaselineVerb::List { json, places } => list(&settings::load(places)?.1, *json, style),
-        BaselineVerb::Show { name, json, places } => show_one(name, &settings::load(places)?.1, *json, style),
+        BaselineVerb::Show { name, here, json, places } => {
+            let directories = settings::load(places)?.1;
+            show_one((name, *here), &directories, *json, style)
+        }
         BaselineVerb::Refresh(args) => refresh::run(args, style),
         BaselineVerb::Accept(args) => accept::run(args, style),
     }
@@ -58,6 +61,12 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         console::say(&format!("warning: {sentence}"));
     }
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
+    if baseline.commit.is_none() && runs.iter().any(|run| run.environment.git.is_some()) {
+        console::say(
+            "warning: it records no revision, since the tree was changed or the runs are of several commits: a fresh checkout \
+             cannot build what made it; commit, measure and save again",
+        );
+    }
     keep_program_or_warn(&runs);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
@@ -115,12 +124,21 @@ fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
-fn show_one(name: &str, directories: &Directories, json: bool, style: Style) -> CliResult {
-    let baseline = if gate::is_path(name) {
+fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bool, style: Style) -> CliResult {
+    let baselines = Baselines::new(&directories.baselines);
+    let here = || Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
+    let baseline = if only_here {
+        let here = here();
+        let path = baselines.path_of(&here, name);
+        if !path.is_file() {
+            let slug = here.slug();
+            return Err(CliError::no_verdict(anyhow!("no baseline `{name}` was saved for this machine ({slug})")));
+        }
+        Baseline::read(&path).map_err(CliError::usage)?
+    } else if gate::is_path(name) {
         Baseline::read(Path::new(name)).map_err(CliError::usage)?
     } else {
-        let here = Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
-        Baselines::new(&directories.baselines).load(name, Some(&here)).map_err(CliError::usage)?
+        baselines.load(name, Some(&here())).map_err(CliError::usage)?
     };
     if json {
         show::json(&baseline)?;

@@ -18,9 +18,9 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let base = args.base.as_deref().map(MergeBase::of).transpose()?;
     let judged_by = args.against.as_deref().or(base.as_ref().map(MergeBase::commit));
     let mut judge = judge::load(&args.judge, judged_by)?;
-    let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?.flatten();
-    if let Some(files) = &at_base {
-        files.path().clone_into(&mut judge.directories.baselines);
+    let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?;
+    if let (Some(files), Some(base), Some(revision)) = (&at_base, &base, &args.base) {
+        judge.take_base(files.path(), base.commit(), revision);
     }
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });

@@ -37,8 +37,8 @@ pub(super) fn load(args: &JudgeArgs, against: Option<&str>) -> Result<Judge, Cli
 
 /// The machine in what `probe --json` wrote, or in the file of a run.
 fn environment_in(path: &Path) -> Result<Environment, CliError> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
-    let text = text.map_err(CliError::usage)?;
+    let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
+    let text = String::from_utf8_lossy(&bytes);
     let read = |text: &str| -> serde_json::Result<Environment> {
         let mut document: serde_json::Value = serde_json::from_str(text)?;
         let machine = document.get_mut("environment").map(serde_json::Value::take);

@@ -27,27 +27,25 @@ pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
     Ok((config, directories))
 }
 
-/// As [`load`], with the thresholds of the configuration and the policy as `revision` has them, unless files are named: what
-/// is judged does not choose its judge.
+/// As [`load`], with the thresholds of the configuration, the policy and the directory of baselines as `revision` has them,
+/// unless they are named: what is judged does not choose its judge.
 pub(super) fn load_at(places: &Places, revision: &str) -> Result<(Config, Directories), CliError> {
     let (mut config, mut directories) = load(places)?;
-    let here = Path::new(".");
-    let at_revision = |path: &Path| {
-        let words = ["show", "--end-of-options", &format!("{revision}:./{}", path.display())];
-        revisions::git(here, &words).ok()
-    };
+    let at_revision = |path: &Path| revisions::text_at(revision, path);
     if places.config.is_none() {
         let path = Path::new(config::FILE_NAME);
         let base = at_revision(path).map_or_else(|| Ok(Config::default()), |text| Config::of_text(&text, path));
         let base = base.map_err(CliError::usage)?;
         config.thresholds = base.thresholds;
+        let baselines = places.baselines_dir.clone().or(base.run.baselines_dir);
+        let of_base = Directories::new(None, baselines, base.run.policy);
+        directories.baselines = of_base.baselines;
         if places.policy.is_none() {
-            let baselines = places.baselines_dir.clone().or(base.run.baselines_dir);
-            directories.policy = Directories::new(None, baselines, base.run.policy).policy;
+            directories.policy = of_base.policy;
         }
     }
     let path = directories.policy.path().to_owned();
-    if places.policy.is_none() && path.is_relative() {
+    if places.policy.is_none() && revisions::is_in_repository(&path) {
         let text = at_revision(&path);
         directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
     }

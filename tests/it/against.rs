@@ -37,14 +37,14 @@ fn each_side_is_measured_in_several_layouts() {
     let bench = repository().set("NOTE_LAYOUTS", "layouts");
     commit(&bench, &Change::Source(FAST, ""), "fast");
     Source { two: "1.2", ..Source::of(FAST) }.write(&bench);
-    let result = bench.run(&[&JSON[..], &["--layouts", "4"]].concat()).expect(3).json();
+    let result = bench.run(&[&JSON[..], &["--layouts", "8"]].concat()).expect(3).json();
     assert_eq!(verdicts(&result), [(ONE, "Unchanged"), (TWO, "Regressed")], "{result:#}");
-    assert!(result["notes"].to_string().contains("linked in 4 layouts"), "{result:#}");
+    assert!(result["notes"].to_string().contains("linked in 8 layouts"), "{result:#}");
     let noted = std::fs::read_dir(bench.path("layouts")).unwrap().map(|entry| entry.unwrap().file_name());
     let (stacks, layouts): (Vec<_>, Vec<_>) = noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
     assert!(layouts.len() >= 4, "functions lie elsewhere in each: {layouts:?}");
     assert!(stacks.len() >= 4, "and so does the stack: {stacks:?}");
-    let refused = bench.run(&["gate", "--layouts", "4"]).expect(2);
+    let refused = bench.run(&["gate", "--layouts", "8"]).expect(2);
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
 

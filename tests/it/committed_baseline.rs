@@ -29,6 +29,13 @@ fn commit_all(bench: &Bench, subject: &str) -> String {
     git(bench, &["rev-parse", "HEAD"])
 }
 
+/// Where the user's caches are: outside every working tree.
+fn with_cache_outside(bench: Bench) -> (Bench, tempfile::TempDir) {
+    let cache = tempfile::tempdir().unwrap();
+    let path = cache.path().display().to_string();
+    (bench.set("RSB_CACHE_DIR", &path), cache)
+}
+
 /// A repository of this program with a committed baseline, from a revision that is no longer the last one; that revision,
 /// and the baseline's file. Nothing is kept, as on a fresh checkout.
 fn fresh_checkout() -> (Bench, String, String) {
@@ -63,6 +70,27 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
     bench.run(&MEASURE).expect(0);
     let again = bench.run(&GATE).expect(0);
     assert!(again.stderr.contains("interleaved") && !again.stderr.contains("building"), "{}", again.stderr);
+}
+
+#[test]
+fn only_a_baseline_of_this_machine_is_one_of_here() {
+    let (bench, _, file) = fresh_checkout();
+    bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(0);
+    std::fs::create_dir(bench.path("baselines/another-machine")).unwrap();
+    std::fs::rename(bench.path(&file), bench.path("baselines/another-machine/tensor-ops.json")).unwrap();
+    bench.run(&["baseline", "show", "tensor-ops"]);
+    let shown = bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(4);
+    assert!(shown.stderr.contains("was saved for this machine"), "{}", shown.stderr);
+}
+
+#[test]
+fn cargo_s_settings_of_the_tree_do_not_count_for_the_revision() {
+    let (bench, ..) = fresh_checkout();
+    let (bench, _cache) = with_cache_outside(bench);
+    bench.write(".cargo/config.toml", "[build]\nrustflags = [\"--cfg=made_slow\", \"--no-such-flag\"]\n");
+    bench.run(&MEASURE).expect(0);
+    let gated = bench.run(&GATE).expect(0);
+    assert!(gated.stderr.contains("building") && gated.stderr.contains("interleaved"), "{}", gated.stderr);
 }
 
 #[cfg(feature = "fault-injection")]
@@ -168,7 +196,23 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     // Asked again, it agrees with itself: the files of the merge base are as old as it.
     let again = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
     assert!(again.stderr.contains("that verdict stands"), "{}", again.stderr);
+    // Nor is that verdict one by the baseline of the tree.
+    let by_the_tree = bench.run(&GATE);
+    assert!(!by_the_tree.stderr.contains("that verdict stands"), "{}", by_the_tree.stderr);
+    // However the directory is spelled, it is that of the merge base, and so is the policy in it.
+    let whole = bench.path("baselines").display().to_string();
+    let spelled = bench.run(&[&stored[..], &["--base", "main", "--baselines-dir", &whole]].concat()).expect(3);
+    assert_eq!(regressed(&spelled.json()).len(), 3);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = elsewhere.path().display().to_string();
+    let outside = bench.run(&[&stored[..], &["--base", "main", "--baselines-dir", &elsewhere]].concat()).expect(2);
+    assert!(outside.stderr.contains("outside this repository"), "{}", outside.stderr);
+    // A change that says that its baselines are elsewhere is not asked.
+    bench.write("rusty-stack-bench.toml", "[run]\nbaselines_dir = \"nowhere\"\n");
+    bench.run(&[&stored[..], &["--base", "main", "--baseline-optional"]].concat()).expect(3);
+    std::fs::remove_file(bench.path("rusty-stack-bench.toml")).unwrap();
     bench.run(&[&GATE[..], &["--base", "nowhere"]].concat()).expect(2);
+    bench.run(&[&GATE[..], &["--base", "main", "--baseline", &file]].concat()).expect(2);
     bench.run(&[&GATE[..], &["--base", "main", "--against", "main"]].concat()).expect(2);
 }
 

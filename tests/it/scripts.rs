@@ -140,6 +140,7 @@ fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workf
         ("Inconclusive", &["Inconclusive", "Unchanged"][..], "**NO VERDICT**: 1 of 2 comparisons are undecided"),
         ("Unchanged", &["Unchanged"], "**NO VERDICT**: the comparison passed, and the workflow did not"),
         ("Unchanged", &["Regressed"], "**REGRESSED**: 1 of 1 comparisons"),
+        ("broken", &[], "**NO VERDICT**: the comparison does not fit the schema"),
     ] {
         let bench = Bench::new();
         comment(&bench, (TEXT, &comparison(verdict, rows)), ("12", ""));
@@ -154,9 +155,20 @@ fn nothing_is_posted_for_a_stale_run_or_a_text_that_is_not_the_gates() {
     let bench = Bench::new();
     let (output, noted) = comment(&bench, ("<!-- rusty-stack-bench:gate -->\n", &json), ("", ""));
     assert!(output.status.success() && !noted.contains("--method POST"), "{noted}");
-    for (text, json) in [("anything else", json.as_str()), (TEXT, ""), (TEXT, "{\"verdict\": \"broken\"}")] {
+    for (text, json) in [("anything else", json.as_str()), (TEXT, "")] {
         let bench = Bench::new();
         let (output, noted) = comment(&bench, (text, json), ("12", ""));
         assert!(!output.status.success() && !noted.contains("--method POST"), "{text} {json}: {noted}");
     }
+}
+
+#[test]
+fn a_long_comment_is_cut_and_posted() {
+    let bench = Bench::new();
+    let long = format!("<!-- rusty-stack-bench:gate -->\n{}", "ä line of a long comment\n".repeat(40_000));
+    let (output, noted) = comment(&bench, (&long, &comparison("Regressed", &["Regressed"])), ("12", ""));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(noted.contains("--method POST"), "{noted}");
+    let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
+    assert!((60_000..65_536).contains(&posted.len()), "{}", posted.len());
 }

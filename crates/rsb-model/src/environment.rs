@@ -45,9 +45,11 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The commit whose source was measured; `None` where the tree was changed, or is none.
+    /// The commit whose source was measured, by its whole hash; `None` where the tree was changed, or is none.
     pub fn revision(&self) -> Option<&str> {
-        self.git.as_ref().filter(|git| !git.dirty).map(|git| git.commit.as_str())
+        let git = self.git.as_ref().filter(|git| !git.dirty)?;
+        let is_whole = matches!(git.commit.len(), 40 | 64) && git.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_whole.then_some(git.commit.as_str())
     }
 }
 

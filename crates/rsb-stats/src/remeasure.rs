@@ -19,6 +19,9 @@ pub struct Rounds {
 /// Pairs of processes, one of each program.
 pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 
+/// More pairs than those, of what was called slower.
+const TO_REPEAT: usize = 8;
+
 /// Processes beside a baseline that stays as it is.
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
@@ -35,7 +38,10 @@ pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds)
         let measured = replicates(&comparison.id);
         let is_hasty = comparison.verdict == Verdict::Regressed && measured < rounds.first as usize;
         let in_doubt = is_open(comparison) || is_borderline(comparison) || is_hasty;
-        if in_doubt && measured < rounds.enough && !ids.contains(&comparison.id) {
+        // What was called slower late has still to be repeated.
+        let is_called = comparison.reason_code == ReasonCode::NotRepeated;
+        let enough = if is_called { rounds.enough + TO_REPEAT } else { rounds.enough };
+        if in_doubt && measured < enough && !ids.contains(&comparison.id) {
             ids.push(comparison.id.clone());
         }
     }

@@ -124,6 +124,11 @@ impl Programs {
         Ok(Self { dir: cache_dir(|name| std::env::var_os(name))?.join(PROGRAMS) })
     }
 
+    /// Where programs are built: beside those that are kept.
+    pub fn builds_dir(&self) -> PathBuf {
+        self.dir.with_file_name("builds")
+    }
+
     /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and lets go of those that were not used for longest.
     ///
     /// # Errors
@@ -181,8 +186,16 @@ impl Programs {
         let marker = marker(build, BUILD).ok_or(NotKept::Never)?;
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut hashes = names.filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
-        self.open(&hashes.next().ok_or(NotKept::Never)?, &marker)
+        let hashes = names.filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
+        // What was built twice may be kept twice, one of them damaged.
+        let mut why_not = NotKept::Never;
+        for hash in hashes {
+            match self.open(&hash, &marker) {
+                Ok(program) => return Ok(program),
+                Err(why) => why_not = why,
+            }
+        }
+        Err(why_not)
     }
 
     fn open(&self, hash: &str, marker: &str) -> Result<KeptProgram, NotKept> {

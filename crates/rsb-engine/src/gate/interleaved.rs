@@ -10,7 +10,7 @@ use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp, Verdict,
 };
 use rsb_stats::Policy;
-use rsb_stats::remeasure::PAIRS;
+use rsb_stats::remeasure::{PAIRS, Rounds};
 
 use super::budget::Budget;
 use crate::harness::{BenchPairs, Benches};
@@ -183,8 +183,17 @@ impl Sides {
         }
     }
 
+    /// Of several layouts each is measured once: the same ones again would say the same again.
+    fn rounds(&self) -> Rounds {
+        let layouts = match &self.programs {
+            SidePrograms::Workers(layouts) => layouts[0].len(),
+            SidePrograms::Benches(_) => 1,
+        };
+        if layouts > 1 { Rounds { enough: PAIRS.enough.min(layouts - 1), ..PAIRS } } else { PAIRS }
+    }
+
     fn doubtful(&self, policy: &Policy) -> Vec<Case> {
-        let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, PAIRS);
+        let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, self.rounds());
         self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
     }
 }

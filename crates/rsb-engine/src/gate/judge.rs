@@ -25,6 +25,8 @@ pub struct Judge {
     pub store: Store,
     policy: Policy,
     across: Vec<String>,
+    /// The merge base whose baselines and policy count, and what it is the merge base with.
+    base: Option<(String, String)>,
     environments: Vec<(SideName, Environment)>,
 }
 
@@ -60,7 +62,7 @@ impl Judge {
     ) -> Result<Self, EngineError> {
         let policy = policy::load(&directories, thresholds, percent, listener)?;
         let store = open(&directories, listener)?;
-        Ok(Self { directories, store, policy, across, environments: Vec::new() })
+        Ok(Self { directories, store, policy, across, base: None, environments: Vec::new() })
     }
 
     /// The machines of sides whose own files do not tell it.
@@ -196,6 +198,19 @@ impl Judge {
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Takes baselines from `files`, those of the merge base `commit` with `revision`.
+    pub fn take_base(&mut self, files: &Path, commit: &str, revision: &str) {
+        files.clone_into(&mut self.directories.baselines);
+        self.base = Some((commit.to_owned(), revision.to_owned()));
+    }
+
+    /// Whose baseline it is, where it is not the one in the tree.
+    pub(super) fn base_note(&self) -> Option<ComparisonNote> {
+        let (commit, revision) = self.base.as_ref()?;
+        let text = format!("the baseline is that of {commit}, where this history left that of {revision}");
+        Some(ComparisonNote::new(ComparisonNoteCode::MergeBase, text))
     }
 
     /// Whose policy decides, where it is not the one in the tree.

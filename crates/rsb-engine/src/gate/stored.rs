@@ -88,6 +88,7 @@ pub fn stored(
         }
         _ => judge.judge(&baseline, &current),
     };
+    result.notes.extend(judge.base_note());
     result.notes.extend(judge.policy_note());
     Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() } })
 }
@@ -103,6 +104,11 @@ fn again(
     let file = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
     let result = judge.judge(baseline, current);
     let kept = super::judge::remeasured(&judge.store, &result, [&file, judge.directories.policy.path()])?;
+    // Another judge is another question: the baseline and the policy of a merge base, or those of the tree.
+    let judges = |note: &&ComparisonNote| note.code == ComparisonNoteCode::MergeBase;
+    if kept.notes.iter().find(judges) != judge.base_note().as_ref() {
+        return None;
+    }
     let stands = match request.budget {
         None => true,
         Some(budget) => !budget.is_zero() && kept.comparisons.iter().all(|row| row.verdict.is_decided()),

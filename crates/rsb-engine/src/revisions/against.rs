@@ -76,7 +76,8 @@ pub fn against(
     }
     if request.layouts > 0 {
         let text = format!(
-            "each side was linked in {} layouts, a pair in the next one of each: the intervals hold what a layout does",
+            "each side was linked in {} layouts, and no pair measured the same ones as another: the intervals hold what a \
+             layout does",
             request.layouts
         );
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));

@@ -2,7 +2,7 @@
 //! request has for baselines.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use rsb_store::{KeptProgram, Programs};
 use super::builds::{Repository, git};
 use super::cargo::{self, CargoProfile, PROGRAM};
 use super::project::package;
-use super::worktree::TreeUse;
+use super::worktree::{TreeUse, Worktree};
 use crate::gate::Revisions;
 use crate::{EngineError, Listener};
 
@@ -44,29 +44,56 @@ impl MergeBase {
         &self.commit
     }
 
-    /// The files that it has in `dir`, in a directory of their own that goes with the value; `None` where `dir` is outside
-    /// the repository. They are as old as the commit: the verdict on a run stands until its baseline changes.
+    /// The files that it has in `dir`, in a directory of their own that goes with the value; none where it has no such
+    /// directory. They are as old as the commit: the verdict on a run stands until its baseline changes.
     ///
     /// # Errors
-    /// When git cannot write them, or there is no room.
-    pub fn files(&self, dir: &Path) -> Result<Option<tempfile::TempDir>> {
+    /// When `dir` is outside the repository, git cannot write its files, or there is no room.
+    pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
+        let Some(name) = name_in_repository(dir) else {
+            return Err(EngineError::usage(anyhow!(
+                "--base reads the baselines of the merge base, and {} is outside this repository; name a directory in it with \
+                 --baselines-dir, or leave out --base",
+                dir.display()
+            )));
+        };
         let files = tempfile::tempdir().context("cannot create a temporary directory")?;
         let repository = Repository::here("gate --base")?;
-        let path = match dir.strip_prefix(repository.top()) {
-            Ok(inside) => inside.to_owned(),
-            Err(_) if dir.is_absolute() => return Ok(None),
-            // As it is meant here, which may be a part of the repository.
-            Err(_) => Path::new(".").join(dir),
-        };
-        let name = format!("{}:{}", self.commit, path.display());
-        let found = git(Path::new("."), &["rev-parse", "--verify", "--quiet", &name]);
-        let Ok(tree) = found else { return Ok(Some(files)) };
+        if repository.git(&["ls-tree", "--name-only", &self.commit, "--", &name])?.is_empty() {
+            return Ok(files);
+        }
+        let tree = repository.git(&["rev-parse", "--verify", "--quiet", &format!("{}:{name}", self.commit)])?;
         repository.export(&tree, files.path())?;
         let seconds = repository.git(&["show", "--no-patch", "--format=%ct", &self.commit])?;
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
         set_modified(files.path(), then).with_context(|| format!("cannot write in {}", files.path().display()))?;
-        Ok(Some(files))
+        Ok(files)
     }
+}
+
+/// What `path` is called from the top of the repository here; `None` where it lies outside, links followed.
+fn name_in_repository(path: &Path) -> Option<String> {
+    let top = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-toplevel"]).ok()?).canonicalize().ok()?;
+    let here = Path::new(".").canonicalize().ok()?;
+    let whole = here.join(path);
+    // What is not there, or not yet, has a directory that is.
+    let there = whole.ancestors().find(|part| part.exists())?;
+    let rest = whole.strip_prefix(there).ok()?;
+    let real = there.canonicalize().ok()?.join(rest);
+    let inside = real.strip_prefix(top).ok()?;
+    let is_plain = inside.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    is_plain.then(|| inside.display().to_string())
+}
+
+/// Whether `path` lies in the repository here.
+pub fn is_in_repository(path: &Path) -> bool {
+    name_in_repository(path).is_some()
+}
+
+/// The text of the file `path` as `revision` has it; `None` where it has none, or the file lies outside the repository here.
+pub fn text_at(revision: &str, path: &Path) -> Option<String> {
+    let name = name_in_repository(path)?;
+    git(Path::new("."), &["show", "--end-of-options", &format!("{revision}:{name}")]).ok()
 }
 
 fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
@@ -101,7 +128,7 @@ impl BaselineRevisions {
     fn find_or_build(commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram> {
         let short = short(commit);
         let repository = Repository::here("building the revision that made the baseline")?;
-        repository.commit(commit).map_err(|_| {
+        let commit = &repository.commit(commit).map_err(|_| {
             let fetch = fetch(&repository, commit);
             anyhow!(
                 "the revision {short}, which made the baseline, is not here: {fetch} gets it, if it is of this project"
@@ -119,7 +146,8 @@ impl BaselineRevisions {
         if let Ok(known) = programs.find_build(&build) {
             return Ok(known);
         }
-        let worktree = repository.worktree()?;
+        // Outside this tree, whose `.cargo/config.toml` would count for what lies below it.
+        let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
         let work = |place: (&Path, &Path), _: &mut Listener<'_>| cargo::build_this_program(place, profile, &into);
@@ -161,13 +189,23 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// What a build depends on beside its source: the compiler and the flags of the user's environment.
+/// What a build depends on beside its source: the compiler, and what the user's environment and cargo's own directory say.
 fn toolchain(repository: &Repository) -> Result<u64> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let told = rustc.arg("-vV").current_dir(repository.top()).output();
     let told = told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
     let mut sum = DefaultHasher::new();
     told.stdout.hash(&mut sum);
-    ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"].map(std::env::var_os).hash(&mut sum);
+    let is_meant = |name: &str| {
+        ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"].contains(&name)
+            || ["CARGO_PROFILE_", "CARGO_BUILD_"].iter().any(|begin| name.starts_with(begin))
+            || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
+    };
+    let mut set: Vec<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
+    set.sort();
+    set.hash(&mut sum);
+    let of_home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(of_home);
+    cargo_home.and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
     Ok(sum.finish())
 }

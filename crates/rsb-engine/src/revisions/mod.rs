@@ -15,6 +15,6 @@ mod project;
 mod worktree;
 
 pub use against::{AgainstRequest, against};
-pub use baseline::{BaselineRevisions, MergeBase};
+pub use baseline::{BaselineRevisions, MergeBase, is_in_repository, text_at};
 pub use builds::{Repository, git};
 pub use project::ProjectOptions;

@@ -61,6 +61,11 @@ impl Worktree {
         Ok(Self { top: top.to_owned(), dir: target.join("against"), name: "tree".to_owned() })
     }
 
+    /// One of the repository at `top` in `dir`.
+    pub(super) fn at(top: &Path, dir: PathBuf) -> Self {
+        Self { top: top.to_owned(), dir, name: "tree".to_owned() }
+    }
+
     /// Another worktree of the same repository, for what must lie beside it.
     pub(super) fn named(&self, name: &str) -> Self {
         Self { top: self.top.clone(), dir: self.dir.clone(), name: format!("tree-{name}") }

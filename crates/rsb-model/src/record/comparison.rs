@@ -72,6 +72,8 @@ pub enum ComparisonNoteCode {
     MachineDiffers,
     /// A side has no checksum, or one process alone.
     Evidence,
+    /// Baseline and policy are those of the merge base.
+    MergeBase,
     /// The policy: what of it fits nothing, where it comes from, what it allows.
     Policy,
     /// The control set.

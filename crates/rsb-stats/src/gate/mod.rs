@@ -180,10 +180,13 @@ pub fn with_repeats(result: ComparisonResult, [before, after]: [&Run; 2], policy
         if change.is_some_and(|change| change >= row.threshold_percent / 2.0) {
             continue;
         }
-        let said = change.map_or_else(
-            || format!("{pairs} of the {REPEATED} pairs were measured that must say so again: more time would decide"),
-            |change| format!("{pairs} pairs measured after that say {change:+.1} %"),
-        );
+        let said = match change {
+            Some(change) => format!("{pairs} pairs measured after that say {change:+.1} %"),
+            None if pairs < REPEATED => {
+                format!("{pairs} of the {REPEATED} pairs were measured that must say so again: more time would decide")
+            }
+            None => "what was measured after that has no figure".to_owned(),
+        };
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::NotRepeated;
         row.change_status = None;
