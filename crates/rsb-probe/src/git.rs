@@ -14,12 +14,15 @@ const STATUS_LIMIT: Duration = Duration::from_secs(5);
 
 /// The directory of results under the tree: what a run writes there does not make the source another.
 const RESULTS: &str = "benchmark_results";
+/// That of the baselines, whose files are measured and no source either.
+const BASELINES: &str = "baselines";
 
 /// The commit that `dir` is a checkout of.
 ///
 /// `None` where there is no repository, no commit yet, or where git refuses (a tree of another owner: see
 /// `safe.directory`). Where git is not installed or does not answer in time the tree counts as dirty: it is not known
-/// to be clean. Files that git does not know count, those under `benchmark_results` do not.
+/// to be clean. Files that git does not know count, those under `benchmark_results` and `baselines` do not, nor baselines that
+/// were measured anew.
 pub fn git(dir: &Path) -> Option<Git> {
     git_with(dir, "git", STATUS_LIMIT)
 }
@@ -116,8 +119,15 @@ fn header<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn is_dirty(status: &str) -> bool {
+    let is_in = |path: &str, dir: &str| path.trim_matches('"').split('/').any(|part| part == dir);
     status.lines().any(|line| match line.strip_prefix("? ") {
-        Some(unknown) => !unknown.trim_matches('"').split('/').any(|part| part == RESULTS),
+        Some(unknown) => !is_in(unknown, RESULTS) && !is_in(unknown, BASELINES),
+        // `1 XY sub mH mI mW hH hI path`: a baseline that was measured anew.
+        None if line.starts_with("1 ")
+            && Path::new(line.trim_end_matches('"')).extension().is_some_and(|end| end == "json") =>
+        {
+            !line.splitn(9, ' ').nth(8).is_some_and(|path| is_in(path, BASELINES))
+        }
         None => !line.is_empty() && !line.starts_with('#'),
     })
 }

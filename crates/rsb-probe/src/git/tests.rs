@@ -66,6 +66,11 @@ fn every_change_but_results_makes_a_tree_dirty() {
         ("? src/new.rs\n", true),
         ("1 .M N... 100644 100644 100644 a b src/lib.rs\n", true),
         ("1 .M N... 100644 100644 100644 a b benchmark_results/kept.json\n", true),
+        ("? baselines/cpu-1/\n", false),
+        ("1 .M N... 100644 100644 100644 a b baselines/cpu-1/quick.json\n", false),
+        ("1 .M N... 100644 100644 100644 a b \"baselines/\\303\\244/quick.json\"\n", false),
+        ("1 .M N... 100644 100644 100644 a b baselines/policy.toml\n", true),
+        ("1 .M N... 100644 100644 100644 a b src/table.json\n", true),
         ("u UU N... 1 2 3 4 a b c d e\n", true),
     ] {
         assert_eq!(is_dirty(&(header.clone() + line)), dirty, "{line}");
