@@ -105,7 +105,8 @@ impl Format {
     fn claims(self, document: &Value) -> bool {
         let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
         match self {
-            Self::Nvbench => has(&["devices", "benchmarks"]),
+            // A run of this program has both, too: one that is of a newer format is not somebody else's.
+            Self::Nvbench => has(&["devices", "benchmarks"]) && !has(&["run_id"]),
             Self::GoogleBenchmark => has(&["context", "benchmarks"]),
             Self::Hyperfine => document.pointer("/results/0/command").is_some(),
             Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
