@@ -7,6 +7,13 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if [ $# -gt 0 ]; then
+    base=$(git merge-base "$1" HEAD) || { echo "error: git knows no common ancestor of $1 and HEAD: fetch it" >&2; exit 2; }
+else
+    base=$(git merge-base origin/HEAD HEAD 2>/dev/null || true)
+fi
+head=$(git rev-parse HEAD)
+
 # shellcheck source=scripts/program.sh
 . scripts/program.sh
 program=$(find_program yes) || exit $?
@@ -16,12 +23,6 @@ work=$(mktemp -d)
 trap 'git worktree remove --force "$work/base" 2>/dev/null || true; rm -rf "$work"' EXIT
 export RSB_RESULTS_DIR="$work/results"
 
-if [ $# -gt 0 ]; then
-    base=$(git merge-base "$1" HEAD)
-else
-    base=$(git merge-base origin/HEAD HEAD 2>/dev/null || true)
-fi
-head=$(git rev-parse HEAD)
 arguments=(--gate --no-build)
 known=0
 "$program" baseline show --here quick >/dev/null || known=$?
