@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A file with a checksum that fits is as good as its writer: for changes behind which the checksum was made anew, the bad
-//! case itself is left alone, since without it nothing tells that it was bad. Policies count while they still judge the
+//! case itself is left alone, since without it nothing tells that it was bad. What the baseline keeps of earlier runs, which
+//! half of the baselines do, may become anything, that of the bad case too. Policies count while they still judge the
 //! case at a threshold below 50 %.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
@@ -23,7 +24,7 @@ use rsb_engine::policy::Thresholds;
 use rsb_engine::{Directories, ErrorKind};
 use rsb_model::environment::Cpu;
 use rsb_model::random::Generator;
-use rsb_model::record::EnvironmentSummary;
+use rsb_model::record::{EnvironmentSummary, PAST_PROCESSES};
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
 use rsb_stats::{Policy, PolicyFile};
 use rsb_store::{Baseline, sealed_text};
@@ -73,16 +74,18 @@ enum Target {
     CurrentText,
     BaselineSealed,
     CurrentSealed,
+    PastSealed,
     Policy,
     CriterionBaseline,
     CriterionCurrent,
 }
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 8] = [
     Target::BaselineText,
     Target::CurrentText,
     Target::BaselineSealed,
     Target::CurrentSealed,
+    Target::PastSealed,
     Target::Policy,
     Target::CriterionBaseline,
     Target::CriterionCurrent,
@@ -223,6 +226,41 @@ fn mutate(value: &mut Value, spared: Option<&str>, random: &mut Generator) {
     }
 }
 
+/// Gives every case of the baseline `saved` the processes of up to five earlier runs.
+fn keep_past(saved: &mut Value, random: &mut Generator) {
+    let runs = 1 + random.below(5);
+    for (case, level) in cases_of(saved).iter_mut().zip(1..) {
+        let mut process = |_| json!(0.01 * f64::from(level) * (1.0 + 0.01 * random.unit()));
+        let past: Vec<Value> = (0..runs).map(|_| (0..PROCESSES).map(&mut process).collect()).collect();
+        case["metadata"][PAST_PROCESSES] = Value::from(past);
+    }
+}
+
+/// Changes what a baseline keeps of earlier runs, of the bad case and of a few others: junk, or processes of any noise.
+fn mutate_past(saved: &mut Value, random: &mut Generator) {
+    for (at, case) in cases_of(saved).iter_mut().enumerate() {
+        if at != BAD && random.below(4) != 0 {
+            continue;
+        }
+        let past = &mut case["metadata"][PAST_PROCESSES];
+        match random.below(4) {
+            0 => *past = junk(random),
+            1 => mutate(past, None, random),
+            _ => {
+                let spread = 10_f64.powi(random.below(5) as i32 - 3);
+                let processes = past.as_array_mut().unwrap().iter_mut().flat_map(|run| run.as_array_mut().unwrap());
+                for process in processes {
+                    *process = json!(process.as_f64().unwrap() * (spread * (random.unit() - 0.5)).exp());
+                }
+            }
+        }
+    }
+}
+
+fn cases_of(saved: &mut Value) -> &mut Vec<Value> {
+    saved["runs"][0]["benchmarks"].as_array_mut().unwrap()
+}
+
 /// Changes a few bytes of `text`: flips, cuts, doubles or moves a piece.
 fn scramble(text: &str, random: &mut Generator) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
@@ -272,6 +310,9 @@ impl Files {
         let [baseline, current] = ["baseline.json", "current.json"].map(|name| self.path(name));
         let saved = Baseline::new("quick", Timestamp::UNIX_EPOCH, std::slice::from_ref(&self.baseline)).unwrap();
         let mut saved = serde_json::to_value(&saved).unwrap();
+        if matches!(target, Target::PastSealed) || random.below(2) == 0 {
+            keep_past(&mut saved, random);
+        }
         let mut run = self.current.clone();
         match badness {
             Badness::Slower => slow(&mut run),
@@ -282,6 +323,7 @@ impl Files {
         match target {
             Target::BaselineSealed => mutate(&mut saved, Some(bad.as_str()), random),
             Target::CurrentSealed => mutate(&mut judged, Some(bad.as_str()), random),
+            Target::PastSealed => mutate_past(&mut saved, random),
             _ => {}
         }
         let mut texts = [&saved, &judged].map(|document| sealed_text(document).unwrap().into_bytes());
