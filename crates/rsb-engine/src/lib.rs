@@ -23,6 +23,7 @@ pub mod run;
 pub mod selection;
 pub mod suites;
 pub mod sweep;
+pub mod trends;
 pub mod worker_command;
 
 pub use directories::Directories;

@@ -3,6 +3,7 @@
 mod compared;
 mod comparison;
 mod threshold;
+mod tracked;
 mod trend;
 
 use schemars::JsonSchema;
@@ -21,6 +22,7 @@ pub use comparison::{
     Severity, SignificantChange, comparison_id,
 };
 pub use threshold::ThresholdCheck;
+pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};
 
 /// The result of one case.

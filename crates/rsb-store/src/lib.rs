@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused, never misread.
 
+pub mod alert_book;
 pub mod baselines;
 pub mod compact;
 pub mod criterion_dir;
@@ -30,6 +31,7 @@ mod store_tests;
 mod testing;
 pub mod trend_input;
 
+pub use alert_book::{AlertBook, NoSuchAlert};
 pub use baselines::{
     Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS, RecordedFile,
     read_recorded,

@@ -247,7 +247,7 @@ pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, pr
     }
 }
 
-fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
+pub(crate) fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
     let cure = if error.is_eof() {
         "the file was cut off: restore it from a copy, or measure again"
     } else {

@@ -1,0 +1,252 @@
+//! What is known of changes of level from earlier looks, brought up to what the history shows now.
+
+use rsb_model::Timestamp;
+use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
+
+use super::group::{Group, PLACE, RunOrder, Shift};
+
+/// A level that came back this near to the old one, in percent, is the old one.
+const BACK: f64 = 5.0;
+
+/// What a look at the history shows.
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    /// The machine whose runs were looked at.
+    pub(super) machine: &'a str,
+    /// When.
+    pub(super) now: Timestamp,
+    pub(super) order: &'a RunOrder,
+    /// Every series that was looked at, by case and metric: what is not among them was not looked at.
+    pub(super) series: &'a [(String, String)],
+    /// Every change of level of them.
+    pub(super) shifts: &'a [Shift],
+    /// How many runs must stand after a change before its absence means that there is none.
+    pub(super) min_size: usize,
+}
+
+/// Brings `known` up to `groups`; those that were not known are added as new. The places of all that `groups` are, in order.
+pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &Look<'_>) -> Vec<usize> {
+    let mut taken = vec![false; known.len()];
+    let mut places = Vec::new();
+    for group in groups {
+        let place = matching(known, &taken, &group, look);
+        match place.and_then(|at| Some((at, known.get_mut(at)?))) {
+            Some((at, alert)) => {
+                if let Some(flag) = taken.get_mut(at) {
+                    *flag = true;
+                }
+                renew(alert, group);
+                places.push(at);
+            }
+            None => {
+                known.push(first_told(group, known, look));
+                taken.push(true);
+                places.push(known.len() - 1);
+            }
+        }
+    }
+    for (alert, found) in known.iter_mut().zip(taken) {
+        settle(alert, found, look);
+    }
+    places
+}
+
+/// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
+fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'_>) -> Option<usize> {
+    let at = group.range.first_after.timestamp;
+    let apart = |alert: &TrackedAlert| look.order.apart(alert.range.first_after.timestamp, at);
+    let is_it = |alert: &TrackedAlert| {
+        alert.machine == look.machine
+            && alert.direction == group.direction
+            && apart(alert) <= PLACE
+            && group.shares(&alert.moves)
+    };
+    let candidates = known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
+    candidates.min_by_key(|(_, (alert, _))| apart(alert)).map(|(at, _)| at)
+}
+
+fn renew(alert: &mut TrackedAlert, group: Group) {
+    // What went away and is there again is told again; what a person decided stays decided.
+    if alert.state == AlertState::Invalid && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY)) {
+        alert.state = AlertState::New;
+        alert.because = None;
+    }
+    alert.severity = group.severity;
+    alert.range = group.range;
+    alert.moves = group.moves;
+}
+
+fn first_told(group: Group, known: &[TrackedAlert], look: &Look<'_>) -> TrackedAlert {
+    TrackedAlert {
+        id: name(&group, known, look.machine),
+        state: AlertState::New,
+        machine: look.machine.to_owned(),
+        direction: group.direction.to_owned(),
+        severity: group.severity,
+        range: group.range,
+        moves: group.moves,
+        environment_changes: Vec::new(),
+        commits: Vec::new(),
+        first_seen: look.now,
+        because: None,
+    }
+}
+
+/// `a-` and eight digits of a hash over the machine, the leading series and the run: the same history gives the same names.
+fn name(group: &Group, known: &[TrackedAlert], machine: &str) -> String {
+    let leading = group.moves.first();
+    let (id, metric) = leading.map_or(("", ""), |one| (one.id.as_str(), one.metric.as_str()));
+    let moment = group.range.first_after.timestamp.to_string();
+    let mut salt = 0_u32;
+    loop {
+        let text = [machine, id, metric, group.direction, &moment, &salt.to_string()].join("\n");
+        let name = format!("a-{}", rsb_model::shown::short_hash(&text));
+        if !known.iter().any(|alert| alert.id == name) {
+            return name;
+        }
+        salt += 1;
+    }
+}
+
+/// How a sentence of this program begins that says why an alert was closed.
+const WENT_AWAY: &str = "it went away by itself";
+
+/// Closes what is over: taken back by a later change, or not found any more though runs enough were added.
+fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
+    if alert.machine != look.machine || alert.state.is_closed() {
+        return;
+    }
+    let was_looked_at = |one: &SeriesMove| look.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric);
+    let Some(leading) = alert.moves.iter().find(|one| was_looked_at(one)) else { return };
+    let began = alert.range.first_after.timestamp;
+    if found {
+        let level = |shift: &Shift| shift.before * (1.0 + shift.change_percent / 100.0);
+        let own = || look.shifts.iter().filter(|shift| shift.id == leading.id && shift.metric == leading.metric);
+        let first = own().find(|shift| shift.range.first_after.timestamp == began);
+        let is_back = |shift: &&Shift| {
+            let old = first.map_or(f64::NAN, |first| first.before);
+            shift.confirmed
+                && shift.range.first_after.timestamp > began
+                && (level(shift) - old).abs() <= BACK / 100.0 * old.abs()
+        };
+        if let Some(fix) = own().find(is_back) {
+            alert.state = AlertState::Fixed;
+            alert.because = Some(format!("the level came back at {}", fix.range.first_after.timestamp));
+        }
+    } else if look.order.since(began) >= look.min_size {
+        alert.state = AlertState::Invalid;
+        alert.because = Some(format!("{WENT_AWAY}: with {} runs since there is no change", look.order.since(began)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::record::{ChangeRange, RunPoint, Severity};
+
+    fn moment(run: usize) -> Timestamp {
+        Timestamp::from_second(1_000_000 + 3600 * run as i64).unwrap()
+    }
+
+    fn point(run: usize) -> RunPoint {
+        RunPoint { timestamp: moment(run), run_id: None, commit: None }
+    }
+
+    fn shift(id: &str, run: usize, before: f64, change_percent: f64, confirmed: bool) -> Shift {
+        Shift {
+            id: id.to_owned(),
+            metric: "time_ms".to_owned(),
+            direction: if change_percent > 0.0 { "worse" } else { "better" },
+            severity: Severity::Warning,
+            change_percent,
+            confirmed,
+            before,
+            range: ChangeRange { last_before: point(run - 1), first_after: point(run) },
+        }
+    }
+
+    /// Looks at a history of `runs` runs of the cases `a`, `b` and `c`.
+    fn look(known: &mut Vec<TrackedAlert>, runs: usize, shifts: &[Shift]) -> Vec<usize> {
+        let order = RunOrder::new((0..runs).map(moment).collect());
+        let series: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), "time_ms".to_owned())).into();
+        let groups = super::super::group::together(shifts.to_vec(), &order);
+        let look =
+            Look { machine: "m", now: moment(runs), order: &order, series: &series, shifts, min_size: 5 };
+        update(known, groups, &look)
+    }
+
+    #[test]
+    fn a_point_that_moves_stays_one_alert_and_keeps_its_name() {
+        let mut known = Vec::new();
+        look(&mut known, 30, &[shift("a", 25, 1.0, 12.0, false)]);
+        let (id, first) = (known[0].id.clone(), known[0].first_seen);
+        for (runs, place) in [(31, 26), (33, 24), (36, 24)] {
+            look(&mut known, runs, &[shift("a", place, 1.0, 11.0, true)]);
+            assert_eq!(known.len(), 1);
+            assert_eq!((&known[0].id, known[0].first_seen), (&id, first));
+            assert_eq!(known[0].state, AlertState::New);
+        }
+        assert!(known[0].moves[0].confirmed);
+    }
+
+    #[test]
+    fn series_that_moved_together_are_one_alert_and_keep_its_name_when_another_leads() {
+        let mut known = Vec::new();
+        look(&mut known, 30, &[shift("a", 25, 1.0, 12.0, true), shift("b", 26, 1.0, 30.0, true)]);
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].moves.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        let id = known[0].id.clone();
+        look(&mut known, 31, &[shift("a", 25, 1.0, 31.0, true), shift("c", 24, 1.0, 13.0, true)]);
+        assert_eq!((known.len(), &known[0].id), (1, &id));
+    }
+
+    #[test]
+    fn what_moved_elsewhere_or_the_other_way_is_another_alert() {
+        let mut known = Vec::new();
+        look(&mut known, 60, &[shift("a", 20, 1.0, 12.0, true), shift("a", 50, 1.12, 12.0, true), shift("b", 20, 1.0, -20.0, true)]);
+        assert_eq!(known.len(), 3);
+        let mut ids: Vec<_> = known.iter().map(|alert| alert.id.clone()).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 3);
+    }
+
+    #[test]
+    fn what_a_later_change_took_back_is_fixed_once_that_is_confirmed() {
+        let mut known = Vec::new();
+        look(&mut known, 30, &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, false)]);
+        assert_eq!(known.iter().filter(|alert| alert.state == AlertState::New).count(), 2);
+        look(&mut known, 34, &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, true)]);
+        let worse = known.iter().find(|alert| alert.direction == "worse").unwrap();
+        assert_eq!(worse.state, AlertState::Fixed);
+        assert!(worse.because.as_deref().unwrap().contains("came back"));
+    }
+
+    #[test]
+    fn what_is_not_found_any_more_is_closed_when_runs_enough_say_so_and_told_again_when_it_returns() {
+        let mut known = Vec::new();
+        let found = [shift("a", 29, 1.0, 12.0, false)];
+        look(&mut known, 30, &found);
+        look(&mut known, 31, &[]);
+        assert_eq!(known[0].state, AlertState::New, "two runs say nothing");
+        look(&mut known, 36, &[]);
+        assert_eq!(known[0].state, AlertState::Invalid);
+        assert!(known[0].because.as_deref().unwrap().contains("7 runs since"));
+        look(&mut known, 37, &found);
+        assert_eq!((known.len(), known[0].state, &known[0].because), (1, AlertState::New, &None));
+    }
+
+    #[test]
+    fn what_a_person_decided_stays_and_what_was_not_looked_at_is_left_alone() {
+        let mut known = Vec::new();
+        look(&mut known, 40, &[shift("a", 20, 1.0, 12.0, true), shift("z", 30, 1.0, 12.0, true)]);
+        for alert in &mut known {
+            alert.state = AlertState::Acknowledged;
+            alert.because = Some("wanted".to_owned());
+        }
+        look(&mut known, 45, &[shift("a", 20, 1.0, 12.0, true)]);
+        assert!(known.iter().all(|alert| alert.state == AlertState::Acknowledged));
+        known[0].state = AlertState::Invalid;
+        look(&mut known, 46, &[shift("a", 20, 1.0, 12.0, true)]);
+        assert_eq!(known[0].state, AlertState::Invalid, "the words are a person's");
+    }
+}

@@ -1,0 +1,103 @@
+//! Changes of level over the stored runs, followed from one look to the next: which series moved together, where that comes
+//! from, and what a person said of it.
+
+mod book;
+mod group;
+mod origin;
+
+use std::path::Path;
+
+use rsb_model::{Fingerprint, Timestamp};
+use rsb_model::record::{AlertState, TrackedAlert};
+use rsb_store::{AlertBook, Series, Store};
+
+pub use group::{RunOrder, Shift};
+
+use crate::error::EngineError;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct TrackRequest<'a> {
+    /// Every series that was looked at.
+    pub series: &'a [Series],
+    /// Every change of level of them.
+    pub shifts: &'a [Shift],
+    /// Fewest runs of a level that is sure.
+    pub min_size: usize,
+    /// The time of the look.
+    pub now: Timestamp,
+}
+
+/// The changes of level that a look shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tracked {
+    /// What the history shows now, the worst first; those that are new have `first_seen` at the time of the look.
+    pub alerts: Vec<TrackedAlert>,
+    /// Those that were open before this look and were closed by it.
+    pub closed: Vec<TrackedAlert>,
+    /// Why what was found could not be kept, where it could not: the next look takes it for new.
+    pub not_kept: Option<String>,
+}
+
+/// Shifts of `request`, grouped and matched with what `store` knows of earlier looks, which is brought up to date.
+///
+/// # Errors
+/// When the file of known alerts cannot be read: what people said is in it.
+pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<Tracked, EngineError> {
+    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
+    let before = alert_book.clone();
+    let machine = machine(store)?;
+    let moments = request.series.iter().flat_map(|series| &series.points).map(|point| point.timestamp).collect();
+    let order = RunOrder::new(moments);
+    let series: Vec<(String, String)> =
+        request.series.iter().map(|series| (series.id.clone(), series.metric.clone())).collect();
+    let groups = group::together(request.shifts.to_vec(), &order);
+    let look = book::Look {
+        machine: &machine,
+        now: request.now,
+        order: &order,
+        series: &series,
+        shifts: request.shifts,
+        min_size: request.min_size,
+    };
+    let places = book::update(&mut alert_book.alerts, groups, &look);
+    for at in &places {
+        if let Some(alert) = alert_book.alerts.get_mut(*at) {
+            origin::fill(alert, store, tree);
+        }
+    }
+    let was_open = |alert: &TrackedAlert| {
+        before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed())
+    };
+    let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
+    let alerts = places.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
+    let not_kept = if alert_book == before { None } else { alert_book.write(store.results_dir()).err() };
+    Ok(Tracked { alerts, closed, not_kept: not_kept.map(|error| error.to_string()) })
+}
+
+/// Notes of the alert that `name` names what a person decided.
+///
+/// # Errors
+/// When no alert, or more than one, is called so, or the file cannot be read or written.
+pub fn decide(
+    store: &Store,
+    name: &str,
+    (state, because): (AlertState, &str),
+) -> Result<TrackedAlert, EngineError> {
+    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
+    let alert = alert_book.find(name).map_err(EngineError::usage)?;
+    alert.state = state;
+    alert.because = Some(because.to_owned());
+    let decided = alert.clone();
+    alert_book.write(store.results_dir())?;
+    Ok(decided)
+}
+
+/// The machine whose runs are followed: that of the last run.
+fn machine(store: &Store) -> Result<String, EngineError> {
+    if let Some(run) = store.latest()? {
+        return Ok(Fingerprint::of(&run.environment).slug());
+    }
+    // Only imported runs.
+    Ok(store.runs()?.into_iter().next().map(|run| run.slug).unwrap_or_default())
+}

@@ -1,0 +1,124 @@
+//! Where a change of level comes from: what of the machine is unlike between the two runs, and the commits between them.
+
+use std::path::Path;
+
+use rsb_model::environment::{Environment, MachineState};
+use rsb_model::fingerprint::{Difference, Fingerprint};
+use rsb_model::record::TrackedAlert;
+use rsb_store::Store;
+
+use crate::revisions::git;
+
+/// Commits that are named at most.
+const NAMED: usize = 20;
+
+/// A clock this much slower or faster is named, in percent: below it is what governors do all day.
+const CLOCK: f64 = 10.0;
+
+/// A temperature this much higher or lower is named, in °C.
+const WARMER: f64 = 10.0;
+
+/// A load this much higher or lower is named.
+const LOAD: f64 = 1.0;
+
+/// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree` tell.
+pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
+    let environment = |id: &Option<rsb_model::RunId>| store.run(&id.as_ref()?.0).ok().map(|run| run.environment);
+    let (before, after) = (&alert.range.last_before, &alert.range.first_after);
+    alert.environment_changes = match (environment(&before.run_id), environment(&after.run_id)) {
+        (Some(before), Some(after)) => changes(&before, &after),
+        _ => Vec::new(),
+    };
+    alert.commits = match (&before.commit, &after.commit) {
+        (Some(before), Some(after)) if before != after => commits(tree, before, after),
+        _ => Vec::new(),
+    };
+}
+
+/// What of two environments is unlike and may move a figure, beside the code.
+fn changes(before: &Environment, after: &Environment) -> Vec<Difference> {
+    let mut found = Fingerprint::of(before).differences(&Fingerprint::of(after), &[]);
+    let mut texts = |field: &str, before: Option<&str>, after: Option<&str>| {
+        if let (Some(before), Some(after)) = (before, after)
+            && before != after
+        {
+            found.push(difference(field, before, after));
+        }
+    };
+    texts("kernel", before.kernel.as_deref(), after.kernel.as_deref());
+    texts("os", before.os.as_deref(), after.os.as_deref());
+    let hypervisor = |of: &Environment| of.cpu.as_ref().and_then(|cpu| cpu.hypervisor.clone());
+    texts("hypervisor", hypervisor(before).as_deref(), hypervisor(after).as_deref());
+    if let (Some(before), Some(after)) = (&before.state, &after.state) {
+        texts("governor", before.governor.as_deref(), after.governor.as_deref());
+        found.extend(state_changes(before, after));
+    }
+    found
+}
+
+fn state_changes(before: &MachineState, after: &MachineState) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut numbers = |field: &str, before: Option<f64>, after: Option<f64>, tells: &dyn Fn(f64, f64) -> bool| {
+        if let (Some(before), Some(after)) = (before, after)
+            && tells(before, after)
+        {
+            found.push(difference(field, &format!("{before:.1}"), &format!("{after:.1}")));
+        }
+    };
+    numbers("mhz", before.mhz, after.mhz, &|a, b| (b - a).abs() >= CLOCK / 100.0 * a.abs());
+    numbers("temperature_c", before.temperature_c, after.temperature_c, &|a, b| (b - a).abs() >= WARMER);
+    numbers("load_average", before.load_average, after.load_average, &|a, b| (b - a).abs() >= LOAD);
+    let throttled = |of: &MachineState| of.throttle_events.map(|count| count as f64);
+    numbers("throttle_events", throttled(before), throttled(after), &|a, b| b > a);
+    found
+}
+
+fn difference(field: &str, before: &str, after: &str) -> Difference {
+    Difference { field: field.to_owned(), baseline: before.to_owned(), current: after.to_owned() }
+}
+
+/// The commits after `before` up to `after`, oldest first; none where the repository does not know both.
+fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
+    let range = format!("{before}..{after}");
+    let Ok(text) = git(tree, &["log", "--reverse", "--format=%h %s", &range, "--"]) else {
+        return Vec::new();
+    };
+    let all: Vec<&str> = text.lines().collect();
+    let mut named: Vec<String> = all.iter().take(NAMED).map(|line| rsb_model::shown::clean(line)).collect();
+    if all.len() > NAMED {
+        named.push(format!("and {} more: git log {range}", all.len() - NAMED));
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_move_a_figure_is_named_and_what_always_varies_is_not() {
+        let state = |mhz, load, throttle_events| MachineState {
+            mhz: Some(mhz),
+            load_average: Some(load),
+            throttle_events: Some(throttle_events),
+            temperature_c: Some(50.0 + load),
+            governor: Some("performance".to_owned()),
+            ..MachineState::default()
+        };
+        let machine = |kernel: &str, rocm: &str, state| Environment {
+            kernel: Some(kernel.to_owned()),
+            rocm: Some(rocm.to_owned()),
+            state: Some(state),
+            ..Environment::default()
+        };
+        let named = |a: &Environment, b: &Environment| {
+            changes(a, b).into_iter().map(|found| found.field).collect::<Vec<_>>()
+        };
+        let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
+        assert_eq!(named(&old, &old), Vec::<String>::new());
+        assert_eq!(named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))), Vec::<String>::new());
+        let new = machine("6.9.0", "6.3.0", state(2000.0, 12.0, 9));
+        assert_eq!(named(&old, &new), ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]);
+        assert_eq!(named(&old, &Environment::default()), ["rocm"], "what one side does not know is no change");
+    }
+}
