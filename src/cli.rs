@@ -8,6 +8,7 @@ mod gate;
 mod project;
 mod python;
 mod values;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -24,7 +25,8 @@ pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use values::VerdictFile;
-use values::{parse_axis, profile, suite, text};
+pub use watch::WatchArgs;
+use values::{parse_axis, parse_percent, profile, suite, text};
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
 /// compares it with a baseline, and fails only when something got more than 10 % slower.
@@ -97,8 +99,12 @@ pub enum Verb {
     Init(InitArgs),
     /// Show the trend of each metric over the stored runs, or over a CSV file
     Trend(TrendArgs),
+    /// One page: what became worse or better, what is noisy, missing or long unmeasured, and what to do
+    Health(HealthArgs),
     /// Show earlier runs and their results
     History(HistoryArgs),
+    /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
+    Watch(WatchArgs),
     /// Export all stored results as CSV or JSON
     Export(ExportArgs),
     /// Import results of other tools
@@ -267,6 +273,23 @@ pub struct TrendArgs {
     /// Only this metric [default: the time of an iteration]; `all` for every one
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `health`.
+#[derive(Debug, Clone, Args)]
+pub struct HealthArgs {
+    /// A case is noisy from this much from run to run on, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = parse_percent)]
+    pub noisy: f64,
+    /// A case is unmeasured after so many days without a figure
+    #[arg(long, value_name = "DAYS", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..))]
+    pub unmeasured_days: u32,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,

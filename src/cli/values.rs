@@ -94,10 +94,28 @@ pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
 }
 
+/// A time between turns: at least a minute, at most a year.
+pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
+    const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let period = days.map_or_else(|| parse_time(text), |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)));
+    let is_sensible = |period: &std::time::Duration| (std::time::Duration::from_mins(1)..=MOST).contains(period);
+    period.ok().filter(is_sensible).ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::command;
+
+    #[test]
+    fn periods_may_be_days_and_are_never_less_than_a_minute() {
+        assert_eq!(parse_period("6h"), Ok(std::time::Duration::from_hours(6)));
+        assert_eq!(parse_period("2d"), Ok(std::time::Duration::from_hours(48)));
+        for wrong in ["", "0d", "30s", "-1d", "9999999999d", "400d", "1.5d", "often"] {
+            assert!(parse_period(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_are_written_as_people_do() {

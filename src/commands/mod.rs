@@ -10,6 +10,7 @@ pub mod environment;
 pub mod export;
 pub mod gate;
 pub mod gpu_capability;
+pub mod health;
 pub mod history;
 pub mod import;
 pub mod init;
@@ -21,6 +22,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod trend;
+pub mod watch;
 
 mod interrupt;
 mod judge;

@@ -11,6 +11,7 @@ mod error;
 pub mod frameworks;
 pub mod gate;
 pub mod harness;
+pub mod health;
 pub mod machine;
 pub mod machine_lock;
 pub mod measure;

@@ -2,6 +2,7 @@
 
 mod compared;
 mod comparison;
+mod health;
 mod threshold;
 mod tracked;
 mod trend;
@@ -21,6 +22,7 @@ pub use comparison::{
     ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ComparisonSummary, OverallStatus,
     Severity, SignificantChange, comparison_id,
 };
+pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};

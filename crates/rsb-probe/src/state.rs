@@ -28,6 +28,18 @@ pub struct StateSample {
     seen: WarningInputs,
 }
 
+impl StateSample {
+    /// Whether the machine has a plug and no current from it.
+    pub const fn is_on_battery(&self) -> bool {
+        self.seen.on_battery
+    }
+
+    /// Runnable tasks over the last minute.
+    pub const fn load_average(&self) -> Option<f64> {
+        self.moment.load_average
+    }
+}
+
 /// Reads the machine as it is now.
 pub fn sample() -> StateSample {
     sample_of(&Arc::new(Host::here()), SENSOR_LIMIT)

@@ -24,6 +24,7 @@ pub mod document;
 pub mod environment;
 pub mod gate;
 mod gpus;
+pub mod health;
 pub mod label;
 pub mod list;
 pub mod markdown;

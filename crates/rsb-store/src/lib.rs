@@ -20,6 +20,8 @@ mod input;
 pub mod journal;
 mod open;
 pub mod output;
+#[cfg(feature = "parquet")]
+pub mod parquet_file;
 pub mod programs;
 pub mod read;
 mod recovery;

@@ -108,11 +108,6 @@ impl Group {
         Some(Self { direction, severity, range, moves: moves.collect() })
     }
 
-    /// Whether enough runs stand on the new level of one of its series.
-    pub(super) fn is_confirmed(&self) -> bool {
-        self.moves.iter().any(|one| one.confirmed)
-    }
-
     /// Whether it has a series in common with `moves`.
     pub(super) fn shares(&self, moves: &[SeriesMove]) -> bool {
         self.moves.iter().any(|own| moves.iter().any(|other| own.id == other.id && own.metric == other.metric))

@@ -1,0 +1,295 @@
+//! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
+//! to do about it. Pure: the store and the trends are read by whoever asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::record::{HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, TrackedAlert};
+use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
+use rsb_stats::estimate::{MAD_TO_SIGMA, median};
+use rsb_store::Series;
+
+/// Fewest points that noise is told of.
+const FEWEST: usize = 5;
+
+/// What a page is about.
+#[derive(Debug, Clone, Copy)]
+pub struct HealthInput<'a> {
+    /// The last run of the machine.
+    pub latest: Option<&'a Run>,
+    /// Whole runs of the same suite and machine before it, oldest first.
+    pub earlier: &'a [Run],
+    /// How many runs are stored of the machine.
+    pub runs: usize,
+    /// The time of an iteration of every case.
+    pub series: &'a [Series],
+    /// Changes of level that stand.
+    pub alerts: &'a [TrackedAlert],
+    /// What is too much, or too long ago.
+    pub limits: HealthLimits,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// What is too much, or too long ago.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HealthLimits {
+    /// Noise from run to run, in percent, from which a case is noisy.
+    pub noisy_percent: f64,
+    /// Days without a measurement from which a case is unmeasured.
+    pub unmeasured_days: f64,
+}
+
+impl Default for HealthLimits {
+    fn default() -> Self {
+        Self { noisy_percent: 10.0, unmeasured_days: 14.0 }
+    }
+}
+
+/// The page of `input`.
+pub fn health(input: &HealthInput<'_>) -> HealthDocument {
+    let of_direction = |direction: &str| {
+        let open = input.alerts.iter().filter(|alert| alert.direction == direction && !alert.state.is_closed());
+        open.flat_map(moved).collect::<Vec<_>>()
+    };
+    let (degraded, improving) = (of_direction("worse"), of_direction("better"));
+    let noisy = noisy(input.series, input.limits.noisy_percent);
+    let missing = missing(input.latest, input.earlier);
+    let unmeasured = unmeasured(input);
+    let recommendations = recommendations(input, &noisy);
+    let asks = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
+    let status = match (degraded.is_empty(), asks) {
+        (false, _) => OverallStatus::Critical,
+        (true, true) => OverallStatus::Warning,
+        (true, false) => OverallStatus::Healthy,
+    };
+    HealthDocument {
+        format_version: FORMAT_VERSION,
+        status,
+        machine: input.latest.map(|run| Fingerprint::of(&run.environment).slug()),
+        latest: input.latest.map(|run| RunPoint {
+            timestamp: run.started,
+            run_id: Some(run.run_id.clone()),
+            commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
+        }),
+        runs: input.runs,
+        degraded,
+        improving,
+        noisy,
+        missing,
+        unmeasured,
+        recommendations,
+    }
+}
+
+fn moved(alert: &TrackedAlert) -> Vec<HealthItem> {
+    let run = &alert.range.first_after;
+    let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
+    let commit = run.commit.as_deref().map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
+    let item = |one: &rsb_model::record::SeriesMove| HealthItem {
+        id: one.id.clone(),
+        metric: Some(one.metric.clone()),
+        percent: Some(one.change_percent),
+        alert: Some(alert.id.clone()),
+        evidence: format!("since run {at}{commit}{}", if one.confirmed { "" } else { ", suspected: few runs stand on it" }),
+    };
+    alert.moves.iter().map(item).collect()
+}
+
+/// The noise from one run to the next, as a share of the level: differences of neighbors, which no step or drift moves.
+fn noise(values: &[f64]) -> Option<f64> {
+    let steps: Vec<f64> = values.iter().zip(values.get(1..)?).map(|(a, b)| (b - a).abs()).collect();
+    let level = median(values)?.abs();
+    let noise = MAD_TO_SIGMA * median(&steps)? / std::f64::consts::SQRT_2 / level;
+    (values.len() >= FEWEST && noise.is_finite()).then_some(noise)
+}
+
+fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
+    let item = |series: &Series| {
+        let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
+        let percent = 100.0 * noise(&values)?;
+        (percent >= limit).then(|| HealthItem {
+            id: series.id.clone(),
+            metric: Some(series.metric.clone()),
+            percent: Some(percent),
+            alert: None,
+            evidence: format!("standard deviation from run to run over {} runs, robustly", values.len()),
+        })
+    };
+    let mut found: Vec<HealthItem> = series.iter().filter_map(item).collect();
+    found.sort_by(|a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
+    found
+}
+
+/// Cases that the run before the last measured and the last one did not, with its own words where it has some.
+fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
+    let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
+    let is_measured = |outcome: Outcome| matches!(outcome, Outcome::Measured | Outcome::Simulated);
+    let now: BTreeMap<&CaseId, _> = latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect();
+    let measured = before.benchmarks.iter().filter(|result| is_measured(result.outcome));
+    let ids: BTreeSet<&CaseId> = measured.map(|result| &result.benchmark_id).collect();
+    let item = |id: &CaseId| {
+        let evidence = match now.get(id) {
+            Some(result) if is_measured(result.outcome) => return None,
+            Some(result) => {
+                let reason = result.reason.as_ref();
+                let words = reason.map_or_else(String::new, |reason| format!(": {}: {}; {}", reason.what, reason.why, reason.cure));
+                format!("{} in {}{words}", result.outcome.as_str(), latest.run_id)
+            }
+            None => format!("measured in {}, absent from {}", before.run_id, latest.run_id),
+        };
+        Some(HealthItem { id: id.to_string(), metric: None, percent: None, alert: None, evidence })
+    };
+    ids.into_iter().filter_map(item).collect()
+}
+
+fn unmeasured(input: &HealthInput<'_>) -> Vec<HealthItem> {
+    let item = |series: &Series| {
+        let last = series.points.last()?;
+        let days = input.now.duration_since(last.timestamp).as_secs_f64() / 86_400.0;
+        (days >= input.limits.unmeasured_days).then(|| HealthItem {
+            id: series.id.clone(),
+            metric: Some(series.metric.clone()),
+            percent: None,
+            alert: None,
+            evidence: format!("last measured {days:.0} days ago, on {}", last.timestamp.strftime("%Y-%m-%d")),
+        })
+    };
+    input.series.iter().filter_map(item).collect()
+}
+
+fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recommendation> {
+    let mut found = Vec::new();
+    let Some(latest) = input.latest else { return found };
+    for warning in latest.environment.state.iter().flat_map(|state| &state.warnings) {
+        // A warning is `what was seen; what to do`.
+        let (evidence, action) = warning.split_once("; ").unwrap_or((warning, "look into it before the next run"));
+        let evidence = format!("at the start of {}: {evidence}", latest.run_id);
+        found.push(Recommendation { action: action.to_owned(), evidence });
+    }
+    found.extend(older_software(latest, input.earlier));
+    if let Some(worst) = noisy.first() {
+        let count = noisy.len();
+        found.push(Recommendation {
+            action: "judge these cases by `gate --against`, whose pairs take the machine's noise out".to_owned(),
+            evidence: format!(
+                "{count} noisy; the worst is {} with {:.0} % from run to run",
+                worst.id,
+                worst.percent.unwrap_or_default()
+            ),
+        });
+    }
+    for alert in input.alerts.iter().filter(|alert| alert.direction == "worse" && !alert.state.is_closed()) {
+        let changed: Vec<String> = alert
+            .environment_changes
+            .iter()
+            .map(|change| format!("{} {} → {}", change.field, change.baseline, change.current))
+            .collect();
+        if !changed.is_empty() {
+            found.push(Recommendation {
+                action: format!("look at the machine before the code of alert {}", alert.id),
+                evidence: format!("between the runs around it: {}", changed.join(", ")),
+            });
+        }
+    }
+    found
+}
+
+/// Software that is older in the last run than in one before it.
+fn older_software(latest: &Run, earlier: &[Run]) -> Vec<Recommendation> {
+    let factors = |run: &Run| Fingerprint::of(&run.environment).factors;
+    let now = factors(latest);
+    let mut newest: BTreeMap<String, (Vec<u64>, String, &Run)> = BTreeMap::new();
+    for run in earlier {
+        for (field, version) in factors(run) {
+            let Some(number) = numbers(&version) else { continue };
+            let is_newer = newest.get(&field).is_none_or(|(known, ..)| number > *known);
+            if is_newer {
+                newest.insert(field, (number, version, run));
+            }
+        }
+    }
+    let older = newest.into_iter().filter_map(|(field, (number, version, run))| {
+        let own = now.get(&field)?;
+        (numbers(own)? < number).then(|| Recommendation {
+            action: format!("install {field} {version} again, or save a new baseline"),
+            evidence: format!("{field} is {own} in {} and was {version} in {}", latest.run_id, run.run_id),
+        })
+    });
+    older.collect()
+}
+
+/// `6.3` as numbers; `None` for anything else.
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    version.split('.').map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::environment::MachineState;
+    use rsb_model::{Environment, RunId};
+    use rsb_store::SeriesPoint;
+
+    fn run(name: &str, rocm: &str, warnings: &[&str]) -> Run {
+        let state = MachineState { warnings: warnings.iter().map(|&text| text.to_owned()).collect(), ..MachineState::default() };
+        let environment = Environment { rocm: Some(rocm.to_owned()), state: Some(state), ..Environment::default() };
+        Run::begin(RunId(name.to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", environment)
+    }
+
+    fn series(id: &str, values: &[f64]) -> Series {
+        let point = |(at, &value): (usize, &f64)| SeriesPoint {
+            timestamp: Timestamp::from_second(86_400 * at as i64).unwrap(),
+            value,
+            run_id: None,
+            commit: None,
+        };
+        Series {
+            id: id.to_owned(),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: None,
+            points: values.iter().enumerate().map(point).collect(),
+        }
+    }
+
+    fn page(latest: Option<&Run>, earlier: &[Run], series: &[Series], day: i64) -> HealthDocument {
+        let now = Timestamp::from_second(86_400 * day).unwrap();
+        health(&HealthInput { latest, earlier, runs: 1, series, alerts: &[], limits: HealthLimits::default(), now })
+    }
+
+    #[test]
+    fn nothing_stored_is_healthy_and_says_nothing() {
+        let page = page(None, &[], &[], 0);
+        assert_eq!((page.status, page.machine, page.recommendations.len()), (OverallStatus::Healthy, None, 0));
+    }
+
+    #[test]
+    fn a_step_is_no_noise_and_noise_is_told_with_its_size() {
+        let step: Vec<f64> = (0..20).map(|at| if at < 10 { 100.0 } else { 200.0 } + f64::from(at % 3)).collect();
+        let noise: Vec<f64> = (0..20).map(|at| 100.0 + 30.0 * f64::from(at * 7 % 5)).collect();
+        let page = page(Some(&run("r", "6.2.0", &[])), &[], &[series("step", &step), series("noise", &noise)], 20);
+        assert_eq!(page.noisy.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["noise"]);
+        assert!(page.noisy[0].percent.unwrap() > 20.0);
+        assert_eq!(page.status, OverallStatus::Warning);
+        assert!(page.recommendations[0].evidence.contains("the worst is noise"));
+    }
+
+    #[test]
+    fn what_was_not_measured_for_two_weeks_is_named() {
+        let old = [series("old", &[1.0, 1.0, 1.0])];
+        assert_eq!(page(Some(&run("r", "6.2.0", &[])), &[], &old, 15).unmeasured.len(), 0);
+        let found = page(Some(&run("r", "6.2.0", &[])), &[], &old, 17).unmeasured;
+        assert!(found[0].evidence.contains("15 days ago, on 1970-01-03"), "{found:?}");
+    }
+
+    #[test]
+    fn advice_rests_on_what_was_seen() {
+        let latest = run("now", "6.2.1", &["the machine runs on its battery, which lowers its clocks; plug it in"]);
+        let earlier = [run("first", "6.1.0", &[]), run("then", "6.10.0", &[])];
+        let advice = page(Some(&latest), &earlier, &[], 0).recommendations;
+        assert_eq!(advice[0].action, "plug it in");
+        assert_eq!(advice[1].evidence, "rocm is 6.2 in now and was 6.10 in then");
+        assert_eq!(advice.len(), 2);
+    }
+}

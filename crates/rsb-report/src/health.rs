@@ -1,0 +1,111 @@
+//! One page: how the benchmarks of a machine stand.
+
+use rsb_model::record::{HealthDocument, HealthItem, OverallStatus};
+
+use crate::label::Shortener;
+use crate::number::{format_count, format_percent};
+use crate::style::{Style, Tone};
+use rsb_model::CaseId;
+
+/// Items of one kind that are shown; how many more there are is said.
+const SHOWN: usize = 10;
+
+/// For a terminal.
+pub fn text(page: &HealthDocument, style: Style) -> String {
+    let (word, tone) = status(page.status);
+    let mut out = format!("{}: {}\n", style.paint(tone, word), sentence(page));
+    if page.latest.is_none() {
+        return out;
+    }
+    for (title, items) in sections(page) {
+        if items.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, title)));
+        let ids: Vec<CaseId> = items.iter().filter_map(|item| item.id.parse().ok()).collect();
+        let names = Shortener::of(&ids);
+        for item in items.iter().take(SHOWN) {
+            out.push_str(&style.wrap(&line(item, &names), 2));
+        }
+        if items.len() > SHOWN {
+            out.push_str(&style.wrap(&format!("and {} more (--json has all)", items.len() - SHOWN), 2));
+        }
+    }
+    if !page.recommendations.is_empty() {
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "What to do")));
+    }
+    for advice in &page.recommendations {
+        out.push_str(&style.wrap(&advice.action, 2));
+        out.push_str(&style.wrap(&advice.evidence, 4));
+    }
+    out
+}
+
+/// As a Markdown document.
+pub fn markdown(page: &HealthDocument) -> String {
+    use crate::markdown::escape;
+    let mut out = format!("# Health: {}\n\n{}\n", status(page.status).0, escape(&sentence(page)));
+    for (title, items) in sections(page) {
+        if !items.is_empty() {
+            out.push_str(&format!("\n## {title}\n\n"));
+        }
+        out.extend(items.iter().map(|item| format!("- {}\n", escape(&line(item, &Shortener::default())))));
+    }
+    if !page.recommendations.is_empty() {
+        out.push_str("\n## What to do\n\n");
+    }
+    let advice = |advice: &rsb_model::record::Recommendation| {
+        format!("- {}\\\n  {}\n", escape(&advice.action), escape(&advice.evidence))
+    };
+    out.extend(page.recommendations.iter().map(advice));
+    out
+}
+
+fn sections(page: &HealthDocument) -> [(&'static str, &[HealthItem]); 5] {
+    [
+        ("Degraded", &page.degraded),
+        ("Improving", &page.improving),
+        ("Noisy", &page.noisy),
+        ("Missing", &page.missing),
+        ("Unmeasured for long", &page.unmeasured),
+    ]
+}
+
+fn line(item: &HealthItem, names: &Shortener) -> String {
+    let name = item.id.parse().map_or_else(|_| item.id.clone(), |id| names.full(&id));
+    let metric = item.metric.as_deref().map_or_else(String::new, |metric| format!(" {metric}"));
+    let percent = match (item.percent, &item.alert) {
+        (Some(percent), Some(_)) => format!(" {}", format_percent(percent)),
+        (Some(percent), None) => format!(" {percent:.0} %"),
+        (None, _) => String::new(),
+    };
+    let alert = item.alert.as_deref().map_or_else(String::new, |alert| format!(" [{alert}]"));
+    format!("{name}{metric}{percent}: {}{alert}", item.evidence)
+}
+
+const fn status(status: OverallStatus) -> (&'static str, Tone) {
+    match status {
+        OverallStatus::Healthy => ("healthy", Tone::Good),
+        OverallStatus::Warning => ("warning", Tone::Caution),
+        OverallStatus::Critical => ("critical", Tone::Bad),
+    }
+}
+
+/// `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3 noisy, nothing missing.`
+fn sentence(page: &HealthDocument) -> String {
+    let (Some(latest), Some(machine)) = (&page.latest, &page.machine) else {
+        return "nothing is stored yet; each `rusty-stack-bench run` adds a point to every metric".to_owned();
+    };
+    let runs = format_count(page.runs, "run", "runs");
+    let counts = [
+        (page.degraded.len(), "degraded"),
+        (page.improving.len(), "improving"),
+        (page.noisy.len(), "noisy"),
+        (page.missing.len(), "missing"),
+        (page.unmeasured.len(), "unmeasured for long"),
+    ];
+    let told: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let told = if told.is_empty() { "nothing asks for attention".to_owned() } else { told.join(", ") };
+    format!("{runs} of {machine}, the last on {}: {told}.", latest.timestamp.strftime("%Y-%m-%d"))
+}

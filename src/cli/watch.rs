@@ -1,0 +1,38 @@
+//! Flags of `watch`.
+
+use std::time::Duration;
+
+use clap::Args;
+use rsb_model::Suite;
+
+use super::Places;
+use super::values::{parse_period, suite};
+
+/// Arguments of `watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// How often to measure, such as 30m, 6h or 1d
+    #[arg(long, value_name = "TIME", default_value = "6h", value_parser = parse_period)]
+    pub every: Duration,
+    /// What to measure
+    #[arg(long, value_name = "NAME", default_value = Suite::Quick.as_str(), value_parser = suite())]
+    pub suite: Suite,
+    /// Leave a turn out while the load average is above this [default: half of the usable threads]
+    #[arg(long, value_name = "LOAD", value_parser = parse_load)]
+    pub max_load: Option<f64>,
+    /// Take one turn and end: for a timer
+    #[arg(long)]
+    pub once: bool,
+    /// Print a service and a timer for systemd and a line for cron that take these turns, and measure nothing
+    #[arg(long, conflicts_with = "once")]
+    pub print_unit: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// A load average.
+fn parse_load(text: &str) -> Result<f64, String> {
+    let load = text.parse().ok().filter(|load: &f64| load.is_finite() && *load > 0.0);
+    load.ok_or_else(|| format!("`{text}` is no load average; write a number above 0, such as 0.5"))
+}

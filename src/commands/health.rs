@@ -1,0 +1,43 @@
+//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what to do.
+
+use rsb_engine::gate;
+use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_model::{Fingerprint, Timestamp};
+use rsb_report::Style;
+
+use super::{settings, trend};
+use crate::cli::HealthArgs;
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
+
+/// Runs before the last one that are looked at for what they measured and which software they had.
+const EARLIER: usize = 20;
+
+/// The verb `health`.
+///
+/// # Errors
+/// When the results cannot be read.
+pub fn run(args: &HealthArgs, style: Style) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
+    let latest = store.latest()?;
+    let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
+    let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;
+    let runs = store.runs()?.iter().filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug)).count();
+    let look = trend::look(&store, &trend::times())?;
+    let page = health(&HealthInput {
+        latest: latest.as_ref(),
+        earlier: &earlier,
+        runs,
+        series: &look.series,
+        alerts: &look.tracked.alerts,
+        limits: HealthLimits { noisy_percent: args.noisy, unmeasured_days: f64::from(args.unmeasured_days) },
+        now: Timestamp::now(),
+    });
+    if args.json {
+        show::json(&page)?;
+    } else {
+        show::text(&rsb_report::health::text(&page, style))?;
+    }
+    Ok(Exit::Pass)
+}

@@ -1,0 +1,162 @@
+//! Measures again and again: at a low priority, and only while nothing else needs the machine.
+
+mod unit;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rsb_engine::measure::interrupt;
+use rsb_report::Style;
+
+use super::interrupt as ctrl_c;
+use crate::cli::{Places, WatchArgs};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// How much less urgent than other work a turn is, on the scale of nice(1).
+const NICE: i32 = 10;
+
+/// How often the wait for the next turn looks whether somebody asked to stop.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The verb `watch`.
+///
+/// # Errors
+/// When this program cannot be started again.
+pub fn run(args: &WatchArgs, _: Style) -> CliResult {
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    if args.print_unit {
+        let here = std::env::current_dir().context("cannot tell the current directory")?;
+        let mut words: Vec<OsString> = vec!["watch".into(), "--once".into()];
+        words.extend(turn_arguments(args));
+        words.extend(args.max_load.iter().flat_map(|load| ["--max-load".into(), load.to_string().into()]));
+        show::text(&unit::units(&program, &words, &here, args.every))?;
+        return Ok(Exit::Pass);
+    }
+    ctrl_c::listen();
+    // What is started inherits it. Where the system refuses, turns are as urgent as anything else.
+    if let Err(error) = rustix::process::nice(NICE) {
+        console::say(&format!("note: turns run at the usual priority: {error}"));
+    }
+    let began = Instant::now();
+    let mut turn = 0_u32;
+    loop {
+        let ended = match not_now(args.max_load) {
+            Some(why) => {
+                console::say(&format!("this turn is left out: {why}"));
+                Exit::Pass
+            }
+            None => take_turn(&program, args)?,
+        };
+        if interrupt::asked() {
+            return Ok(Exit::Interrupted);
+        }
+        if args.once {
+            return Ok(ended);
+        }
+        // Turns that passed while one was measured are not made up for.
+        turn = next_turn(turn, began.elapsed(), args.every);
+        let due = args.every.saturating_mul(turn);
+        console::say(&format!("the next turn begins in {}", wait_text(due.saturating_sub(began.elapsed()))));
+        while began.elapsed() < due {
+            if interrupt::asked() {
+                return Ok(Exit::Interrupted);
+            }
+            thread::sleep(LOOK.min(due.saturating_sub(began.elapsed())));
+        }
+    }
+}
+
+/// The number of the next turn, later than `turn`, that is still to come.
+fn next_turn(turn: u32, elapsed: Duration, every: Duration) -> u32 {
+    let passed = (elapsed.as_secs_f64() / every.as_secs_f64()).floor() as u32;
+    turn.max(passed).saturating_add(1)
+}
+
+/// `5 h 59 min`, or `40 s` where it is less than a minute.
+fn wait_text(wait: Duration) -> String {
+    let seconds = wait.as_secs();
+    match (seconds / 3600, seconds / 60 % 60) {
+        (0, 0) => format!("{seconds} s"),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Why nothing is to be measured now.
+fn not_now(max_load: Option<f64>) -> Option<String> {
+    let sample = rsb_probe::sample();
+    if sample.is_on_battery() {
+        return Some("the machine runs on its battery".to_owned());
+    }
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = max_load.unwrap_or(threads as f64 / 2.0);
+    let load = sample.load_average().filter(|load| *load > most)?;
+    Some(format!("the load average is {load:.1}, above {most:.1} (--max-load)"))
+}
+
+/// One turn: a run, and what the history then shows. How the run ended is how the turn ended.
+fn take_turn(program: &Path, args: &WatchArgs) -> Result<Exit, CliError> {
+    let mut words: Vec<OsString> = vec!["run".into()];
+    words.extend(turn_arguments(args));
+    let measured = start(program, &words)?;
+    if !interrupt::asked() {
+        let mut words: Vec<OsString> = vec!["trend".into(), "--summary".into()];
+        words.extend(place_arguments(&args.places));
+        start(program, &words)?;
+    }
+    Ok(match measured.code() {
+        Some(0) => Exit::Pass,
+        Some(2) => Exit::Usage,
+        Some(5) => Exit::Nothing,
+        Some(130) => Exit::Interrupted,
+        _ => Exit::Failure,
+    })
+}
+
+fn start(program: &Path, words: &[OsString]) -> Result<ExitStatus, CliError> {
+    let started = Command::new(program).args(words).status();
+    Ok(started.with_context(|| format!("cannot start {}", program.display()))?)
+}
+
+/// What a turn measures, and where it is kept.
+fn turn_arguments(args: &WatchArgs) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["--suite".into(), args.suite.as_str().into()];
+    words.extend(place_arguments(&args.places));
+    words
+}
+
+fn place_arguments(places: &Places) -> Vec<OsString> {
+    let given = [
+        ("--results-dir", &places.results_dir),
+        ("--baselines-dir", &places.baselines_dir),
+        ("--policy", &places.policy),
+        ("--config", &places.config),
+    ];
+    let word = |(flag, path): (&str, &Option<std::path::PathBuf>)| Some([flag.into(), path.clone()?.into_os_string()]);
+    given.into_iter().filter_map(word).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_that_passed_meanwhile_are_left_out() {
+        let hours = Duration::from_hours;
+        assert_eq!(next_turn(0, hours(1), hours(6)), 1);
+        assert_eq!(next_turn(1, hours(6), hours(6)), 2);
+        assert_eq!(next_turn(1, hours(20), hours(6)), 4);
+        assert_eq!(next_turn(u32::MAX, hours(20), hours(6)), u32::MAX);
+    }
+
+    #[test]
+    fn a_wait_is_told_in_what_people_count() {
+        let told = [12, 61, 3600, 21_599].map(|seconds| wait_text(Duration::from_secs(seconds)));
+        assert_eq!(told, ["12 s", "1 min", "1 h 0 min", "5 h 59 min"]);
+    }
+}
