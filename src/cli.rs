@@ -325,6 +325,8 @@ pub enum ExportFormat {
     Csv,
     /// Every run, whole.
     Json,
+    /// A row for each process of each case, with raw samples, machine and verdict; `import` takes it back.
+    Parquet,
 }
 
 /// Arguments of `export`.

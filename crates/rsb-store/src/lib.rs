@@ -26,6 +26,8 @@ pub mod programs;
 pub mod read;
 mod recovery;
 pub mod seal;
+#[cfg(feature = "postgres")]
+pub mod shared;
 pub mod store;
 #[cfg(test)]
 mod store_tests;

@@ -1,0 +1,406 @@
+//! A store that many machines share: PostgreSQL.
+//!
+//! The run files of each machine stay the truth of that machine and its spool: a run is sent when the database can be reached,
+//! whole and in one transaction, and what is there already is not sent twice. What others have sent is taken in as a directory
+//! of runs is. For people's SQL the metrics stand beside the documents, in the order of time.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use postgres::config::SslMode;
+use postgres::types::ToSql;
+use postgres::{Client, Config, NoTls, Transaction};
+use rsb_model::{Fields, Fingerprint, Run, RunId};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::StoreError;
+use crate::files;
+use crate::index::better_text;
+use crate::seal::sealed_text;
+use crate::store::Store;
+
+/// Each step makes the tables of one version those of the next; the first makes them.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE rsb_runs (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        run_id text NOT NULL UNIQUE, own_id text NOT NULL, started_us bigint NOT NULL, machine text NOT NULL,
+        started timestamptz NOT NULL, suite text NOT NULL, profile text NOT NULL, commit_hash text,
+        document text NOT NULL, received timestamptz NOT NULL DEFAULT now(),
+        UNIQUE (own_id, started_us, machine)
+    );
+    CREATE TABLE rsb_series (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        machine text NOT NULL, id text NOT NULL, metric text NOT NULL, unit text NOT NULL, better text NOT NULL,
+        UNIQUE (machine, id, metric, unit, better)
+    );
+    CREATE TABLE rsb_metrics (
+        series bigint NOT NULL REFERENCES rsb_series, started timestamptz NOT NULL, value double precision NOT NULL,
+        run bigint NOT NULL REFERENCES rsb_runs ON DELETE CASCADE
+    );
+    CREATE INDEX rsb_metrics_by_time ON rsb_metrics (series, started) INCLUDE (value);
+    CREATE INDEX rsb_metrics_by_run ON rsb_metrics (run);"];
+
+/// The lock under which tables are made: any number that nobody else takes.
+const LOCK: i64 = 0x7273_625f_7374_6f72;
+
+/// How long connecting may take where the address does not say.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Runs that are sent under one name at most: the second machine with a run of that name has `-2` behind it.
+const NAMESAKES: u32 = 10_000;
+
+/// Why the shared store did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SharedStoreError {
+    /// The address is none.
+    #[error("`{shown}` is no address of PostgreSQL: {problem}; write postgres://USER@HOST/DATABASE")]
+    Address {
+        /// The address without its password.
+        shown: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// It cannot be reached, or refuses.
+    #[error("{shown} cannot be reached: {problem}; runs stay in the results directory and are sent with the next `store copy`")]
+    Unreachable {
+        /// The address without its password.
+        shown: String,
+        /// What was said.
+        problem: String,
+    },
+    /// Tables of a later program.
+    #[error("{shown} has tables of version {found}, and this program knows {known}; update rusty-stack-bench")]
+    Newer {
+        /// The address without its password.
+        shown: String,
+        /// Their version.
+        found: i32,
+        /// The newest known.
+        known: i32,
+    },
+    /// It broke off, or refused a row.
+    #[error("{shown}: {problem}; nothing was sent in part: repeat it")]
+    Broken {
+        /// The address without its password.
+        shown: String,
+        /// What was said.
+        problem: String,
+    },
+    /// The runs of this machine cannot be read or written.
+    #[error(transparent)]
+    Local(#[from] StoreError),
+}
+
+/// What became of a run that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It is there now.
+    Added,
+    /// It was there, with other contents: those of today replace them.
+    Replaced,
+    /// It was there.
+    Known,
+}
+
+/// A connection.
+pub struct SharedStore {
+    client: Client,
+    shown: String,
+}
+
+impl std::fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SharedStore").field(&self.shown).finish()
+    }
+}
+
+/// Whether `text` is meant as an address of PostgreSQL.
+pub fn is_address(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// `address` without its password.
+pub fn without_password(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // The options may hold one, too.
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    match host.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split_once(':').map_or(user, |(user, _)| user);
+            format!("{scheme}://{user}@{host}{path}")
+        }
+        None => format!("{scheme}://{host}{path}"),
+    }
+}
+
+impl SharedStore {
+    /// Connects to `address`, encrypted where the server can, and always where `sslmode=require` is in it. Certificates are
+    /// checked against those of the system, or of `SSL_CERT_FILE`. Tables are made or brought up to date.
+    ///
+    /// # Errors
+    /// When the address is none, nobody answers, or the tables are of a later program.
+    pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
+        let shown = without_password(address);
+        let mut config: Config = address
+            .parse()
+            .map_err(|error: postgres::Error| SharedStoreError::Address { shown: shown.clone(), problem: words(&error) })?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        config.application_name("rusty-stack-bench");
+        let unreachable = |problem: String| SharedStoreError::Unreachable { shown: shown.clone(), problem };
+        let connected = if config.get_ssl_mode() == SslMode::Disable {
+            config.connect(NoTls)
+        } else {
+            match MakeRustlsConnect::with_native_certs() {
+                Ok((tls, _)) => config.connect(tls),
+                Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
+                Err(errors) => {
+                    let why = errors.first().map_or_else(|| "the system has none".to_owned(), ToString::to_string);
+                    return Err(unreachable(format!("no certificate to check it with: {why}; name a file in SSL_CERT_FILE")));
+                }
+            }
+        };
+        let client = connected.map_err(|error| unreachable(words(&error)))?;
+        let mut store = Self { client, shown: shown.clone() };
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// The address without its password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Whether the connection is encrypted.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub fn is_encrypted(&mut self) -> Result<bool, SharedStoreError> {
+        let row = self.client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
+        Ok(row.map_err(|error| self.broken(&error))?.get(0))
+    }
+
+    /// Brings the tables up to date, one program at a time.
+    fn migrate(&mut self) -> Result<(), SharedStoreError> {
+        let known = MIGRATIONS.len() as i32;
+        let migrated = (|| {
+            let mut transaction = self.client.transaction()?;
+            transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+            transaction.batch_execute("CREATE TABLE IF NOT EXISTS rsb_schema (version int NOT NULL)")?;
+            let found: i32 = transaction.query_one("SELECT coalesce(max(version), 0) FROM rsb_schema", &[])?.get(0);
+            for (step, version) in MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| *version > found) {
+                transaction.batch_execute(step)?;
+                transaction.execute("INSERT INTO rsb_schema VALUES ($1)", &[&version])?;
+            }
+            transaction.commit()?;
+            Ok(found)
+        })();
+        let found = migrated.map_err(|error: postgres::Error| self.broken(&error))?;
+        if found > known {
+            return Err(SharedStoreError::Newer { shown: self.shown.clone(), found, known });
+        }
+        Ok(())
+    }
+
+    fn broken(&self, error: &postgres::Error) -> SharedStoreError {
+        SharedStoreError::Broken { shown: self.shown.clone(), problem: words(error) }
+    }
+
+    /// Sends `run`, in one transaction. One that was sent before is replaced where it differs: it has more replicates now.
+    ///
+    /// # Errors
+    /// When the connection breaks: then nothing of it was sent.
+    pub fn send(&mut self, run: &Run) -> Result<Sent, SharedStoreError> {
+        let machine = Fingerprint::of(&run.environment).slug();
+        let key = Key { own_id: &run.run_id.0, started: run.started.as_microsecond(), machine: &machine };
+        let shown = self.shown.clone();
+        let broken = |error: postgres::Error| SharedStoreError::Broken { shown: shown.clone(), problem: words(&error) };
+        let mut transaction = self.client.transaction().map_err(broken)?;
+        if let Some(known) = find(&mut transaction, key).map_err(broken)? {
+            let text = document(run, &known.run_id)?;
+            if text == known.document {
+                return Ok(Sent::Known);
+            }
+            let replaced = (|| {
+                transaction.execute("UPDATE rsb_runs SET document = $2 WHERE number = $1", &[&known.number, &text])?;
+                transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
+                MetricRows::of(run).write(&mut transaction, run, (known.number, &machine))?;
+                transaction.commit()
+            })();
+            return replaced.map(|()| Sent::Replaced).map_err(broken);
+        }
+        for namesake in 1..=NAMESAKES {
+            let run_id = if namesake == 1 { run.run_id.0.clone() } else { format!("{}-{namesake}", run.run_id) };
+            let text = document(run, &run_id)?;
+            match insert(&mut transaction, run, (&run_id, key, &text)).map_err(broken)? {
+                Some(number) => {
+                    let written = MetricRows::of(run).write(&mut transaction, run, (number, &machine));
+                    return written.and_then(|()| transaction.commit()).map(|()| Sent::Added).map_err(broken);
+                }
+                // Either another run has the name, or another process of this machine was sending this one.
+                None if find(&mut transaction, key).map_err(broken)?.is_some() => return Ok(Sent::Known),
+                None => {}
+            }
+        }
+        Err(SharedStoreError::Broken { shown, problem: format!("{NAMESAKES} runs are called {}", run.run_id) })
+    }
+
+    /// Sends every run of `store` that is not there yet; `told` hears of each.
+    ///
+    /// # Errors
+    /// When the connection breaks, or a run cannot be read.
+    pub fn send_all(&mut self, store: &Store, mut told: impl FnMut(&RunId, Sent)) -> Result<(), SharedStoreError> {
+        let known = self.known()?;
+        for run in store.runs()?.into_iter().rev() {
+            if !known.contains(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug)) {
+                let run = store.run(&run.run_id.0)?;
+                let sent = self.send(&run)?;
+                told(&run.run_id, sent);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is there: the name that its own machine gave each run, when it began in microseconds, and the machine.
+    fn known(&mut self) -> Result<HashSet<(String, i64, String)>, SharedStoreError> {
+        let rows = self.client.query("SELECT own_id, started_us, machine FROM rsb_runs", &[]);
+        let rows = rows.map_err(|error| self.broken(&error))?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    }
+
+    /// Writes the runs that `store` does not have into `dir`, a file each, for [`Store::merge`]. How many there are.
+    ///
+    /// # Errors
+    /// When the connection breaks, or a file cannot be written.
+    pub fn fetch(&mut self, store: &Store, dir: &Path) -> Result<usize, SharedStoreError> {
+        let here: HashSet<(String, i64)> =
+            store.runs()?.into_iter().map(|run| (run.run_id.0, run.started.as_microsecond())).collect();
+        let all = self.client.query("SELECT number, run_id, own_id, started_us FROM rsb_runs ORDER BY started_us, number", &[]);
+        let all = all.map_err(|error| self.broken(&error))?;
+        let mut fetched = 0;
+        for row in all {
+            let (number, run_id, own_id, started): (i64, String, String, i64) =
+                (row.get(0), row.get(1), row.get(2), row.get(3));
+            if [run_id.clone(), own_id].into_iter().any(|id| here.contains(&(id, started))) {
+                continue;
+            }
+            let row = self.client.query_one("SELECT document FROM rsb_runs WHERE number = $1", &[&number]);
+            let document: String = row.map_err(|error| self.broken(&error))?.get(0);
+            files::check_name(&run_id)?;
+            files::write_atomically(&dir.join(format!("{run_id}.json")), &document)?;
+            fetched += 1;
+        }
+        Ok(fetched)
+    }
+}
+
+/// What PostgreSQL said, with what it rests on.
+fn words(error: &postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A run under the name that it has in the shared store, as text.
+fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
+    let document = Run { run_id: RunId(run_id.to_owned()), sequence: None, ..run.clone() };
+    let text = sealed_text(&document).map_err(|error| StoreError::write(Path::new(run_id), error.into()))?;
+    Ok(text)
+}
+
+/// A row of the table of runs.
+struct Known {
+    number: i64,
+    run_id: String,
+    document: String,
+}
+
+fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>, postgres::Error> {
+    let sql = "SELECT number, run_id, document FROM rsb_runs WHERE own_id = $1 AND started_us = $2 AND machine = $3 FOR UPDATE";
+    let row = transaction.query_opt(sql, &[&key.own_id, &key.started, &key.machine])?;
+    Ok(row.map(|row| Known { number: row.get(0), run_id: row.get(1), document: row.get(2) }))
+}
+
+/// The number of the run that was added; `None` where its name, or the run itself, is there.
+fn insert(
+    transaction: &mut Transaction<'_>,
+    run: &Run,
+    (run_id, key, text): (&str, Key<'_>, &str),
+) -> Result<Option<i64>, postgres::Error> {
+    let commit = run.environment.git.as_ref().map(|git| git.commit.as_str());
+    let seconds = key.started as f64 / 1e6;
+    let row = transaction.query_opt(
+        "INSERT INTO rsb_runs (run_id, own_id, started_us, machine, started, suite, profile, commit_hash, document)
+         VALUES ($1, $2, $3, $4, to_timestamp($5), $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING number",
+        &[&run_id, &key.own_id, &key.started, &key.machine, &seconds, &run.suite, &run.profile, &commit, &text],
+    )?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// What a run is known by: its own name, when it began, and the machine.
+#[derive(Clone, Copy)]
+struct Key<'a> {
+    own_id: &'a str,
+    started: i64,
+    machine: &'a str,
+}
+
+/// The metrics of a run, a list for each column.
+#[derive(Default)]
+struct MetricRows<'a> {
+    ids: Vec<&'a str>,
+    metrics: Vec<&'a str>,
+    units: Vec<&'static str>,
+    better: Vec<&'static str>,
+    values: Vec<f64>,
+}
+
+impl<'a> MetricRows<'a> {
+    fn of(run: &'a Run) -> Self {
+        let mut rows = Self::default();
+        for result in &run.benchmarks {
+            for (field, value) in result.fields().into_iter().flat_map(Fields::metrics) {
+                rows.ids.push(result.benchmark_id.as_str());
+                rows.metrics.push(field.name);
+                rows.units.push(field.unit.symbol());
+                rows.better.push(field.better().map_or("", better_text));
+                rows.values.push(value);
+            }
+        }
+        rows
+    }
+
+    fn write(&self, transaction: &mut Transaction<'_>, run: &Run, (number, machine): (i64, &str)) -> Result<(), postgres::Error> {
+        let series: [&(dyn ToSql + Sync); 5] = [&machine, &self.ids, &self.metrics, &self.units, &self.better];
+        // In one order, so that two writers never wait for each other.
+        transaction.execute(
+            "INSERT INTO rsb_series (machine, id, metric, unit, better)
+             SELECT DISTINCT $1, id, metric, unit, better
+             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS new (id, metric, unit, better)
+             ORDER BY id, metric, unit, better
+             ON CONFLICT DO NOTHING",
+            &series,
+        )?;
+        let seconds = run.started.as_microsecond() as f64 / 1e6;
+        transaction.execute(
+            "INSERT INTO rsb_metrics (series, started, value, run)
+             SELECT s.number, to_timestamp($6), new.value, $7
+             FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $8::double precision[])
+                  AS new (id, metric, unit, better, value)
+             JOIN rsb_series s ON s.machine = $1 AND s.id = new.id AND s.metric = new.metric AND s.unit = new.unit
+                  AND s.better = new.better",
+            &[&machine, &self.ids, &self.metrics, &self.units, &self.better, &seconds, &number, &self.values],
+        )?;
+        Ok(())
+    }
+}

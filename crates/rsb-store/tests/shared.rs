@@ -1,0 +1,347 @@
+//! The shared store on a real PostgreSQL, started here: Debian's package `postgresql` has one.
+#![allow(clippy::unwrap_used, missing_docs)] // In a test a failed step is a failed test.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
+};
+use rsb_store::shared::{Sent, SharedStore, SharedStoreError, without_password};
+use rsb_store::{Store, sealed_text};
+
+/// A server of its own on a free port, which ends with the test.
+struct Server {
+    dir: tempfile::TempDir,
+    programs: PathBuf,
+    port: u16,
+}
+
+impl Server {
+    /// `None` where PostgreSQL is not installed.
+    fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            test_needs::missing("postgres", "PostgreSQL's programs are not in /usr/lib/postgresql/*/bin");
+            return None;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        // The server refuses to run as root: as root the files are those of another user.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Self { dir, programs, port };
+        let data = server.data();
+        server.run("initdb", &["-D", &data, "-U", "bench", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
+        server.certificate();
+        server.up();
+        Some(server)
+    }
+
+    fn data(&self) -> String {
+        self.dir.path().join("data").display().to_string()
+    }
+
+    fn up(&self) {
+        let settings = format!(
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c ssl=on -c max_connections=40 \
+             -c shared_buffers=16MB",
+            self.port,
+            self.dir.path().display()
+        );
+        let log = self.dir.path().join("log").display().to_string();
+        self.run("pg_ctl", &["-D", &self.data(), "-w", "-t", "120", "-l", &log, "-o", &settings, "start"]);
+    }
+
+    /// Ends the server as a crash does.
+    fn crash(&self) {
+        self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
+    }
+
+    /// A certificate for 127.0.0.1 that nobody else vouches for.
+    fn certificate(&self) {
+        let (key, certificate) = (format!("{}/server.key", self.data()), format!("{}/server.crt", self.data()));
+        self.command("openssl", &[
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+            "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", &key, "-out", &certificate,
+        ]);
+        let open = self.dir.path().join("root.crt");
+        self.command("cp", &[&certificate, open.to_str().unwrap()]);
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        self.command(self.programs.join(program).to_str().unwrap(), arguments);
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) {
+        let mut command = if is_root() {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--", program]);
+            command
+        } else {
+            Command::new(program)
+        };
+        // The server keeps what it inherits open: a pipe would never end.
+        let out = self.dir.path().join("said");
+        let said = fs::File::create(&out).unwrap();
+        let status = command
+            .current_dir(self.dir.path())
+            .args(arguments)
+            .stdin(std::process::Stdio::null())
+            .stdout(said.try_clone().unwrap())
+            .stderr(said)
+            .status()
+            .unwrap();
+        assert!(status.success(), "{program} {arguments:?}: {}", fs::read_to_string(&out).unwrap());
+    }
+
+    fn address(&self) -> String {
+        format!("postgres://bench:secret@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+    }
+
+    fn connect(&self) -> SharedStore {
+        SharedStore::connect(&self.address()).unwrap()
+    }
+
+    fn count(&self, sql: &str) -> i64 {
+        postgres::Client::connect(&self.address(), postgres::NoTls).unwrap().query_one(sql, &[]).unwrap().get(0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if Path::new(&self.data()).join("postmaster.pid").exists() {
+            self.crash();
+        }
+    }
+}
+
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    versions.flatten().map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists())
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn run(name: &str, second: i64, cases: u32) -> Run {
+    let started = Timestamp::from_second(second).unwrap();
+    let mut run = Run::begin(RunId(name.to_owned()), started, "quick", "quick", Environment::default());
+    run.finished = Some(started);
+    for case in 0..cases {
+        let mut fields = Fields::default();
+        fields.set("time_ms", f64::from(case) + second as f64 / 1e3);
+        fields.set("gflops", 3.5);
+        let id = CaseId::from_segments(&["cpu_performance".to_owned(), format!("case-{case}"), "cpu:0".to_owned()]);
+        run.benchmarks.push(BenchmarkResult {
+            benchmark_id: id,
+            timestamp: started,
+            benchmark_type: BenchmarkType::CpuPerformance,
+            category: None,
+            outcome: Outcome::Measured,
+            reason: None,
+            device_type: None,
+            environment: EnvironmentSummary::default(),
+            results: vec![fields],
+            statistics: None,
+            samples: vec![Samples { replicate: 0, iters: vec![1, 2], times_ns: vec![1.25, 2.5] }],
+            metadata: serde_json::Map::new(),
+        });
+    }
+    run
+}
+
+/// A store with these runs.
+fn store(runs: &[Run]) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    for run in runs {
+        store.rewrite(run).unwrap();
+    }
+    (dir, store)
+}
+
+/// What `shared` has beyond `store`, taken in there.
+fn take_in(shared: &mut SharedStore, store: &Store) -> usize {
+    let dir = tempfile::tempdir().unwrap();
+    let fetched = shared.fetch(store, dir.path()).unwrap();
+    store.merge(dir.path(), |_| {}).unwrap();
+    fetched
+}
+
+fn in_order(store: &Store) -> Vec<Run> {
+    let ids: Vec<RunId> = store.runs().unwrap().into_iter().rev().map(|run| run.run_id).collect();
+    ids.iter().map(|id| store.run(&id.0).unwrap()).collect()
+}
+
+#[test]
+fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
+    let Some(server) = Server::start() else { return };
+    let runs: Vec<Run> = (0..5).map(|at| run(&format!("run-{at}"), 1000 + at, 3)).collect();
+    let (_dir, here) = store(&runs);
+    let mut shared = server.connect();
+    let mut sent = Vec::new();
+    shared.send_all(&here, |id, how| sent.push((id.0.clone(), how))).unwrap();
+    assert_eq!(sent.len(), 5);
+    assert!(sent.iter().all(|(_, how)| *how == Sent::Added));
+    // What is there is not even read again.
+    shared.send_all(&here, |id, _| panic!("{id} is sent twice")).unwrap();
+    assert_eq!(shared.send(&runs[2]).unwrap(), Sent::Known);
+    let (_other, there) = store(&[]);
+    assert_eq!(take_in(&mut shared, &there), 5);
+    assert_eq!(in_order(&there), in_order(&here));
+    assert_eq!(take_in(&mut shared, &there), 0);
+    // The way back: what came from there is not sent again under another name.
+    shared.send_all(&there, |id, _| panic!("{id} is sent back")).unwrap();
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 5);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 5 * 3 * 2);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_series"), 3 * 2);
+}
+
+#[test]
+fn a_run_that_was_measured_further_replaces_itself_and_a_namesake_gets_a_name_of_its_own() {
+    let Some(server) = Server::start() else { return };
+    let mut shared = server.connect();
+    let mut grown = run("same", 1000, 2);
+    assert_eq!(shared.send(&grown).unwrap(), Sent::Added);
+    grown.benchmarks[0].samples.push(Samples { replicate: 1, iters: vec![1], times_ns: vec![7.0] });
+    assert_eq!(shared.send(&grown).unwrap(), Sent::Replaced);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 2 * 2);
+    let namesake = run("same", 2000, 2);
+    assert_eq!(shared.send(&namesake).unwrap(), Sent::Added);
+    assert_eq!(shared.send(&namesake).unwrap(), Sent::Known);
+    let (_dir, there) = store(&[]);
+    assert_eq!(take_in(&mut shared, &there), 2);
+    let all = in_order(&there);
+    assert_eq!(all.iter().map(|run| run.run_id.0.as_str()).collect::<Vec<_>>(), ["same", "same-2"]);
+    assert_eq!(all[0].benchmarks[0].samples.len(), 2);
+}
+
+#[test]
+fn many_writers_and_many_first_connections_lose_and_double_nothing() {
+    let Some(server) = Server::start() else { return };
+    let runs: Vec<Run> = (0..12).map(|at| run(&format!("run-{at}"), 1000 + at, 8)).collect();
+    // Every writer makes the tables, sends its own runs and, like all others, the first four.
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let (server, runs) = (&server, &runs);
+            scope.spawn(move || {
+                let mut shared = server.connect();
+                for run in runs.iter().take(4).chain(runs.iter().skip(4 + writer * 2).take(2)) {
+                    shared.send(run).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(server.count("SELECT count(*) FROM rsb_schema"), 1);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 12);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 12 * 8 * 2);
+    let (_dir, there) = store(&[]);
+    take_in(&mut server.connect(), &there);
+    assert_eq!(in_order(&there).len(), 12);
+}
+
+#[test]
+fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
+    let Some(server) = Server::start() else { return };
+    let runs: Vec<Run> = (0..40).map(|at| run(&format!("run-{at:02}"), 1000 + at, 40)).collect();
+    let (_dir, here) = store(&runs);
+    let mut shared = server.connect();
+    let acknowledged = std::sync::Mutex::new(Vec::new());
+    let ended = thread::scope(|scope| {
+        let sender = scope.spawn(|| shared.send_all(&here, |id, _| acknowledged.lock().unwrap().push(id.0.clone())));
+        while acknowledged.lock().unwrap().len() < 3 {
+            thread::yield_now();
+        }
+        server.crash();
+        sender.join().unwrap()
+    });
+    let before = acknowledged.into_inner().unwrap();
+    if before.len() < runs.len() {
+        let said = ended.unwrap_err().to_string();
+        assert!(said.contains("repeat it") && !said.contains("secret"), "{said}");
+    }
+    let gone = SharedStore::connect(&server.address()).unwrap_err().to_string();
+    assert!(gone.contains("cannot be reached") && gone.contains("stay in the results directory"), "{gone}");
+    server.up();
+    let mut shared = server.connect();
+    let mut later = Vec::new();
+    shared.send_all(&here, |id, _| later.push(id.0.clone())).unwrap();
+    assert!(later.iter().all(|id| !before.contains(id)), "what was acknowledged is there");
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 40);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 40 * 40 * 2);
+    let (_there, there) = store(&[]);
+    take_in(&mut shared, &there);
+    assert_eq!(in_order(&there), in_order(&here));
+}
+
+#[test]
+fn tables_of_a_later_program_are_refused() {
+    let Some(server) = Server::start() else { return };
+    drop(server.connect());
+    let mut client = postgres::Client::connect(&server.address(), postgres::NoTls).unwrap();
+    client.batch_execute("INSERT INTO rsb_schema VALUES (99)").unwrap();
+    let refused = SharedStore::connect(&server.address()).unwrap_err();
+    assert!(matches!(refused, SharedStoreError::Newer { found: 99, .. }), "{refused}");
+}
+
+/// In a process of its own, since the file of certificates is named by the environment.
+#[test]
+fn an_encrypted_connection_is_checked_against_the_certificates() {
+    let Some(server) = Server::start() else { return };
+    let address = server.address().replace("sslmode=disable", "sslmode=require");
+    let child = |certificates: Option<&Path>| -> Output {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "in_a_child", "--nocapture", "--include-ignored"]).env("RSB_TEST_ADDRESS", &address);
+        if let Some(file) = certificates {
+            command.env("SSL_CERT_FILE", file);
+        }
+        command.output().unwrap()
+    };
+    let root = server.dir.path().join("root.crt");
+    let trusted = child(Some(&root));
+    assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stderr));
+    assert!(String::from_utf8_lossy(&trusted.stdout).contains("encrypted: true"));
+    let unknown = child(None);
+    assert!(!unknown.status.success());
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("cannot be reached"), "{unknown:?}");
+}
+
+#[test]
+#[ignore = "what the test of encryption runs"]
+fn in_a_child() {
+    let Ok(address) = std::env::var("RSB_TEST_ADDRESS") else { return };
+    let mut shared = match SharedStore::connect(&address) {
+        Ok(shared) => shared,
+        Err(error) => panic!("{error}"),
+    };
+    println!("encrypted: {}", shared.is_encrypted().unwrap());
+}
+
+#[test]
+fn an_address_never_shows_its_password() {
+    for (address, shown) in [
+        ("postgres://me:secret@host:5432/db?sslmode=require", "postgres://me@host:5432/db"),
+        ("postgres://me:p@ss@host/db", "postgres://me@host/db"),
+        ("postgres://host/db?password=secret", "postgres://host/db"),
+        ("postgres://host", "postgres://host"),
+    ] {
+        assert_eq!(without_password(address), shown);
+    }
+    let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes").unwrap_err().to_string();
+    assert!(wrong.contains("is no address") && !wrong.contains("secret"), "{wrong}");
+}
+
+#[test]
+fn documents_are_sealed_as_files_are() {
+    // What a document of the shared store is, a run file is: both are read by one function.
+    let text = sealed_text(&run("sealed", 1000, 1)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sealed.json");
+    fs::write(&path, &text).unwrap();
+    assert_eq!(rsb_store::read_run(&path).unwrap(), run("sealed", 1000, 1));
+}
