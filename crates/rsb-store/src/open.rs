@@ -19,7 +19,8 @@ pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>)
 
 fn opened_and_synced(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), OpenError> {
     let mut index = Index::open(&results_dir.join(DATABASE))?;
-    let notices = index.sync(results_dir)?;
+    let mut notices = index.take_notices();
+    notices.extend(index.sync(results_dir)?);
     Ok((index, notices))
 }
 
