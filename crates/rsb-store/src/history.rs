@@ -141,6 +141,17 @@ impl Store {
         })
     }
 
+    /// The rows of one run, in the order of its file.
+    pub(crate) fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
+        self.query(|connection| {
+            let run = connection.query_row(&format!("{RUN_NUMBERS} WHERE run_id = ?1"), [&run_id.0], run_numbers)?;
+            let mut statement = connection.prepare_cached(&format!("{ROWS} {ROWS_IN_ORDER}"))?;
+            let mut rows = Vec::new();
+            rows_of_run(&run, statement.query(params![run.number, run.started, run.machine])?, None, &mut rows)?;
+            Ok(rows)
+        })
+    }
+
     /// The series that `filter` asks for, by case and metric: what was measured, on one machine. Of the time of an
     /// iteration it is the figure that the gate's history takes ([`rsb_model::BenchmarkResult::figure`]).
     ///
@@ -195,22 +206,27 @@ struct RunNumbers {
     commit: Option<String>,
 }
 
+const RUN_NUMBERS: &str = "SELECT id, machine, started, run_id, commit_hash FROM runs";
+
+fn run_numbers(row: &Row<'_>) -> rusqlite::Result<RunNumbers> {
+    Ok(RunNumbers {
+        number: row.get(0)?,
+        machine: row.get(1)?,
+        started: row.get(2)?,
+        run_id: row.get(3)?,
+        commit: row.get(4)?,
+    })
+}
+
 /// The newest runs, so many at most, of machines with one of the names in the document `slugs`, or of all.
 fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> rusqlite::Result<Vec<RunNumbers>> {
-    let sql = "SELECT id, machine, started, run_id, commit_hash FROM runs WHERE ?1 IS NULL OR machine IN (
-                   SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1)))
-               ORDER BY started DESC, run_id DESC LIMIT ?2";
+    let sql = format!(
+        "{RUN_NUMBERS} WHERE ?1 IS NULL OR machine IN (
+             SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1)))
+         ORDER BY started DESC, run_id DESC LIMIT ?2"
+    );
     let runs = runs.map_or(-1, |runs| i64::try_from(runs).unwrap_or(-1));
-    let numbers = |row: &Row<'_>| {
-        Ok(RunNumbers {
-            number: row.get(0)?,
-            machine: row.get(1)?,
-            started: row.get(2)?,
-            run_id: row.get(3)?,
-            commit: row.get(4)?,
-        })
-    };
-    connection.prepare_cached(sql)?.query_map(params![slugs, runs], numbers)?.collect()
+    connection.prepare_cached(&sql)?.query_map(params![slugs, runs], run_numbers)?.collect()
 }
 
 /// A pattern on the ids of cases: as it is, with the axes' names of today, and as an index may still have them.

@@ -325,6 +325,13 @@ impl Store {
         Ok(file.map(|file| read::read_comparison(&self.results_dir.join(COMPARISONS).join(file))).transpose()?)
     }
 
+    /// Asks the index where it is in memory alone; `None` where it is a file.
+    pub(crate) fn without_file<T>(&self, ask: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let mut index = self.index.borrow_mut();
+        let has_file = index.connection().path().is_some_and(|path| !path.is_empty());
+        (!has_file).then(|| ask(index.connection_mut()))
+    }
+
     /// Asks the index. Where that proves corrupt only now, it is rebuilt and asked again.
     pub(crate) fn query<T>(&self, ask: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let first = ask(self.index.borrow().connection());

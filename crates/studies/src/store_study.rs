@@ -110,7 +110,8 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
     let begun = Instant::now();
     let store = Store::open_for_writing(dir)?;
     row(history, "indexed from the run files", &mut [begun.elapsed()]);
-    ensure!(store.notices().is_empty(), "{:?}", *store.notices());
+    let notices: Vec<String> = store.notices().iter().map(ToString::to_string).collect();
+    ensure!(notices.is_empty(), "{}", notices.join("; "));
     drop(store);
     let last = SeriesFilter {
         cases: Some(CASE.to_owned()),

@@ -97,6 +97,10 @@ impl Index {
         &self.connection
     }
 
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
     /// What opening it had to say.
     pub(crate) fn take_notices(&mut self) -> Vec<StoreNotice> {
         std::mem::take(&mut self.notices)
@@ -135,7 +139,7 @@ impl Index {
         if !vanished.is_empty() {
             self.within(|writer| vanished.iter().try_for_each(|file| writer.remove("file", file)))?;
         }
-        let mut notices = Vec::new();
+        let mut notices: Vec<StoreNotice> = Vec::new();
         let mut waiting = Vec::new();
         let mut points = 0;
         ingest::in_order(&changed, read_rows, |read| {
@@ -154,8 +158,22 @@ impl Index {
             self.add_all(&mut waiting, &mut notices)
         })?;
         self.add_all(&mut waiting, &mut notices)?;
+        self.forget(&notices)?;
         notices.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(notices)
+    }
+
+    /// Takes out what the index still has of files that are left out now: they are no longer what it was read from.
+    fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
+        let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
+        let is_known = |name: &str| -> rusqlite::Result<bool> {
+            self.connection.prepare_cached("SELECT 1 FROM runs WHERE file = ?1")?.exists([name])
+        };
+        let known: Vec<&str> = names.filter(|name| is_known(name).unwrap_or(true)).collect();
+        if known.is_empty() {
+            return Ok(());
+        }
+        self.within(|writer| known.iter().try_for_each(|file| writer.remove("file", file)))
     }
 
     fn add_all(&mut self, waiting: &mut Vec<RunRows>, notices: &mut Vec<StoreNotice>) -> rusqlite::Result<()> {

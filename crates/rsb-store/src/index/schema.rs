@@ -80,7 +80,6 @@ const RUNS: &str = "
         machine INTEGER NOT NULL REFERENCES machines, metric INTEGER NOT NULL REFERENCES metrics,
         UNIQUE (variant, machine, metric)
     ) STRICT;
-    CREATE INDEX series_by_metric ON series (metric, machine);
     CREATE TABLE points (
         series INTEGER NOT NULL REFERENCES series, started INTEGER NOT NULL, run INTEGER NOT NULL,
         position INTEGER NOT NULL, value REAL, recorded REAL, PRIMARY KEY (series, started, run, position)
