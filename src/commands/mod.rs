@@ -16,10 +16,13 @@ pub mod init;
 pub mod list;
 pub mod man;
 pub mod probe;
+pub mod prune;
 pub mod python;
+pub mod query;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod store;
 pub mod trend;
 
 mod interrupt;

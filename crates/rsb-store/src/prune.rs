@@ -83,6 +83,8 @@ impl Store {
     /// # Errors
     /// When a file cannot be deleted: those before it are gone, and told.
     pub fn delete(&self, runs: &[RunSummary], mut told: impl FnMut(&RunSummary)) -> Result<(), StoreError> {
+        // In a working tree the directory may be a link of somebody else's.
+        files::create_dir(&self.results_dir().join(files::RUNS))?;
         // Nobody reserves an id meanwhile, nor recovers or repairs.
         let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         let deleted = runs.iter().try_for_each(|run| {

@@ -63,15 +63,15 @@ ORDER BY k.timestamp DESC, abs(e.value ->> 'difference_percent') DESC"
 
 fn slowest(limit: u32) -> String {
     format!(
-        "SELECT c.name AS benchmark_id, p.value AS time_ms, r.run_id
+        "SELECT c.name AS benchmark_id, max(iif(m.name = 'time_us', p.value / 1000, p.value)) AS time_ms, r.run_id
 FROM (SELECT id, run_id, started, machine FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1) r
 JOIN results x ON x.run = r.id
 JOIN variants v ON v.id = x.variant AND v.outcome = 'measured'
 JOIN cases c ON c.id = v.case_id
-JOIN metrics m ON m.name = 'time_ms'
+JOIN metrics m ON m.name IN ('time_ms', 'time_us')
 JOIN series s ON s.variant = v.id AND s.machine = r.machine AND s.metric = m.id
 JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
-ORDER BY p.value DESC LIMIT {limit}"
+GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
     )
 }
 

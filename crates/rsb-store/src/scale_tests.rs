@@ -198,7 +198,7 @@ fn only_what_reads_is_answered() {
         ("VACUUM", "only one SELECT"),
         ("SELECT load_extension('x')", "only one SELECT"),
         ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
-        ("SELECT nothing FROM runs", "no such column: nothing"),
+        ("SELECT absent FROM runs", "no such column: absent"),
         ("SELECT * FROM nowhere", "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms"),
         ("SELEC 1", "syntax error"),
     ] {

@@ -138,7 +138,12 @@ impl ResultRow {
 }
 
 fn point(result: &BenchmarkResult, (field, recorded): (&'static Field, f64)) -> PointRow {
-    let value = if field.name == TIME { result.figure(TIME) } else { Some(recorded) };
+    let value = match field.name {
+        TIME => result.figure(TIME),
+        // The same figure, where a benchmark is told in microseconds.
+        "time_us" if !result.samples.is_empty() => result.figure(TIME).map(|milliseconds| milliseconds * 1e3),
+        _ => Some(recorded),
+    };
     PointRow { field, value, recorded: Some(recorded).filter(|_| value != Some(recorded)) }
 }
 

@@ -112,8 +112,9 @@ fn views() -> String {
     let of_measured = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
-    let [latency, throughput, memory, first_token, peak] =
-        ["time_ms", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"].map(point_of);
+    let [latency, in_microseconds, throughput, memory, first_token, peak] =
+        ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
+            .map(point_of);
     format!(
         "CREATE VIEW benchmark_runs AS
             SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,
@@ -121,7 +122,8 @@ fn views() -> String {
                 'suite ' || r.suite || ', profile ' || r.profile || coalesce(', commit ' || r.commit_hash, '') AS description
             {of_measured} GROUP BY r.id, c.model, c.device;
         CREATE VIEW benchmark_results AS
-            SELECT {id} AS run_id, c.batch_size, c.sequence_length, c.precision, {latency} AS latency_ms,
+            SELECT {id} AS run_id, c.batch_size, c.sequence_length, c.precision,
+                coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
                 {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
                 {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, x.device_metrics,
                 c.name AS benchmark_id
