@@ -7,6 +7,7 @@ mod factor;
 mod gate;
 mod project;
 mod python;
+mod stored;
 mod values;
 mod watch;
 
@@ -24,9 +25,10 @@ pub use bisect::BisectArgs;
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-pub use values::VerdictFile;
+pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
+pub use values::{Since, VerdictFile};
 pub use watch::WatchArgs;
-use values::{parse_axis, parse_percent, profile, suite, text};
+use values::{parse_address, parse_axis, parse_percent, profile, suite, text};
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
 /// compares it with a baseline, and fails only when something got more than 10 % slower.
@@ -72,6 +74,15 @@ Examples:
                                              saved results of Criterion
   gate --against-history                     the latest run, against the earlier ones";
 
+/// A question of each kind.
+const QUERY_EXAMPLES: &str = "\
+Views: benchmark_runs, benchmark_results, measurements, daily_means
+Examples:
+  query \"SELECT * FROM benchmark_runs ORDER BY timestamp DESC LIMIT 10\"
+  query \"SELECT timestamp, value FROM measurements WHERE benchmark_id LIKE '%gemm%' AND metric = 'time_ms'\" --csv
+  query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
+  history slowest --sql                      the SQL of a question that has a name";
+
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -101,14 +112,22 @@ pub enum Verb {
     Trend(TrendArgs),
     /// One page: what became worse or better, what is noisy, missing or long unmeasured, and what to do
     Health(HealthArgs),
-    /// Show earlier runs and their results
+    /// Show earlier runs and their results, or answer a question about them
     History(HistoryArgs),
+    /// Ask the stored results in SQL
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(QueryArgs),
     /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
     Watch(WatchArgs),
     /// Export all stored results as CSV or JSON
     Export(ExportArgs),
-    /// Import results of other tools
+    /// Import results of other tools, or the runs of another directory
     Import(ImportArgs),
+    /// Delete old runs, but for those that baselines were made from and the latest
+    Prune(PruneArgs),
+    /// Check or repair the stored results
+    #[command(subcommand)]
+    Store(StoreVerb),
     /// Write a report of a run with charts
     Report(ReportArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
@@ -206,6 +225,10 @@ pub struct RunArgs {
     /// Also write the id of the stored run to FILE, for a script that judges this run by name
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,
+    /// Also send this run, and earlier ones that could not be sent, to a PostgreSQL that machines share:
+    /// postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true, value_parser = parse_address)]
+    pub store: Option<String>,
     /// How to measure
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -298,26 +321,6 @@ pub struct HealthArgs {
     pub places: Places,
 }
 
-/// Arguments of `history`.
-#[derive(Debug, Clone, Args)]
-pub struct HistoryArgs {
-    /// Only ids that contain this text (`*` matches anything); shows the values of each case
-    #[arg(long, value_name = "PATTERN")]
-    pub case: Option<String>,
-    /// List comparisons instead of runs
-    #[arg(long, conflicts_with = "case")]
-    pub comparisons: bool,
-    /// Show at most this many of the latest runs, or of comparisons with --comparisons
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    pub limit: u32,
-    /// Write one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
-    pub places: Places,
-}
-
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
@@ -338,19 +341,6 @@ pub struct ExportArgs {
     /// File to write; `-` for standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
-    pub places: Places,
-}
-
-/// Arguments of `import`.
-#[derive(Debug, Clone, Args)]
-pub struct ImportArgs {
-    /// The output file of the tool
-    pub file: PathBuf,
-    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth or vllm [default: detected]
-    #[arg(long, value_name = "NAME")]
-    pub format: Option<String>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,

@@ -94,6 +94,15 @@ pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
 }
 
+/// The address of a PostgreSQL.
+pub(super) fn parse_address(text: &str) -> Result<String, String> {
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return Ok(text.to_owned());
+    }
+    // An address may hold a password: it is not repeated.
+    Err("it is no address of PostgreSQL; write postgres://USER@HOST/DATABASE".to_owned())
+}
+
 /// A time between turns: at least a minute, at most a year.
 pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);
@@ -101,6 +110,24 @@ pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     let period = days.map_or_else(|| parse_time(text), |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)));
     let is_sensible = |period: &std::time::Duration| (std::time::Duration::from_mins(1)..=MOST).contains(period);
     period.ok().filter(is_sensible).ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
+}
+
+/// Since when: a date, or so long ago.
+#[derive(Debug, Clone, Copy)]
+pub enum Since {
+    /// The begin of a day in UTC.
+    Day(jiff::civil::Date),
+    /// So long before now.
+    Ago(jiff::Span),
+}
+
+/// `30d`, `6mo`, `1y` or a date.
+pub(super) fn parse_since(text: &str) -> Result<Since, String> {
+    if let Ok(day) = text.parse() {
+        return Ok(Since::Day(day));
+    }
+    let span = text.parse::<jiff::Span>().ok().filter(|span| !span.is_negative());
+    span.map(Since::Ago).ok_or_else(|| format!("`{text}` is no time; write 30d, 2w, 6mo, 1y or a date as 2026-01-31"))
 }
 
 #[cfg(test)]
@@ -124,6 +151,18 @@ mod tests {
         assert_eq!(parse_time("0s"), Ok(std::time::Duration::ZERO));
         for wrong in ["", "3", "-3m", "soon"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_past_are_spans_or_dates() {
+        for (text, expected) in [("30d", "P30D"), ("1y", "P1Y"), ("6mo", "P6M"), ("2w", "P2W")] {
+            let Ok(Since::Ago(span)) = parse_since(text) else { panic!("{text}") };
+            assert_eq!(span.to_string(), expected);
+        }
+        assert!(matches!(parse_since("2026-01-31"), Ok(Since::Day(day)) if day.to_string() == "2026-01-31"));
+        for wrong in ["", "-3d", "soon", "2026-13-01", "30"] {
+            assert!(parse_since(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,13 +1,18 @@
 //! What was measured before: runs, the values of a case in each run, comparisons. Of many the latest are shown.
 
-use rsb_engine::gate;
+use std::path::Path;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rsb_engine::{gate, revisions};
 use rsb_report::number::format_count;
 use rsb_report::{ComparisonRow, HistoryTableRow, RunRow, Style, list};
-use rsb_store::{HistoryFilter, Store};
+use rsb_store::{HistoryFilter, HistoryQuestion, Store};
 
-use super::settings;
-use crate::cli::HistoryArgs;
-use crate::exit::{CliResult, Exit};
+use super::{query, settings};
+use crate::cli::{HistoryArgs, HistoryVerb, Since};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// The verb `history`.
@@ -15,6 +20,9 @@ use crate::{console, show};
 /// # Errors
 /// When the results cannot be read.
 pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
+    if let Some(verb) = &args.question {
+        return answer(verb, style);
+    }
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let text = if args.comparisons {
@@ -29,6 +37,48 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     };
     show::text(&text)?;
     Ok(Exit::Pass)
+}
+
+/// A question that has a name: its answer, or how SQL says it.
+fn answer(verb: &HistoryVerb, style: Style) -> CliResult {
+    let question = match verb {
+        HistoryVerb::Regressed { since, .. } => HistoryQuestion::Regressed { since: moment(*since)? },
+        HistoryVerb::Slowest { limit, .. } => HistoryQuestion::Slowest { limit: *limit },
+        HistoryVerb::Unmeasured { since, .. } => HistoryQuestion::Unmeasured { since: moment(*since)? },
+        HistoryVerb::Between { before, after, .. } => {
+            HistoryQuestion::Between { before: commit(before)?, after: commit(after)? }
+        }
+    };
+    let sql = question.sql();
+    if verb.named().sql {
+        show::text(&sql)?;
+        return Ok(Exit::Pass);
+    }
+    query::answer(&sql, &verb.named().answer, style)
+}
+
+fn moment(since: Since) -> Result<Timestamp, CliError> {
+    let moment = match since {
+        Since::Day(day) => day.to_zoned(TimeZone::UTC).map(|start| start.timestamp()),
+        // Of years and months only a calendar knows how long they are.
+        Since::Ago(span) => Timestamp::now().to_zoned(TimeZone::UTC).checked_sub(span).map(|start| start.timestamp()),
+    };
+    moment.map_err(|error| CliError::usage(anyhow!("--since: {error}")))
+}
+
+/// The hash of a revision; what git does not know here may be the beginning of one that it no longer has.
+fn commit(revision: &str) -> Result<String, CliError> {
+    let known =
+        revisions::git(Path::new("."), &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
+    match known {
+        Ok(hash) => Ok(hash.trim().to_owned()),
+        Err(_) if revision.len() >= 4 && revision.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Ok(revision.to_ascii_lowercase())
+        }
+        Err(_) => Err(CliError::usage(anyhow!(
+            "`{revision}` is no revision here, nor the beginning of a hash; `rusty-stack-bench history` lists the commits"
+        ))),
+    }
 }
 
 /// The rows of the latest runs or comparisons, as many as were asked for; how many others there are is said. `name` is

@@ -17,10 +17,13 @@ pub mod init;
 pub mod list;
 pub mod man;
 pub mod probe;
+pub mod prune;
 pub mod python;
+pub mod query;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod store;
 pub mod trend;
 pub mod watch;
 
@@ -29,3 +32,4 @@ mod judge;
 mod log;
 mod progress;
 pub(crate) mod settings;
+mod shared;

@@ -12,7 +12,7 @@ use rsb_report::Style;
 use rsb_store::{Store, output};
 
 use super::progress::Progress;
-use super::{interrupt, judge, log, settings};
+use super::{interrupt, judge, log, settings, shared};
 use crate::cli::{MeasureArgs, RunArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{cli, console, show};
@@ -63,6 +63,9 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     finished.stored?;
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
+    }
+    if let Some(address) = &args.store {
+        shared::send_measured(&store, address);
     }
     Ok(match finished.status {
         RunStatus::Interrupted => Exit::Interrupted,

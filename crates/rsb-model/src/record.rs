@@ -15,7 +15,7 @@ use crate::field::Fields;
 use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Outcome, Reason};
-use crate::samples::Samples;
+use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
 pub use compared::{BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest};
 pub use comparison::{
@@ -66,6 +66,9 @@ pub struct BenchmarkResult {
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
+/// The metric that samples give.
+pub const TIME: &str = "time_ms";
+
 /// What the metadata of an accepted case in a baseline call the run that its samples are from.
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
@@ -101,6 +104,19 @@ impl BenchmarkResult {
     /// The fields of the one point, if it ran.
     pub fn fields(&self) -> Option<&Fields> {
         self.results.first()
+    }
+
+    /// One figure for a run, which its history is judged by and trends follow: of the [`TIME`] the median over its processes
+    /// of [`Samples::location`] where samples were kept, of other metrics what the record says. `None` where it says
+    /// nothing, or a sample is none that a clock can give.
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        if metric == TIME && !self.samples.is_empty() {
+            let times: Result<Vec<f64>, _> = self.samples.iter().map(Samples::location).collect();
+            let mut times = times.ok()?;
+            times.sort_unstable_by(f64::total_cmp);
+            return quantile_of_sorted(&times, 0.5).map(|nanoseconds| nanoseconds / 1e6);
+        }
+        self.fields()?.number(metric)
     }
 
     /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`]. Empty where it keeps none.

@@ -3,29 +3,20 @@
 use rsb_model::Samples;
 use rsb_model::record::{Percentiles, Statistics};
 use rsb_model::samples::SamplesError;
+pub use rsb_model::samples::quantile_of_sorted;
 
 /// What [`location`] does, for the record of a case.
 pub const ESTIMATOR: &str = "10 % quantile of the time of an iteration, in each replicate";
 
-/// The share of samples that [`location`] lies above.
-const LOW: f64 = 0.10;
-
 /// Makes the median absolute deviation of normal figures their standard deviation: 1 / Φ⁻¹(3/4).
 pub const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// The time of one iteration in nanoseconds, as one replicate saw it: the 10 % quantile of its samples.
-///
-/// Whatever disturbs a measurement makes it longer, never shorter, so the low end of the samples is what the code
-/// costs and the rest is what the machine did meanwhile. The mean follows every disturbance and the median follows
-/// once half of the samples are disturbed, as they are beside a busy neighbor. The minimum is steadier still under
-/// load, but it falls as samples are added, so two sides with unlike numbers of samples would differ by that alone.
-/// A low quantile keeps most of the minimum's steadiness and means the same thing at every number of samples.
+/// The time of one iteration in nanoseconds, as one replicate saw it: [`Samples::location`].
 ///
 /// # Errors
 /// When there is no sample, the lists differ in length, or a time is NaN, infinite, zero or negative.
 pub fn location(samples: &Samples) -> Result<f64, SamplesError> {
-    let times = samples.per_iteration()?;
-    quantile(&times, LOW).ok_or(SamplesError::Empty)
+    samples.location()
 }
 
 /// Spread of `times_ns`, the nanoseconds of one iteration in each sample, in milliseconds. `None` when there is none
@@ -60,17 +51,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), p)
-}
-
-/// As [`quantile`], of values that are already in ascending order.
-pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let position = p.clamp(0.0, 1.0) * last as f64;
-    let below = position.floor();
-    let (low, high) = (*sorted.get(below as usize)?, *sorted.get(position.ceil() as usize)?);
-    let share = position - below;
-    // Without the test, an infinite neighbor that has no share would make NaN.
-    Some(if share > 0.0 { low + share * (high - low) } else { low })
 }
 
 /// Sample variance, with n − 1 below. `None` with fewer than two values.

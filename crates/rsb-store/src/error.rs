@@ -243,6 +243,22 @@ pub enum StoreNotice {
         /// Runs in the new one.
         runs: usize,
     },
+    /// The database was of an earlier program, and is of this one now.
+    Migrated {
+        /// The database.
+        path: PathBuf,
+        /// The version of its tables.
+        from: i64,
+        /// The version that they have now.
+        to: i64,
+    },
+    /// The database had metrics in another unit or direction, and has them as this program reads them now.
+    MetricsChanged {
+        /// The database.
+        path: PathBuf,
+        /// The metrics.
+        metrics: Vec<String>,
+    },
     /// The database cannot be used here: the run files were read instead, which is slower.
     IndexUnavailable {
         /// The database.
@@ -257,6 +273,22 @@ pub enum StoreNotice {
         /// Why, and the cure.
         problem: String,
     },
+}
+
+impl StoreNotice {
+    /// The file that it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::DatabaseRebuilt { moved_to, .. } => moved_to,
+            Self::Recovered { path, .. }
+            | Self::NothingToRecover { path }
+            | Self::JournalKept { path, .. }
+            | Self::Migrated { path, .. }
+            | Self::MetricsChanged { path, .. }
+            | Self::IndexUnavailable { path, .. }
+            | Self::LeftOut { path, .. } => path,
+        }
+    }
 }
 
 impl fmt::Display for StoreNotice {
@@ -276,6 +308,17 @@ impl fmt::Display for StoreNotice {
                 f,
                 "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: nothing is lost",
                 moved_to.display()
+            ),
+            Self::Migrated { path, from, to } => {
+                write!(f, "the index `{}` was of schema version {from}; it is of {to} now", path.display())?;
+                write!(f, ", with everything that the run files hold")
+            }
+            Self::MetricsChanged { path, metrics } => write!(
+                f,
+                "the index `{}` had {} in another unit or direction, as a program of another version reads it; it was built \
+                 again from the run files",
+                path.display(),
+                metrics.join(", ")
             ),
             Self::IndexUnavailable { path, problem } => {
                 write!(f, "the index `{}` cannot be used ({problem}); the run files were read instead", path.display())

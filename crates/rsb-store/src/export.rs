@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::history::HistoryRow;
 use crate::index::better_text;
+use crate::select::SqlAnswer;
 
 /// The columns of [`write_csv`], in order.
 pub const COLUMNS: [&str; 11] = [
@@ -49,6 +50,24 @@ pub fn write_csv(rows: &[HistoryRow], out: impl Write) -> std::io::Result<()> {
             &value,
         ];
         writer.write_record(cells.map(to_cell))?;
+    }
+    writer.flush()
+}
+
+/// Writes an answer as CSV with a header. Null is empty; no text is a formula.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn write_answer(answer: &SqlAnswer, out: impl Write) -> std::io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(answer.columns.iter().map(|name| to_cell(name)))?;
+    for row in &answer.rows {
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => to_cell(text),
+            other => other.to_string(),
+        };
+        writer.write_record(row.iter().map(cell))?;
     }
     writer.flush()
 }

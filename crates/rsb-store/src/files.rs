@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
 
 use rsb_model::shown::short_hash;
 
@@ -95,14 +96,54 @@ pub(crate) fn safe_name(text: &str) -> String {
 
 /// The files of `dir` whose names end in `suffix` and do not begin with a dot, in order. A missing directory is empty.
 pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let wanted = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(suffix) && !name.starts_with('.') && path.is_file()
-    };
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(wanted).collect();
+    let mut files: Vec<PathBuf> = named(dir, suffix).map(|(path, _)| path).filter(|path| path.is_file()).collect();
     files.sort();
     files
+}
+
+/// What is in `dir` and has a name as [`files_in`] wants it, with the name.
+fn named<'a>(dir: &Path, suffix: &'a str) -> impl Iterator<Item = (PathBuf, String)> + use<'a> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name.ends_with(suffix) && !name.starts_with('.')).then(|| (entry.path(), name))
+    })
+}
+
+/// A file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StampedFile {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its name in its directory.
+    pub(crate) name: String,
+    /// Size and time of change: what tells an edited file from the one indexed. Empty where it is not there.
+    pub(crate) stamp: String,
+}
+
+impl StampedFile {
+    /// The file `path`.
+    pub(crate) fn of(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stamp = path.metadata().map_or_else(|_| String::new(), |meta| stamp_of(&meta));
+        Self { path: path.to_owned(), name, stamp }
+    }
+}
+
+/// As [`files_in`], as they are now. Of a history of thousands each is looked at once.
+pub(crate) fn stamped_files(dir: &Path, suffix: &str) -> Vec<StampedFile> {
+    let stamped = |(path, name): (PathBuf, String)| {
+        let meta = path.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(StampedFile { stamp: stamp_of(&meta), path, name })
+    };
+    let mut files: Vec<StampedFile> = named(dir, suffix).filter_map(stamped).collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files
+}
+
+fn stamp_of(meta: &fs::Metadata) -> String {
+    let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    format!("{}@{}", meta.len(), changed.as_nanos())
 }
 
 /// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it unlocks.

@@ -1,9 +1,9 @@
 //! What the stored runs say over time: rows for tables and exports, series for trends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rsb_model::{BenchmarkType, Better, DeviceType, Fingerprint, Outcome, RunId, Timestamp, renamed};
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Rows, params};
 use serde_json::Value;
 
 use crate::error::StoreError;
@@ -99,15 +99,25 @@ pub struct SeriesFilter {
     pub runs: Option<usize>,
 }
 
+/// The rows of the run ?1, which began at ?2 on the machine ?3. A series that this result has no point of gives a row
+/// without a metric, which stands first.
 const ROWS: &str = "
-    SELECT r.run_id, r.started, r.commit_hash, c.id, c.benchmark_type, c.outcome, c.device_type,
-           m.metric, m.unit, m.better, m.value
-    FROM (SELECT * FROM runs WHERE ?4 IS NULL OR slug IN (SELECT value FROM json_each(?4)) ORDER BY started DESC, run_id DESC LIMIT ?3) r
-    JOIN results c ON c.run_id = r.run_id
-    LEFT JOIN metrics m ON m.run_id = c.run_id AND m.position = c.position
-    WHERE (?1 IS NULL OR c.id GLOB ?1 OR c.id GLOB ?5 OR (c.benchmark = ?6 AND c.id GLOB ?7))
-          AND (?2 IS NULL OR m.metric = ?2)
-    ORDER BY r.started DESC, r.run_id DESC, c.position, m.metric";
+    SELECT x.position, c.name, v.benchmark_type, v.outcome, nullif(v.device_type, ''), m.name, m.unit, m.better,
+           coalesce(p.recorded, p.value)
+    FROM results x JOIN variants v ON v.id = x.variant JOIN cases c ON c.id = v.case_id
+    LEFT JOIN series s ON s.variant = x.variant AND s.machine = ?3
+    LEFT JOIN points p ON p.series = s.id AND p.started = ?2 AND p.run = ?1 AND p.position = x.position
+    LEFT JOIN metrics m ON m.id = s.metric AND p.series IS NOT NULL
+    WHERE x.run = ?1";
+const ROWS_OF_CASES: &str = "AND x.variant IN (SELECT value FROM json_each(?4))";
+const ROWS_IN_ORDER: &str = "ORDER BY x.position, m.name";
+
+/// Whether a variant `v` of a case `c` is of the cases asked for by the parameters 1 to 4: see [`CasePattern`].
+const IS_ASKED: &str = "(?1 IS NULL OR c.name GLOB ?1 OR c.name GLOB ?2 OR (v.benchmark = ?3 AND c.name GLOB ?4))";
+
+/// The points of the series ?1 since ?2.
+pub(crate) const POINTS: &str = "SELECT started, run, position, value FROM points
+    WHERE series = ?1 AND started >= ?2 AND value IS NOT NULL ORDER BY started, run";
 
 impl Store {
     /// The rows that `filter` asks for: newest run first, cases in the order in which they ended.
@@ -115,10 +125,35 @@ impl Store {
     /// # Errors
     /// When the index does not answer.
     pub fn history(&self, filter: &HistoryFilter) -> Result<Vec<HistoryRow>, StoreError> {
-        self.rows(filter, None)
+        self.query(|connection| {
+            let variants = filter.cases.as_deref().map(|cases| variants(connection, cases)).transpose()?;
+            let of_cases = if variants.is_some() { ROWS_OF_CASES } else { "" };
+            let mut statement = connection.prepare(&format!("{ROWS} {of_cases} {ROWS_IN_ORDER}"))?;
+            let mut rows = Vec::new();
+            for run in newest(connection, None, filter.runs)? {
+                let found = match &variants {
+                    Some(variants) => statement.query(params![run.number, run.started, run.machine, variants])?,
+                    None => statement.query(params![run.number, run.started, run.machine])?,
+                };
+                rows_of_run(&run, found, filter.metric.as_deref(), &mut rows)?;
+            }
+            Ok(rows)
+        })
     }
 
-    /// The series that `filter` asks for, by case and metric: what was measured, on one machine.
+    /// The rows of one run, in the order of its file.
+    pub(crate) fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
+        self.query(|connection| {
+            let run = connection.query_row(&format!("{RUN_NUMBERS} WHERE run_id = ?1"), [&run_id.0], run_numbers)?;
+            let mut statement = connection.prepare_cached(&format!("{ROWS} {ROWS_IN_ORDER}"))?;
+            let mut rows = Vec::new();
+            rows_of_run(&run, statement.query(params![run.number, run.started, run.machine])?, None, &mut rows)?;
+            Ok(rows)
+        })
+    }
+
+    /// The series that `filter` asks for, by case and metric: what was measured, on one machine. Of the time of an
+    /// iteration it is the figure that the gate's history takes ([`rsb_model::BenchmarkResult::figure`]).
     ///
     /// # Errors
     /// When the index does not answer.
@@ -127,54 +162,187 @@ impl Store {
             Fingerprints::Slug(slug) => vec![slug.clone()],
             Fingerprints::OfLatest => {
                 let latest: Option<Fingerprint> = self.query(|connection| {
-                    let sql = format!("SELECT fingerprint FROM runs ORDER BY imported, {LATEST_FIRST} LIMIT 1");
+                    let sql = format!(
+                        "SELECT h.fingerprint FROM (SELECT machine FROM runs ORDER BY imported, {LATEST_FIRST} LIMIT 1) r
+                         JOIN machines h ON h.id = r.machine"
+                    );
                     connection.query_row(&sql, [], |row| Ok(row.get::<_, FromJson<_>>(0)?.0)).optional()
                 })?;
                 latest.map_or_else(|| Ok(Vec::new()), |latest| self.slugs_of(&latest))?
             }
         };
-        let rows = HistoryFilter { cases: filter.cases.clone(), metric: filter.metric.clone(), runs: filter.runs };
-        let mut series = BTreeMap::new();
-        for row in self.rows(&rows, Some(&slugs))?.into_iter().rev() {
-            take_point(&mut series, row);
-        }
-        Ok(series.into_values().collect())
-    }
-
-    fn rows(&self, filter: &HistoryFilter, slugs: Option<&[String]>) -> Result<Vec<HistoryRow>, StoreError> {
-        let slugs = slugs.map(|slugs| Value::from(slugs.to_vec()).to_string());
-        let cases = filter.cases.as_deref().map(pattern);
-        let today = cases.as_deref().map(renamed::pattern);
-        let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
-        let runs = filter.runs.map_or(-1, |runs| i64::try_from(runs).unwrap_or(-1));
+        let slugs = Value::from(slugs).to_string();
         self.query(|connection| {
-            let mut statement = connection.prepare(ROWS)?;
-            statement
-                .query_map(params![cases, filter.metric, runs, slugs, today, benchmark, indexed], history_row)?
-                .collect()
+            let newest = newest(connection, Some(&slugs), filter.runs)?;
+            let since = newest.last().map_or(i64::MAX, |run| run.started);
+            let runs: HashMap<i64, RunNumbers> = newest.into_iter().map(|run| (run.number, run)).collect();
+            let mut points = connection.prepare_cached(POINTS)?;
+            let mut all: BTreeMap<(String, String, String), (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
+            for asked in asked(connection, filter, &slugs)? {
+                let found = points.query_map(params![asked.series, since], indexed_point)?;
+                let (_, known) = all.entry(asked.key).or_insert((asked.better, Vec::new()));
+                for point in found {
+                    known.extend(Some(point?).filter(|point| runs.contains_key(&point.run)));
+                }
+            }
+            let series = |((id, metric, unit), (better, points))| Series {
+                id,
+                metric,
+                unit,
+                better,
+                points: joined(points, &runs),
+            };
+            Ok(all.into_iter().map(series).filter(|series| !series.points.is_empty()).collect())
         })
     }
 }
 
-/// Adds a measured row to its series. One run that has a case twice gives one point: the later measurement.
-fn take_point(series: &mut BTreeMap<(String, String, String), Series>, row: HistoryRow) {
-    let (Some(metric), Some(unit), Some(value)) = (row.metric, row.unit, row.value) else { return };
-    if row.outcome != Outcome::Measured {
-        return;
+/// A run as the index numbers it.
+struct RunNumbers {
+    number: i64,
+    machine: i64,
+    started: i64,
+    run_id: String,
+    commit: Option<String>,
+}
+
+const RUN_NUMBERS: &str = "SELECT id, machine, started, run_id, commit_hash FROM runs";
+
+fn run_numbers(row: &Row<'_>) -> rusqlite::Result<RunNumbers> {
+    Ok(RunNumbers {
+        number: row.get(0)?,
+        machine: row.get(1)?,
+        started: row.get(2)?,
+        run_id: row.get(3)?,
+        commit: row.get(4)?,
+    })
+}
+
+/// The newest runs, so many at most, of machines with one of the names in the document `slugs`, or of all.
+fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> rusqlite::Result<Vec<RunNumbers>> {
+    let sql = format!(
+        "{RUN_NUMBERS} WHERE ?1 IS NULL OR machine IN (
+             SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1)))
+         ORDER BY started DESC, run_id DESC LIMIT ?2"
+    );
+    let runs = runs.map_or(-1, |runs| i64::try_from(runs).unwrap_or(-1));
+    connection.prepare_cached(&sql)?.query_map(params![slugs, runs], run_numbers)?.collect()
+}
+
+/// A pattern on the ids of cases: as it is, with the axes' names of today, and as an index may still have them.
+struct CasePattern {
+    asked: Option<String>,
+    today: Option<String>,
+    benchmark: Option<&'static str>,
+    indexed: Option<String>,
+}
+
+impl CasePattern {
+    fn of(cases: Option<&str>) -> Self {
+        let asked = cases.map(pattern);
+        let today = asked.as_deref().map(|asked| renamed::pattern(asked).into_owned());
+        let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
+        Self { asked, today, benchmark, indexed }
     }
-    let key = (row.benchmark_id.clone(), metric.clone(), unit.clone());
-    let entry = series.entry(key).or_insert_with(|| Series {
-        id: row.benchmark_id,
-        metric,
-        unit,
-        better: row.better,
-        points: Vec::new(),
+}
+
+/// The variants of the cases that `cases` asks for, as a document.
+fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
+    let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(Some(cases));
+    let sql = format!("SELECT v.id FROM cases c JOIN variants v ON v.case_id = c.id WHERE {IS_ASKED}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_map(params![asked, today, benchmark, indexed], |row| row.get::<_, i64>(0))?;
+    Ok(Value::from(found.collect::<rusqlite::Result<Vec<i64>>>()?).to_string())
+}
+
+/// A series of the index, and what it is of: case, metric and unit.
+struct AskedSeries {
+    series: i64,
+    key: (String, String, String),
+    better: Option<Better>,
+}
+
+/// The series that `filter` asks for on machines with one of the names in the document `slugs`.
+fn asked(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlite::Result<Vec<AskedSeries>> {
+    let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(filter.cases.as_deref());
+    let sql = format!(
+        "SELECT s.id, c.name, m.name, m.unit, m.better
+         FROM cases c JOIN variants v ON v.case_id = c.id AND v.outcome = 'measured' JOIN series s ON s.variant = v.id
+         JOIN metrics m ON m.id = s.metric JOIN machines h ON h.id = s.machine
+         WHERE {IS_ASKED} AND (?5 IS NULL OR m.name = ?5) AND h.slug IN (SELECT value FROM json_each(?6))"
+    );
+    let series = |row: &Row<'_>| {
+        let id = renamed::case_id(&row.get::<_, String>(1)?).into_owned();
+        Ok(AskedSeries {
+            series: row.get(0)?,
+            key: (id, row.get(2)?, row.get(3)?),
+            better: better_from(&row.get::<_, String>(4)?),
+        })
+    };
+    let parameters = params![asked, today, benchmark, indexed, filter.metric, slugs];
+    connection.prepare_cached(&sql)?.query_map(parameters, series)?.collect()
+}
+
+/// A point as the index has it.
+struct IndexedPoint {
+    started: i64,
+    run: i64,
+    position: i64,
+    value: f64,
+}
+
+fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
+    Ok(IndexedPoint { started: row.get(0)?, run: row.get(1)?, position: row.get(2)?, value: row.get(3)? })
+}
+
+/// The points of one series, oldest first. One run that has a case twice gives one point: the later measurement.
+fn joined(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
+    let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
+    points.sort_by(|a, b| {
+        let by_run = || name(a).cmp(&name(b)).then_with(|| b.position.cmp(&a.position));
+        a.started.cmp(&b.started).then_with(by_run)
     });
-    // Rows come oldest run first and, within one, last case first.
-    if entry.points.last().is_some_and(|last| last.run_id.as_ref() == Some(&row.run_id)) {
-        return;
+    points.dedup_by_key(|point| point.run);
+    let point = |point: IndexedPoint| {
+        let run = runs.get(&point.run);
+        SeriesPoint {
+            timestamp: time(point.started),
+            value: point.value,
+            run_id: run.map(|run| RunId(run.run_id.clone())),
+            commit: run.and_then(|run| run.commit.clone()),
+        }
+    };
+    points.into_iter().map(point).collect()
+}
+
+/// Adds the rows of one run, of `metric` where one is asked for.
+fn rows_of_run(
+    run: &RunNumbers,
+    mut found: Rows<'_>,
+    metric: Option<&str>,
+    rows: &mut Vec<HistoryRow>,
+) -> rusqlite::Result<()> {
+    // A result without any metric: its row stands unless one with a metric follows.
+    let mut bare: Option<(i64, HistoryRow)> = None;
+    while let Some(row) = found.next()? {
+        let position: i64 = row.get(0)?;
+        let found = history_row(run, row)?;
+        if found.metric.is_none() {
+            if bare.as_ref().is_none_or(|(known, _)| *known != position) {
+                rows.extend(bare.replace((position, found)).map(|(_, row)| row));
+            }
+            continue;
+        }
+        rows.extend(bare.take().filter(|(known, _)| *known != position).map(|(_, row)| row));
+        if metric.is_none_or(|metric| found.metric.as_deref() == Some(metric)) {
+            rows.push(found);
+        }
     }
-    entry.points.push(SeriesPoint { timestamp: row.timestamp, value, run_id: Some(row.run_id), commit: row.commit });
+    rows.extend(bare.map(|(_, row)| row));
+    if metric.is_some() {
+        rows.retain(|row| row.metric.is_some());
+    }
+    Ok(())
 }
 
 fn pattern(cases: &str) -> String {
@@ -183,18 +351,18 @@ fn pattern(cases: &str) -> String {
     if cases.contains(['*', '?']) { escaped } else { format!("*{escaped}*") }
 }
 
-fn history_row(row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
+fn history_row(run: &RunNumbers, row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
     Ok(HistoryRow {
-        run_id: RunId(row.get(0)?),
-        timestamp: time(row.get(1)?),
-        commit: row.get(2)?,
-        benchmark_id: renamed::case_id(&row.get::<_, String>(3)?).into_owned(),
-        benchmark_type: row.get::<_, Parsed<_>>(4)?.0,
-        outcome: row.get::<_, Parsed<_>>(5)?.0,
-        device_type: row.get::<_, Option<Parsed<_>>>(6)?.map(|kind| kind.0),
-        metric: row.get(7)?,
-        unit: row.get(8)?,
-        better: row.get::<_, Option<String>>(9)?.as_deref().and_then(better_from),
-        value: row.get(10)?,
+        run_id: RunId(run.run_id.clone()),
+        timestamp: time(run.started),
+        commit: run.commit.clone(),
+        benchmark_id: renamed::case_id(&row.get::<_, String>(1)?).into_owned(),
+        benchmark_type: row.get::<_, Parsed<_>>(2)?.0,
+        outcome: row.get::<_, Parsed<_>>(3)?.0,
+        device_type: row.get::<_, Option<Parsed<_>>>(4)?.map(|kind| kind.0),
+        metric: row.get(5)?,
+        unit: row.get(6)?,
+        better: row.get::<_, Option<String>>(7)?.as_deref().and_then(better_from),
+        value: row.get(8)?,
     })
 }

@@ -7,6 +7,7 @@
 
 pub mod alert_book;
 pub mod baselines;
+pub mod check;
 pub mod compact;
 pub mod criterion_dir;
 pub mod document;
@@ -18,16 +19,22 @@ pub mod import;
 mod index;
 mod input;
 pub mod journal;
+mod merge;
 mod open;
 pub mod output;
 #[cfg(feature = "parquet")]
 pub mod parquet_file;
 pub mod programs;
+mod prune;
+mod question;
 pub mod read;
 mod recovery;
+#[cfg(test)]
+mod scale_tests;
 pub mod seal;
 #[cfg(feature = "postgres")]
 pub mod shared;
+mod select;
 pub mod store;
 #[cfg(test)]
 mod store_tests;
@@ -40,12 +47,17 @@ pub use baselines::{
     Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS, RecordedFile,
     read_recorded,
 };
+pub use check::{StoreCheck, StoreProblem, StoreRepair};
 pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice};
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, new_run_id};
+pub use merge::MergedFile;
 pub use programs::{KeptProgram, NotKept, Programs};
+pub use prune::{PrunePlan, PruneRule};
+pub use question::HistoryQuestion;
 pub use read::{UNREADABLE, read_bytes, read_comparison, read_run};
 pub use seal::sealed_text;
+pub use select::{MOST_ROWS, SqlAnswer, SqlError};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};
 pub use trend_input::{TrendInputError, read_series, read_series_from};

@@ -19,7 +19,8 @@ pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>)
 
 fn opened_and_synced(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), OpenError> {
     let mut index = Index::open(&results_dir.join(DATABASE))?;
-    let notices = index.sync(results_dir)?;
+    let mut notices = index.take_notices();
+    notices.extend(index.sync(results_dir)?);
     Ok((index, notices))
 }
 
@@ -60,6 +61,28 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), S
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
         Err(OpenError::Corrupt) => in_memory(results_dir, "it is corrupt again after rebuilding".to_owned()),
         Err(OpenError::Unusable(error)) => in_memory(results_dir, error.to_string()),
+    }
+}
+
+/// Moves the database aside, whatever it is but one of a later program, and builds a new one from the files. Gives where the
+/// former one is, if there was one.
+pub(crate) fn rebuild_always(results_dir: &Path) -> Result<(Option<PathBuf>, Vec<StoreNotice>), StoreError> {
+    let path = results_dir.join(DATABASE);
+    let failed = |error| StoreError::write(&path, error);
+    let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file)).map_err(failed)?;
+    let found = rusqlite::Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .and_then(|known| known.pragma_query_value(None, "user_version", |row| row.get(0)));
+    if let Some(found) = found.ok().filter(|found| *found > SCHEMA_VERSION) {
+        return Err(newer(results_dir, found));
+    }
+    let kept = path.symlink_metadata().is_ok().then(|| move_aside(&path)).transpose().map_err(failed)?;
+    let rebuilt = opened_and_synced(results_dir);
+    drop(guard);
+    match rebuilt {
+        Ok((_, notices)) => Ok((kept, notices)),
+        Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
+        Err(OpenError::Corrupt) => Err(failed(std::io::Error::other("it is damaged again after it was built"))),
+        Err(OpenError::Unusable(error)) => Err(database_error(&path, error)),
     }
 }
 

@@ -36,6 +36,20 @@ pub fn read_run(path: &Path) -> Result<Run, ReadError> {
     document.into_run(path)
 }
 
+/// The run in `path` without its cases, which cost most of the time that reading takes.
+///
+/// # Errors
+/// As [`read_run`].
+pub(crate) fn read_head(path: &Path) -> Result<Run, ReadError> {
+    let bytes = read_bytes(path)?;
+    let document = Document::parse(path, &bytes)?;
+    document.check_seal(path)?;
+    if document.benchmarks.is_none() {
+        return Err(no_cases(path));
+    }
+    head(path, document.fields)
+}
+
 /// The comparison in `path`.
 ///
 /// # Errors

@@ -200,7 +200,7 @@ impl Store {
     /// When the index does not answer.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.query(|connection| {
-            let mut statement = connection.prepare("SELECT * FROM runs ORDER BY started DESC, run_id DESC")?;
+            let mut statement = connection.prepare(&format!("{RUN_ROWS} ORDER BY started DESC, run_id DESC"))?;
             statement.query_map([], |row| self.summary(row))?.collect()
         })
     }
@@ -268,7 +268,7 @@ impl Store {
     /// When the index does not answer.
     pub fn slugs_of(&self, fingerprint: &Fingerprint) -> Result<Vec<String>, StoreError> {
         let known: Vec<(String, Fingerprint)> = self.query(|connection| {
-            let mut statement = connection.prepare("SELECT slug, min(fingerprint) FROM runs GROUP BY slug")?;
+            let mut statement = connection.prepare("SELECT slug, fingerprint FROM machines")?;
             statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?.collect()
         })?;
         let hardware = |of: &Fingerprint| Fingerprint { factors: BTreeMap::new(), ..of.clone() };
@@ -323,6 +323,13 @@ impl Store {
             connection.query_row(sql, [id], |row| row.get(0)).optional()
         })?;
         Ok(file.map(|file| read::read_comparison(&self.results_dir.join(COMPARISONS).join(file))).transpose()?)
+    }
+
+    /// Asks the index where it is in memory alone; `None` where it is a file.
+    pub(crate) fn without_file<T>(&self, ask: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        let mut index = self.index.borrow_mut();
+        let has_file = index.connection().path().is_some_and(|path| !path.is_empty());
+        (!has_file).then(|| ask(index.connection_mut()))
     }
 
     /// Asks the index. Where that proves corrupt only now, it is rebuilt and asked again.
@@ -382,6 +389,9 @@ impl Store {
         })
     }
 }
+
+/// The rows of runs, each with the name of its machine.
+const RUN_ROWS: &str = "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
 
 /// How the runs of the index are sorted so that the one measured last is the first: by their sequence, and those of before
 /// there was one by time.

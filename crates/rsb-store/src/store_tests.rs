@@ -4,14 +4,13 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use rsb_model::record::{ComparisonSummary, OverallStatus};
-use rsb_model::{BenchmarkResult, CaseId, ComparisonResult, Environment, Fingerprint, Note, Run, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Note, Run};
 
 use crate::error::{StoreError, StoreNotice};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
 use crate::read::read_run;
 use crate::store::Store;
-use crate::testing::{machine, measured, moment, run, skipped};
+use crate::testing::{comparison, machine, measured, moment, run, skipped};
 use crate::{export, files, index};
 
 struct Directory(tempfile::TempDir);
@@ -219,7 +218,7 @@ fn corruption_that_shows_late_is_repaired_too() {
     let dir = Directory::with_runs();
     let store = dir.read();
     let other = rusqlite::Connection::open(dir.database()).unwrap();
-    other.execute_batch("DROP TABLE metrics; DROP TABLE results;").unwrap();
+    other.execute_batch("DROP TABLE points; DROP TABLE results;").unwrap();
     drop(other);
     assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 15);
     assert!(matches!(&store.notices()[..], [StoreNotice::DatabaseRebuilt { runs: 3, .. }]));
@@ -372,24 +371,6 @@ fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
         let filter = HistoryFilter { cases: Some(pattern.to_owned()), ..HistoryFilter::default() };
         let ids: Vec<String> = store.history(&filter).unwrap().into_iter().map(|row| row.benchmark_id).collect();
         assert!(!ids.is_empty() && ids.iter().all(|id| id == today), "{pattern}: {ids:?}");
-    }
-}
-
-fn comparison(id: &str) -> ComparisonResult {
-    ComparisonResult {
-        format_version: rsb_model::format::FORMAT_VERSION,
-        comparison_id: id.to_owned(),
-        baseline_run_id: "a".to_owned(),
-        current_run_id: "b".to_owned(),
-        timestamp: moment(3),
-        verdict: Verdict::Regressed,
-        threshold_percent: 10.0,
-        comparisons: Vec::new(),
-        missing: Vec::new(),
-        new: Vec::new(),
-        threshold_checks: Vec::new(),
-        notes: Vec::new(),
-        summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
     }
 }
 

@@ -1,10 +1,10 @@
 //! Runs that tests are made of.
 
 use rsb_model::environment::{Cpu, Git};
-use rsb_model::record::EnvironmentSummary;
+use rsb_model::record::{ComparisonSummary, EnvironmentSummary, OverallStatus};
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Reason, Run, RunId, Samples,
-    Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
+    RunId, Samples, Timestamp, Verdict,
 };
 use serde_json::Value;
 
@@ -60,6 +60,25 @@ pub(crate) fn skipped(name: &str) -> BenchmarkResult {
         results: Vec::new(),
         samples: Vec::new(),
         ..measured(name, 1.0)
+    }
+}
+
+/// A comparison called `id`, which found a regression.
+pub(crate) fn comparison(id: &str) -> ComparisonResult {
+    ComparisonResult {
+        format_version: rsb_model::format::FORMAT_VERSION,
+        comparison_id: id.to_owned(),
+        baseline_run_id: "a".to_owned(),
+        current_run_id: "b".to_owned(),
+        timestamp: moment(3),
+        verdict: Verdict::Regressed,
+        threshold_percent: 10.0,
+        comparisons: Vec::new(),
+        missing: Vec::new(),
+        new: Vec::new(),
+        threshold_checks: Vec::new(),
+        notes: Vec::new(),
+        summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
     }
 }
 

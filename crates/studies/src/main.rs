@@ -7,6 +7,7 @@ mod history_study;
 mod project_study;
 mod shaders;
 mod speed;
+mod store_study;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,9 +23,10 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("shaders") => shaders::write(),
         Some("speed") => speed::run(),
+        Some("store-study") => store_study::run(&arguments[1..]),
         Some("gate-study") => gate_study::run(&arguments[1..]),
         _ => {
-            eprintln!("Usage: cargo xtask shaders | speed | gate-study …");
+            eprintln!("Usage: cargo xtask shaders | speed | gate-study … | store-study …");
             return ExitCode::from(2);
         }
     };

@@ -42,7 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hip-runtime-sys", &["runtime-loading"]),
     ("rocblas-sys", &["hip-runtime-sys"]),
     ("cuda-sys", &["runtime-loading"]),
-    ("studies", &["rsb-model", "rsb-stats"]),
+    ("studies", &["rsb-model", "rsb-stats", "rsb-store"]),
     ("xtask", &[]),
 ];
 

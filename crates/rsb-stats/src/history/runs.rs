@@ -2,19 +2,15 @@
 
 use std::collections::HashMap;
 
-use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, comparison_id};
+use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, TIME, comparison_id};
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit};
 
 use super::machine::{Asked, HeardFinding, judge_heard, role};
 use super::sentence::{SentenceContext, of_common, sentence};
 use super::{LEVEL, Question, QuestionRole};
-use crate::estimate::{location, median};
 use crate::gate::summary::band;
 use crate::gate::{gate, with_one_sided};
 use crate::policy::Policy;
-
-/// The metric that samples give.
-const TIME: &str = "time_ms";
 
 /// The runs that a run is judged against.
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +125,7 @@ impl<'a> Figures<'a> {
     fn of_metric(&self, id: &CaseId, metric: &str) -> Vec<f64> {
         let mut figures = vec![f64::NAN; self.runs];
         for (at, result) in self.cases.get(id).into_iter().flatten() {
-            if let (Some(slot), Some(value)) = (figures.get_mut(*at), figure(result, metric)) {
+            if let (Some(slot), Some(value)) = (figures.get_mut(*at), result.figure(metric)) {
                 *slot = value;
             }
         }
@@ -140,15 +136,6 @@ impl<'a> Figures<'a> {
 /// What ran on a fake GPU is simulated, whatever it claims.
 fn is_measured(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && result.device_type != Some(DeviceType::Simulated)
-}
-
-/// One figure for a run: the median over its processes where samples were kept, else what the record says.
-fn figure(result: &BenchmarkResult, metric: &str) -> Option<f64> {
-    if metric == TIME && !result.samples.is_empty() {
-        let times: Option<Vec<f64>> = result.samples.iter().map(|samples| location(samples).ok()).collect();
-        return median(&times?).map(|nanoseconds| nanoseconds / 1e6);
-    }
-    result.fields()?.number(metric)
 }
 
 fn rewrite(row: &mut Comparison, question: &Question, answer: &HeardFinding, reason: String) {

@@ -1,0 +1,72 @@
+//! From an index of any version to one of today, in one transaction: where that fails, as on a full disk, what was there
+//! stays as it was.
+//!
+//! What older tables lack is in the run files alone (the figures of samples, which version of which unit), so the runs are
+//! read again; a run without a file is no run. Comparisons are carried over from version 3 on, before which verdicts had
+//! other words.
+
+use std::path::Path;
+
+use rsb_model::Field;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::schema::{COMPARISONS, DROP_COMPARISONS, DROP_RUNS, RUN_TABLES, SCHEMA_VERSION};
+use super::text::better_text;
+use crate::error::StoreNotice;
+use crate::files::{self, RUNS};
+
+/// The first version whose comparisons are today's.
+const COMPARISONS_SINCE: i64 = 3;
+
+/// The version of the tables.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings the tables up to today, with the runs of `results_dir` where there were any.
+pub(super) fn bring_up(connection: &mut Connection, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
+    if version(connection)? == SCHEMA_VERSION && changed_metrics(connection)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have done it while this process waited for its turn.
+    let from = version(&transaction)?;
+    let metrics = if from == SCHEMA_VERSION { changed_metrics(&transaction)? } else { Vec::new() };
+    if from == SCHEMA_VERSION && metrics.is_empty() {
+        return Ok(Vec::new());
+    }
+    transaction.execute_batch(DROP_RUNS)?;
+    if from < COMPARISONS_SINCE {
+        transaction.execute_batch(DROP_COMPARISONS)?;
+    }
+    transaction.execute_batch(&RUN_TABLES)?;
+    transaction.execute_batch(COMPARISONS)?;
+    let mut notices = Vec::new();
+    if from > 0 {
+        let runs = files::stamped_files(&results_dir.join(RUNS), ".json");
+        // Whoever syncs finds what is left out again, and says so.
+        super::take_in(&transaction, &runs, &mut Vec::new())?;
+        let path = results_dir.join(files::DATABASE);
+        notices.push(match metrics.as_slice() {
+            [] => StoreNotice::Migrated { path, from, to: SCHEMA_VERSION },
+            _ => StoreNotice::MetricsChanged { path, metrics },
+        });
+    }
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()?;
+    Ok(notices)
+}
+
+/// Metrics that the index has in another unit or direction than this program. Run files say neither: a program of another
+/// version has read them, and what it read must not stand beside what this one reads.
+fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let known: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
+    let is_changed = |(name, unit, better): &(String, String, String)| {
+        Field::find(name).is_none_or(|field| {
+            field.unit.symbol() != unit || field.better().map_or("", better_text) != better.as_str()
+        })
+    };
+    Ok(known.into_iter().filter(is_changed).map(|(name, ..)| name).collect())
+}

@@ -1,0 +1,286 @@
+//! The database beside the run files: an index, and nothing that the files do not hold.
+
+mod ingest;
+mod migrate;
+#[cfg(test)]
+mod migration_tests;
+mod rows;
+pub(crate) mod schema;
+mod text;
+mod write;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use rsb_model::{ComparisonResult, Run};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
+
+use crate::error::{StoreError, StoreNotice};
+use crate::files::{self, COMPARISONS, RUNS, StampedFile};
+use crate::read;
+use rows::RunRows;
+pub(crate) use schema::{SCHEMA_VERSION, TABLES};
+pub(crate) use text::{FromJson, Parsed, better_from, better_text};
+use text::{count, to_json};
+use write::RunWriter;
+
+/// Points that are put in at once: enough that each page is visited once for many runs, few enough for memory.
+const POINTS_AT_ONCE: usize = 500_000;
+
+/// An open index.
+#[derive(Debug)]
+pub(crate) struct Index {
+    connection: Connection,
+    /// What opening it has to say.
+    notices: Vec<StoreNotice>,
+}
+
+/// Why an index cannot be opened.
+#[derive(Debug)]
+pub(crate) enum OpenError {
+    /// Of a later program.
+    Newer(i64),
+    /// Damaged, or not a database.
+    Corrupt,
+    /// Locked, unwritable, on a file system that cannot hold it …
+    Unusable(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        if is_corrupt(&error) { Self::Corrupt } else { Self::Unusable(error) }
+    }
+}
+
+/// Whether `error` says that the database itself is damaged. A table or column that is not there is damage too.
+pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TypeMismatch | ErrorCode::Unknown)
+    ) || matches!(error, rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..))
+}
+
+impl Index {
+    /// Opens the database in `path`, which is created when missing, and brought up to today when it is older.
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        // In a working tree a link may be somebody else's: it is moved aside as a broken database is.
+        if std::fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
+            return Err(OpenError::Corrupt);
+        }
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        let found = migrate::version(&connection)?;
+        if found > SCHEMA_VERSION {
+            return Err(OpenError::Newer(found));
+        }
+        // Readers then never wait for a writer. Not every file system can do it, and it is not needed for truth.
+        let _ = connection.pragma_update(None, "journal_mode", "WAL");
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        // What refers to what is checked by `store check`: here it would cost a look for each of millions of points.
+        connection.pragma_update(None, "foreign_keys", "OFF")?;
+        // In KiB: the last pages of some thousand series, to each of which a run adds.
+        connection.pragma_update(None, "cache_size", -65_536)?;
+        let notices = migrate::bring_up(&mut connection, path.parent().unwrap_or(Path::new(".")))?;
+        Ok(Self { connection, notices })
+    }
+
+    /// An index that is nowhere but in memory.
+    pub(crate) fn in_memory() -> rusqlite::Result<Self> {
+        let mut connection = Connection::open_in_memory()?;
+        connection.pragma_update(None, "foreign_keys", "OFF")?;
+        migrate::bring_up(&mut connection, Path::new("."))?;
+        Ok(Self { connection, notices: Vec::new() })
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// What opening it had to say.
+    pub(crate) fn take_notices(&mut self) -> Vec<StoreNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Adds or replaces the run in `file`.
+    pub(crate) fn add_run(&mut self, file: &Path, run: &Run) -> rusqlite::Result<()> {
+        let rows = RunRows::of(&StampedFile::of(file), run)?;
+        self.within(|writer| writer.add(&rows))
+    }
+
+    /// Adds or replaces the comparison in `file`.
+    pub(crate) fn add_comparison(&mut self, file: &Path, comparison: &ComparisonResult) -> rusqlite::Result<()> {
+        insert_comparison(&self.connection, &StampedFile::of(file), comparison)
+    }
+
+    /// Makes the index agree with the files within `results_dir`: new and changed ones are read, vanished ones go.
+    pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
+        let mut notices = self.sync_runs(&files::stamped_files(&results_dir.join(RUNS), ".json"))?;
+        let comparisons = files::stamped_files(&results_dir.join(COMPARISONS), ".json");
+        let (changed, vanished) = differences(&self.connection, "comparisons", &comparisons)?;
+        for file in vanished {
+            self.connection.execute("DELETE FROM comparisons WHERE file = ?1", [file])?;
+        }
+        for file in changed {
+            match read::read_comparison(&file.path) {
+                Ok(comparison) => insert_comparison(&self.connection, &file, &comparison)?,
+                Err(error) => notices.push(StoreNotice::LeftOut { path: file.path, problem: error.to_string() }),
+            }
+        }
+        Ok(notices)
+    }
+
+    fn sync_runs(&mut self, present: &[StampedFile]) -> rusqlite::Result<Vec<StoreNotice>> {
+        let (changed, vanished) = differences(&self.connection, "runs", present)?;
+        if !vanished.is_empty() {
+            self.within(|writer| vanished.iter().try_for_each(|file| writer.remove("file", file)))?;
+        }
+        let mut notices: Vec<StoreNotice> = Vec::new();
+        let mut waiting = Vec::new();
+        let mut points = 0;
+        ingest::in_order(&changed, read_rows, |read| {
+            match read {
+                Ok(rows) => {
+                    points += rows.points();
+                    waiting.push(rows);
+                }
+                Err(notice) => notices.push(notice),
+            }
+            if points < POINTS_AT_ONCE {
+                return Ok(());
+            }
+            points = 0;
+            // Between two such transactions others may write.
+            self.add_all(&mut waiting, &mut notices)
+        })?;
+        self.add_all(&mut waiting, &mut notices)?;
+        self.forget(&notices)?;
+        notices.sort_by(|a, b| a.path().cmp(b.path()));
+        Ok(notices)
+    }
+
+    /// Takes out what the index still has of files that are left out now: they are no longer what it was read from.
+    fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
+        let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
+        let is_known = |name: &str| -> rusqlite::Result<bool> {
+            self.connection.prepare_cached("SELECT 1 FROM runs WHERE file = ?1")?.exists([name])
+        };
+        let known: Vec<&str> = names.filter(|name| is_known(name).unwrap_or(true)).collect();
+        if known.is_empty() {
+            return Ok(());
+        }
+        self.within(|writer| known.iter().try_for_each(|file| writer.remove("file", file)))
+    }
+
+    fn add_all(&mut self, waiting: &mut Vec<RunRows>, notices: &mut Vec<StoreNotice>) -> rusqlite::Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut writer = RunWriter::new(&transaction);
+        for rows in waiting.drain(..) {
+            add_unless_owned(&transaction, &mut writer, &rows, notices)?;
+        }
+        writer.finish()?;
+        transaction.commit()
+    }
+
+    fn within(&mut self, write: impl FnOnce(&mut RunWriter<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut writer = RunWriter::new(&transaction);
+        write(&mut writer)?;
+        writer.finish()?;
+        transaction.commit()
+    }
+}
+
+/// Reads `runs` into the tables of the transaction that `connection` is in.
+fn take_in(connection: &Connection, runs: &[StampedFile], notices: &mut Vec<StoreNotice>) -> rusqlite::Result<()> {
+    let mut writer = RunWriter::new(connection);
+    ingest::in_order(runs, read_rows, |read| {
+        match read {
+            Ok(rows) => add_unless_owned(connection, &mut writer, &rows, notices)?,
+            Err(notice) => notices.push(notice),
+        }
+        if writer.waiting() < POINTS_AT_ONCE { Ok(()) } else { writer.flush() }
+    })?;
+    writer.finish()
+}
+
+/// The rows of the run in `file`, or why it is left out.
+fn read_rows(file: &StampedFile) -> Result<RunRows, StoreNotice> {
+    let left_out = |problem: String| StoreNotice::LeftOut { path: file.path.clone(), problem };
+    let run = read::read_run(&file.path).map_err(|error| left_out(error.to_string()))?;
+    RunRows::of(file, &run).map_err(|error| left_out(error.to_string()))
+}
+
+/// Adds `rows`, unless another file holds a run of that id.
+fn add_unless_owned(
+    connection: &Connection,
+    writer: &mut RunWriter<'_>,
+    rows: &RunRows,
+    notices: &mut Vec<StoreNotice>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT file FROM runs WHERE run_id = ?1 AND file <> ?2")?;
+    let mut found = statement.query([&rows.run_id, &rows.file])?;
+    match found.next()?.map(|row| row.get::<_, String>(0)).transpose()? {
+        None => writer.add(rows),
+        Some(other) => {
+            notices.push(StoreNotice::LeftOut {
+                path: rows.path.clone(),
+                problem: format!("`{other}` has the run id {} already; remove one of them", rows.run_id),
+            });
+            Ok(())
+        }
+    }
+}
+
+/// Those of `present` that `table` does not have as they are now, and the names of files that it has and that are gone.
+fn differences(
+    connection: &Connection,
+    table: &str,
+    present: &[StampedFile],
+) -> rusqlite::Result<(Vec<StampedFile>, Vec<String>)> {
+    let mut known: HashMap<String, String> = connection
+        .prepare(&format!("SELECT file, stamp FROM {table}"))?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let is_new = |file: &&StampedFile| known.remove(&file.name).as_ref() != Some(&file.stamp);
+    let changed = present.iter().filter(is_new).cloned().collect();
+    Ok((changed, known.into_keys().collect()))
+}
+
+/// Turns an index's error into one for the reader.
+pub(crate) fn database_error(path: &Path, source: rusqlite::Error) -> StoreError {
+    StoreError::Database { path: path.to_owned(), source }
+}
+
+fn insert_comparison(
+    connection: &Connection,
+    file: &StampedFile,
+    comparison: &ComparisonResult,
+) -> rusqlite::Result<()> {
+    let text = to_json(comparison)?;
+    let summary = &comparison.summary;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO comparisons VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")?
+        .execute(params![
+            comparison.comparison_id,
+            file.name,
+            file.stamp,
+            comparison.timestamp.as_microsecond(),
+            comparison.baseline_run_id,
+            comparison.current_run_id,
+            comparison.verdict.as_str(),
+            count(summary.total_improved),
+            count(summary.total_degraded),
+            count(summary.total_unchanged),
+            count(summary.total_no_verdict),
+            text,
+        ])
+        .map(drop)
+}

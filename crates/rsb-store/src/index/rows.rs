@@ -1,0 +1,180 @@
+//! What the index keeps of a run: made where the run is read, on any thread, and small beside it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rsb_model::record::TIME;
+use rsb_model::run::Counts;
+use rsb_model::{BenchmarkResult, DeviceType, Field, Fields, Fingerprint, Run, renamed};
+use serde_json::{Map, Value};
+
+use super::text::to_json;
+use crate::files::StampedFile;
+
+/// A run as its rows.
+#[derive(Debug)]
+pub(crate) struct RunRows {
+    pub(super) run_id: String,
+    /// Its file, and the name of that.
+    pub(super) path: PathBuf,
+    pub(super) file: String,
+    pub(super) stamp: String,
+    pub(super) started: i64,
+    pub(super) finished: Option<i64>,
+    pub(super) suite: String,
+    pub(super) profile: String,
+    pub(super) commit: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) slug: String,
+    /// The hardware alone: software changes from run to run.
+    pub(super) fingerprint: String,
+    pub(super) notes: String,
+    pub(super) counts: Counts,
+    pub(super) sequence: Option<i64>,
+    pub(super) imported: bool,
+    pub(super) results: Vec<ResultRow>,
+}
+
+/// A result as its rows.
+#[derive(Debug)]
+pub(super) struct ResultRow {
+    pub(super) case: CaseText,
+    pub(super) variant: VariantText,
+    pub(super) device_metrics: Option<String>,
+    pub(super) points: Vec<PointRow>,
+}
+
+/// What every result of a case has in common.
+#[derive(Debug)]
+pub(super) struct CaseText {
+    pub(super) name: String,
+    pub(super) model: String,
+    pub(super) device: String,
+    pub(super) batch_size: Option<i64>,
+    pub(super) sequence_length: Option<i64>,
+    pub(super) precision: Option<String>,
+}
+
+/// How a case ended, and as what. What is unknown is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VariantText {
+    pub(super) benchmark: String,
+    pub(super) benchmark_type: &'static str,
+    pub(super) outcome: &'static str,
+    pub(super) device_type: &'static str,
+}
+
+/// One metric of a result.
+#[derive(Debug)]
+pub(super) struct PointRow {
+    pub(super) field: &'static Field,
+    /// The figure of the run; none where its samples are none that a clock can give.
+    pub(super) value: Option<f64>,
+    /// What the record says, where that is another.
+    pub(super) recorded: Option<f64>,
+}
+
+/// What the sensors of a device said beside a result.
+const DEVICE_METRICS: [&str; 10] = [
+    "gpu_temperature_c",
+    "gpu_power_w",
+    "gpu_utilization_percent",
+    "gpu_memory_used_mb",
+    "gpu_memory_total_mb",
+    "gpu_clock_mhz",
+    "gpu_memory_clock_mhz",
+    "gpu_throttled",
+    "throttle_reasons",
+    "sensor_readings",
+];
+
+impl RunRows {
+    /// The rows of `run`, which is in `file`.
+    pub(crate) fn of(file: &StampedFile, run: &Run) -> rusqlite::Result<Self> {
+        let git = run.environment.git.as_ref();
+        let fingerprint = Fingerprint::of(&run.environment);
+        Ok(Self {
+            run_id: run.run_id.0.clone(),
+            path: file.path.clone(),
+            file: file.name.clone(),
+            stamp: file.stamp.clone(),
+            started: run.started.as_microsecond(),
+            finished: run.finished.map(rsb_model::Timestamp::as_microsecond),
+            suite: run.suite.clone(),
+            profile: run.profile.clone(),
+            commit: git.map(|git| git.commit.clone()),
+            branch: git.and_then(|git| git.branch.clone()),
+            slug: fingerprint.slug(),
+            fingerprint: to_json(&Fingerprint { factors: BTreeMap::new(), ..fingerprint })?,
+            notes: to_json(&run.notes)?,
+            counts: run.counts(),
+            sequence: run.sequence.map(|sequence| i64::try_from(sequence).unwrap_or(i64::MAX)),
+            imported: run.imported,
+            results: run.benchmarks.iter().map(ResultRow::of).collect(),
+        })
+    }
+
+    /// How many points it has.
+    pub(super) fn points(&self) -> usize {
+        self.results.iter().map(|result| result.points.len()).sum()
+    }
+}
+
+impl ResultRow {
+    fn of(result: &BenchmarkResult) -> Self {
+        let fields = result.fields();
+        Self {
+            case: CaseText::of(result, fields),
+            variant: VariantText {
+                benchmark: benchmark(result).to_owned(),
+                benchmark_type: result.benchmark_type.as_str(),
+                outcome: result.outcome.as_str(),
+                device_type: result.device_type.map_or("", DeviceType::as_str),
+            },
+            device_metrics: fields.and_then(device_metrics),
+            points: fields.into_iter().flat_map(Fields::metrics).map(|metric| point(result, metric)).collect(),
+        }
+    }
+}
+
+fn point(result: &BenchmarkResult, (field, recorded): (&'static Field, f64)) -> PointRow {
+    let value = match field.name {
+        TIME => result.figure(TIME),
+        // The same figure, where a benchmark is told in microseconds.
+        "time_us" if !result.samples.is_empty() => result.figure(TIME).map(|milliseconds| milliseconds * 1e3),
+        _ => Some(recorded),
+    };
+    PointRow { field, value, recorded: Some(recorded).filter(|_| value != Some(recorded)) }
+}
+
+fn benchmark(result: &BenchmarkResult) -> &str {
+    result.category.as_deref().or_else(|| result.benchmark_id.benchmark()).unwrap_or_default()
+}
+
+impl CaseText {
+    fn of(result: &BenchmarkResult, fields: Option<&Fields>) -> Self {
+        let parameters = result.metadata.get("parameters").and_then(Value::as_object);
+        let parameter = |name: &str| parameters.and_then(|all| all.get(name)).and_then(Value::as_str);
+        let number = |name: &str| {
+            let field = fields.and_then(|fields| fields.number(name)).map(|number| number as i64);
+            field.or_else(|| parameter(name)?.parse().ok())
+        };
+        let text = |name: &str| fields.and_then(|fields| fields.text(name)).or_else(|| parameter(name));
+        Self {
+            // Under the name that it has today: what is in memory may be older than what a file gives.
+            name: renamed::case_id(result.benchmark_id.as_str()).into_owned(),
+            model: parameter("model").filter(|name| *name != "random").unwrap_or(benchmark(result)).to_owned(),
+            device: result.benchmark_id.device().to_string(),
+            batch_size: number("batch_size"),
+            sequence_length: number("sequence_length"),
+            precision: text("dtype").map(str::to_owned),
+        }
+    }
+}
+
+/// What the sensors said, as a document; none where nothing was asked.
+fn device_metrics(fields: &Fields) -> Option<String> {
+    let told = |name: &&str| Some(((*name).to_owned(), fields.get(name).filter(|value| !value.is_null())?.clone()));
+    let metrics: Map<String, Value> = DEVICE_METRICS.iter().filter_map(told).collect();
+    (!metrics.is_empty()).then(|| Value::from(metrics).to_string())
+}

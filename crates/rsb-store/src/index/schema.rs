@@ -1,0 +1,143 @@
+//! The tables of the index, and the views that people ask.
+//!
+//! Whatever a row says again and again has a table of its own and a number: a point of a series is five numbers, and those
+//! of one series lie side by side in the order of time.
+
+use std::sync::LazyLock;
+
+/// The version of the tables; [`super::migrate`] turns older ones into these.
+pub(crate) const SCHEMA_VERSION: i64 = 4;
+
+/// Every table.
+pub(crate) const TABLES: [&str; 10] =
+    ["machines", "runs", "cases", "variants", "results", "metrics", "series", "points", "days", "comparisons"];
+
+/// Removes what an index of any version has but its comparisons.
+pub(super) const DROP_RUNS: &str = "
+    DROP VIEW IF EXISTS benchmark_runs;
+    DROP VIEW IF EXISTS benchmark_results;
+    DROP VIEW IF EXISTS measurements;
+    DROP VIEW IF EXISTS daily_means;
+    DROP TABLE IF EXISTS days;
+    DROP TABLE IF EXISTS points;
+    DROP TABLE IF EXISTS series;
+    DROP TABLE IF EXISTS metrics;
+    DROP TABLE IF EXISTS results;
+    DROP TABLE IF EXISTS variants;
+    DROP TABLE IF EXISTS cases;
+    DROP TABLE IF EXISTS runs;
+    DROP TABLE IF EXISTS machines;
+";
+
+/// Removes the comparisons.
+pub(super) const DROP_COMPARISONS: &str = "DROP TABLE IF EXISTS comparisons;";
+
+/// The comparisons, as they have been since version 1.
+pub(super) const COMPARISONS: &str = "
+    CREATE TABLE IF NOT EXISTS comparisons (
+        comparison_id TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, timestamp INTEGER NOT NULL,
+        baseline_run_id TEXT NOT NULL, current_run_id TEXT NOT NULL, verdict TEXT NOT NULL,
+        improved INTEGER NOT NULL, degraded INTEGER NOT NULL, unchanged INTEGER NOT NULL, no_verdict INTEGER NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX IF NOT EXISTS comparisons_by_time ON comparisons (timestamp);
+";
+
+/// The runs. Times are microseconds since 1970, in UTC. A variant is a case as it ended: of one kind, one outcome and one
+/// type of device, so that a series is of one outcome. `value` of a point is the figure of the run that the gate's history
+/// takes, `recorded` what its record says where that is another; a day is one of UTC, and its total is of what was measured.
+const RUNS: &str = "
+    CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
+        started INTEGER NOT NULL, finished INTEGER, suite TEXT NOT NULL, profile TEXT NOT NULL,
+        commit_hash TEXT, branch TEXT, machine INTEGER NOT NULL REFERENCES machines, notes TEXT NOT NULL,
+        measured INTEGER NOT NULL, skipped INTEGER NOT NULL, failed INTEGER NOT NULL, simulated INTEGER NOT NULL,
+        sequence INTEGER, imported INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX runs_by_time ON runs (started, run_id);
+    CREATE INDEX runs_by_sequence ON runs (sequence);
+    CREATE INDEX runs_by_latest ON runs (imported, sequence IS NULL, sequence DESC, started DESC, run_id DESC);
+    CREATE TABLE cases (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL, device TEXT NOT NULL,
+        batch_size INTEGER, sequence_length INTEGER, precision TEXT
+    ) STRICT;
+    CREATE TABLE variants (
+        id INTEGER PRIMARY KEY, case_id INTEGER NOT NULL REFERENCES cases, benchmark TEXT NOT NULL,
+        benchmark_type TEXT NOT NULL, outcome TEXT NOT NULL, device_type TEXT NOT NULL,
+        UNIQUE (case_id, benchmark, benchmark_type, outcome, device_type)
+    ) STRICT;
+    CREATE TABLE results (
+        run INTEGER NOT NULL REFERENCES runs, position INTEGER NOT NULL, variant INTEGER NOT NULL REFERENCES variants,
+        device_metrics TEXT, PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX results_by_variant ON results (variant, run);
+    CREATE TABLE metrics (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, better TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, variant INTEGER NOT NULL REFERENCES variants,
+        machine INTEGER NOT NULL REFERENCES machines, metric INTEGER NOT NULL REFERENCES metrics,
+        UNIQUE (variant, machine, metric)
+    ) STRICT;
+    CREATE TABLE points (
+        series INTEGER NOT NULL REFERENCES series, started INTEGER NOT NULL, run INTEGER NOT NULL,
+        position INTEGER NOT NULL, value REAL, recorded REAL, PRIMARY KEY (series, started, run, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE days (
+        metric INTEGER NOT NULL REFERENCES metrics, machine INTEGER NOT NULL REFERENCES machines, day INTEGER NOT NULL,
+        results INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (metric, machine, day)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The point of the metric `name` of a result `x` of a run `r`.
+fn point_of(name: &str) -> String {
+    format!(
+        "(SELECT p.value FROM metrics m JOIN series s ON s.variant = x.variant AND s.machine = r.machine AND s.metric = m.id
+          JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
+          WHERE m.name = '{name}')"
+    )
+}
+
+/// Microseconds as people and other programs write a moment.
+pub(crate) fn moment_of(column: &str) -> String {
+    format!("strftime('%Y-%m-%dT%H:%M:%SZ', {column} / 1000000, 'unixepoch')")
+}
+
+/// Everything but the comparisons.
+pub(super) static RUN_TABLES: LazyLock<String> = LazyLock::new(|| format!("{RUNS}{}", views()));
+
+fn views() -> String {
+    let started = moment_of("r.started");
+    let of_measured = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
+                       JOIN cases c ON c.id = v.case_id";
+    let id = "r.run_id || '/' || c.model || '/' || c.device";
+    let [latency, in_microseconds, throughput, memory, first_token, peak] =
+        ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
+            .map(point_of);
+    format!(
+        "CREATE VIEW benchmark_runs AS
+            SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,
+                NULL AS architecture_type, NULL AS parameter_count,
+                'suite ' || r.suite || ', profile ' || r.profile || coalesce(', commit ' || r.commit_hash, '') AS description
+            {of_measured} GROUP BY r.id, c.model, c.device;
+        CREATE VIEW benchmark_results AS
+            SELECT {id} AS run_id, c.batch_size, c.sequence_length, c.precision,
+                coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
+                {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
+                {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, x.device_metrics,
+                c.name AS benchmark_id
+            {of_measured} WHERE v.outcome = 'measured';
+        CREATE VIEW measurements AS
+            SELECT r.run_id, {started} AS timestamp, r.commit_hash AS \"commit\", c.name AS benchmark_id, v.benchmark_type,
+                v.outcome, nullif(v.device_type, '') AS device_type, m.name AS metric, m.unit, nullif(m.better, '') AS better,
+                p.value, h.slug AS machine
+            FROM points p JOIN series s ON s.id = p.series JOIN metrics m ON m.id = s.metric
+                JOIN variants v ON v.id = s.variant JOIN cases c ON c.id = v.case_id
+                JOIN machines h ON h.id = s.machine JOIN runs r ON r.id = p.run;
+        CREATE VIEW daily_means AS
+            SELECT date(d.day * 86400, 'unixepoch') AS day, m.name AS metric, m.unit, h.slug AS machine, d.results,
+                d.total / d.results AS mean
+            FROM days d JOIN metrics m ON m.id = d.metric JOIN machines h ON h.id = d.machine WHERE d.results > 0;"
+    )
+}

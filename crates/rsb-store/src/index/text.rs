@@ -1,0 +1,52 @@
+//! Values of the index as types, and types as values of the index.
+
+use rsb_model::Better;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+
+/// A word of the index as its type. An unknown word is an error: the index holds what this program put into it.
+pub(crate) struct Parsed<T>(pub(crate) T);
+
+impl<T> FromSql for Parsed<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_str()?.parse().map(Self).map_err(FromSqlError::other)
+    }
+}
+
+/// A document of the index as its type.
+pub(crate) struct FromJson<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned> FromSql for FromJson<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map(Self).map_err(FromSqlError::other)
+    }
+}
+
+/// `value` as a document of the index.
+pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// A count as the index keeps it.
+pub(crate) fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The word for `better` in the index and in exports.
+pub(crate) const fn better_text(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    }
+}
+
+/// The direction that `text` names.
+pub(crate) fn better_from(text: &str) -> Option<Better> {
+    match text {
+        "higher" => Some(Better::Higher),
+        "lower" => Some(Better::Lower),
+        _ => None,
+    }
+}

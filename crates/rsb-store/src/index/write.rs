@@ -1,0 +1,254 @@
+//! Putting runs into the tables, and taking them out.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rsb_model::{Field, Outcome};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::rows::{CaseText, PointRow, ResultRow, RunRows, VariantText};
+use super::text::{better_text, count};
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// Adds runs within a transaction. Numbers of texts are asked for once, and points are put in the order in which they lie:
+/// a hundred runs cost each page one visit and not a hundred.
+pub(super) struct RunWriter<'c> {
+    connection: &'c Connection,
+    machines: HashMap<String, i64>,
+    /// The variants of each case.
+    cases: HashMap<String, Vec<(VariantText, i64)>>,
+    metrics: HashMap<&'static str, i64>,
+    series: HashMap<(i64, i64, i64), i64>,
+    points: Vec<PointNumbers>,
+    /// Results and total of what was measured, by metric, machine and day.
+    days: HashMap<(i64, i64, i64), (i64, f64)>,
+    /// Machines and days of which something was taken out.
+    stale: BTreeSet<(i64, i64)>,
+}
+
+/// A row of `points`.
+struct PointNumbers {
+    series: i64,
+    started: i64,
+    run: i64,
+    position: i64,
+    value: Option<f64>,
+    recorded: Option<f64>,
+}
+
+impl<'c> RunWriter<'c> {
+    /// A writer of the transaction that `connection` is in.
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        Self {
+            connection,
+            machines: HashMap::new(),
+            cases: HashMap::new(),
+            metrics: HashMap::new(),
+            series: HashMap::new(),
+            points: Vec::new(),
+            days: HashMap::new(),
+            stale: BTreeSet::new(),
+        }
+    }
+
+    /// Adds `rows` in place of the run of that id, and of what their file held.
+    pub(super) fn add(&mut self, rows: &RunRows) -> rusqlite::Result<()> {
+        self.remove("run_id", &rows.run_id)?;
+        self.remove("file", &rows.file)?;
+        let machine = self.machine(rows)?;
+        let run = self.insert_run(rows, machine)?;
+        for (position, result) in rows.results.iter().enumerate() {
+            self.add_result((run, rows.started, machine), count(position), result)?;
+        }
+        Ok(())
+    }
+
+    /// Takes out the run whose `column` is `value`, if there is one.
+    pub(super) fn remove(&mut self, column: &str, value: &str) -> rusqlite::Result<()> {
+        let sql = format!("SELECT id, started, machine FROM runs WHERE {column} = ?1");
+        let found = self
+            .connection
+            .prepare_cached(&sql)?
+            .query_row([value], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
+        let Some((run, started, machine)) = found.optional()? else { return Ok(()) };
+        // What was added in this transaction may still wait.
+        self.flush()?;
+        let points = "DELETE FROM points WHERE started = ?2 AND run = ?1 AND series IN (
+            SELECT s.id FROM results x JOIN series s ON s.variant = x.variant AND s.machine = ?3 WHERE x.run = ?1)";
+        self.connection.prepare_cached(points)?.execute(params![run, started, machine])?;
+        self.connection.prepare_cached("DELETE FROM results WHERE run = ?1")?.execute([run])?;
+        self.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([run])?;
+        self.stale.insert((machine, started.div_euclid(DAY)));
+        Ok(())
+    }
+
+    /// How many points wait to be put in.
+    pub(super) fn waiting(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Puts in what waits. Without it nothing of it is there.
+    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
+        self.flush()?;
+        for (machine, day) in std::mem::take(&mut self.stale) {
+            self.sum_again(machine, day)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> rusqlite::Result<()> {
+        self.points.sort_unstable_by_key(|point| (point.series, point.started, point.run, point.position));
+        let mut insert = self.connection.prepare_cached("INSERT INTO points VALUES (?1,?2,?3,?4,?5,?6)")?;
+        for point in self.points.drain(..) {
+            let PointNumbers { series, started, run, position, value, recorded } = point;
+            insert.execute(params![series, started, run, position, value, recorded])?;
+        }
+        let mut add = self.connection.prepare_cached(
+            "INSERT INTO days VALUES (?1,?2,?3,?4,?5)
+             ON CONFLICT DO UPDATE SET results = results + excluded.results, total = total + excluded.total",
+        )?;
+        for ((metric, machine, day), (results, total)) in self.days.drain() {
+            add.execute(params![metric, machine, day, results, total])?;
+        }
+        Ok(())
+    }
+
+    /// The day of a machine from its points: a difference of sums would drift.
+    fn sum_again(&self, machine: i64, day: i64) -> rusqlite::Result<()> {
+        let remove = "DELETE FROM days WHERE machine = ?1 AND day = ?2";
+        self.connection.prepare_cached(remove)?.execute([machine, day])?;
+        let sql = "INSERT INTO days SELECT s.metric, ?1, ?2, count(*), total(p.value)
+            FROM series s JOIN variants v ON v.id = s.variant AND v.outcome = 'measured'
+            JOIN points p ON p.series = s.id AND p.started >= ?3 AND p.started < ?4
+            WHERE s.machine = ?1 AND p.value IS NOT NULL GROUP BY s.metric";
+        self.connection.prepare_cached(sql)?.execute([machine, day, day * DAY, (day + 1) * DAY])?;
+        Ok(())
+    }
+
+    fn insert_run(&self, rows: &RunRows, machine: i64) -> rusqlite::Result<i64> {
+        let sql = "INSERT INTO runs VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)";
+        self.connection.prepare_cached(sql)?.insert(params![
+            rows.run_id,
+            rows.file,
+            rows.stamp,
+            rows.started,
+            rows.finished,
+            rows.suite,
+            rows.profile,
+            rows.commit,
+            rows.branch,
+            machine,
+            rows.notes,
+            count(rows.counts.measured),
+            count(rows.counts.skipped),
+            count(rows.counts.failed),
+            count(rows.counts.simulated),
+            rows.sequence,
+            rows.imported,
+        ])
+    }
+
+    fn add_result(
+        &mut self,
+        (run, started, machine): (i64, i64, i64),
+        position: i64,
+        result: &ResultRow,
+    ) -> rusqlite::Result<()> {
+        let variant = self.variant(&result.case, &result.variant)?;
+        let insert = "INSERT INTO results VALUES (?1,?2,?3,?4)";
+        self.connection.prepare_cached(insert)?.execute(params![run, position, variant, result.device_metrics])?;
+        let is_measured = result.variant.outcome == Outcome::Measured.as_str();
+        for PointRow { field, value, recorded } in &result.points {
+            let metric = self.metric(field)?;
+            let series = self.series(variant, machine, metric)?;
+            self.points.push(PointNumbers { series, started, run, position, value: *value, recorded: *recorded });
+            if let Some(value) = value.filter(|_| is_measured) {
+                let day = self.days.entry((metric, machine, started.div_euclid(DAY))).or_default();
+                *day = (day.0 + 1, day.1 + value);
+            }
+        }
+        Ok(())
+    }
+
+    fn machine(&mut self, rows: &RunRows) -> rusqlite::Result<i64> {
+        if let Some(known) = self.machines.get(&rows.slug) {
+            return Ok(*known);
+        }
+        let found = self.number("SELECT id FROM machines WHERE slug = ?1", [&rows.slug])?;
+        let id = match found {
+            Some(id) => id,
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO machines VALUES (NULL,?1,?2)")?
+                .insert([&rows.slug, &rows.fingerprint])?,
+        };
+        self.machines.insert(rows.slug.clone(), id);
+        Ok(id)
+    }
+
+    fn variant(&mut self, case: &CaseText, variant: &VariantText) -> rusqlite::Result<i64> {
+        if let Some(known) = self.cases.get(&case.name)
+            && let Some((_, id)) = known.iter().find(|(text, _)| text == variant)
+        {
+            return Ok(*id);
+        }
+        let case_id = self.case(case)?;
+        let VariantText { benchmark, benchmark_type, outcome, device_type } = variant;
+        let values = params![case_id, benchmark, benchmark_type, outcome, device_type];
+        let find = "SELECT id FROM variants WHERE case_id = ?1 AND benchmark = ?2 AND benchmark_type = ?3
+                    AND outcome = ?4 AND device_type = ?5";
+        let id = match self.number(find, values)? {
+            Some(id) => id,
+            None => {
+                self.connection.prepare_cached("INSERT INTO variants VALUES (NULL,?1,?2,?3,?4,?5)")?.insert(values)?
+            }
+        };
+        self.cases.entry(case.name.clone()).or_default().push((variant.clone(), id));
+        Ok(id)
+    }
+
+    /// The number of a case. What an earlier result did not say, as one that was skipped, is added.
+    fn case(&self, case: &CaseText) -> rusqlite::Result<i64> {
+        let CaseText { name, model, device, batch_size, sequence_length, precision } = case;
+        let values = params![name, model, device, batch_size, sequence_length, precision];
+        let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6) ON CONFLICT DO UPDATE SET
+                   batch_size = coalesce(batch_size, excluded.batch_size), precision = coalesce(precision, excluded.precision),
+                   sequence_length = coalesce(sequence_length, excluded.sequence_length) RETURNING id";
+        self.connection.prepare_cached(add)?.query_row(values, |row| row.get(0))
+    }
+
+    fn metric(&mut self, field: &'static Field) -> rusqlite::Result<i64> {
+        if let Some(known) = self.metrics.get(field.name) {
+            return Ok(*known);
+        }
+        let id = match self.number("SELECT id FROM metrics WHERE name = ?1", [field.name])? {
+            Some(id) => id,
+            None => {
+                let better = field.better().map_or("", better_text);
+                let insert = "INSERT INTO metrics VALUES (NULL,?1,?2,?3)";
+                self.connection.prepare_cached(insert)?.insert([field.name, field.unit.symbol(), better])?
+            }
+        };
+        self.metrics.insert(field.name, id);
+        Ok(id)
+    }
+
+    fn series(&mut self, variant: i64, machine: i64, metric: i64) -> rusqlite::Result<i64> {
+        if let Some(known) = self.series.get(&(variant, machine, metric)) {
+            return Ok(*known);
+        }
+        let values = [variant, machine, metric];
+        let found = self.number("SELECT id FROM series WHERE variant = ?1 AND machine = ?2 AND metric = ?3", values)?;
+        let id = match found {
+            Some(id) => id,
+            None => self.connection.prepare_cached("INSERT INTO series VALUES (NULL,?1,?2,?3)")?.insert(values)?,
+        };
+        self.series.insert((variant, machine, metric), id);
+        Ok(id)
+    }
+
+    fn number(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<Option<i64>> {
+        self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()
+    }
+}

@@ -1,0 +1,116 @@
+//! Questions that have names, as SQL that anybody can read, change and ask.
+
+use rsb_model::Timestamp;
+
+use crate::index::schema::moment_of;
+use crate::store::LATEST_FIRST;
+
+/// A question about the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HistoryQuestion {
+    /// What kept comparisons have called Regressed since then.
+    Regressed {
+        /// The earliest that counts.
+        since: Timestamp,
+    },
+    /// The cases of the latest run that take longest.
+    Slowest {
+        /// How many.
+        limit: u32,
+    },
+    /// The known cases that no run has measured since then.
+    Unmeasured {
+        /// The earliest that counts.
+        since: Timestamp,
+    },
+    /// The means of each metric in the runs of two commits.
+    Between {
+        /// The beginning of a hash.
+        before: String,
+        /// The beginning of another.
+        after: String,
+    },
+}
+
+impl HistoryQuestion {
+    /// It as SQL.
+    pub fn sql(&self) -> String {
+        match self {
+            Self::Regressed { since } => regressed(since.as_microsecond()),
+            Self::Slowest { limit } => slowest(*limit),
+            Self::Unmeasured { since } => unmeasured(since.as_microsecond()),
+            Self::Between { before, after } => between(&quoted(before), &quoted(after)),
+        }
+    }
+}
+
+/// `text` as SQL writes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn regressed(since: i64) -> String {
+    let time = moment_of("k.timestamp");
+    format!(
+        "SELECT {time} AS time, e.value ->> 'id' AS benchmark_id, e.value ->> 'metric' AS metric,
+       e.value ->> 'baseline_value' AS before, e.value ->> 'current_value' AS after, e.value ->> 'unit' AS unit,
+       round(e.value ->> 'difference_percent', 1) AS difference_percent, k.comparison_id
+FROM comparisons k, json_each(k.document, '$.comparisons') e
+WHERE k.timestamp >= {since} AND e.value ->> 'verdict' = 'Regressed'
+ORDER BY k.timestamp DESC, abs(e.value ->> 'difference_percent') DESC"
+    )
+}
+
+fn slowest(limit: u32) -> String {
+    format!(
+        "SELECT c.name AS benchmark_id, max(iif(m.name = 'time_us', p.value / 1000, p.value)) AS time_ms, r.run_id
+FROM (SELECT id, run_id, started, machine FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1) r
+JOIN results x ON x.run = r.id
+JOIN variants v ON v.id = x.variant AND v.outcome = 'measured'
+JOIN cases c ON c.id = v.case_id
+JOIN metrics m ON m.name IN ('time_ms', 'time_us')
+JOIN series s ON s.variant = v.id AND s.machine = r.machine AND s.metric = m.id
+JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
+GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
+    )
+}
+
+fn unmeasured(since: i64) -> String {
+    let measured = moment_of("measured");
+    format!(
+        "SELECT benchmark_id, {measured} AS last_measured, last_outcome
+FROM (
+    SELECT c.name AS benchmark_id,
+        (SELECT max(r.started) FROM variants v JOIN results x ON x.variant = v.id JOIN runs r ON r.id = x.run
+         WHERE v.case_id = c.id AND v.outcome = 'measured') AS measured,
+        (SELECT v.outcome FROM variants v JOIN results x ON x.variant = v.id JOIN runs r ON r.id = x.run
+         WHERE v.case_id = c.id ORDER BY r.started DESC LIMIT 1) AS last_outcome
+    FROM cases c)
+WHERE last_outcome IS NOT NULL AND (measured IS NULL OR measured < {since})
+ORDER BY measured, benchmark_id"
+    )
+}
+
+fn between(before: &str, after: &str) -> String {
+    let is_of = |commit: &str| format!("substr(r.commit_hash, 1, length({commit})) = {commit}");
+    let (is_before, is_after) = (is_of(before), is_of(after));
+    format!(
+        "SELECT benchmark_id, metric, unit, before, after, round(100 * (after / before - 1), 2) AS difference_percent,
+       runs_before, runs_after
+FROM (
+    SELECT c.name AS benchmark_id, m.name AS metric, m.unit,
+        avg(p.value) FILTER (WHERE {is_before}) AS before, avg(p.value) FILTER (WHERE {is_after}) AS after,
+        count(p.value) FILTER (WHERE {is_before}) AS runs_before, count(p.value) FILTER (WHERE {is_after}) AS runs_after
+    FROM runs r
+    CROSS JOIN results x ON x.run = r.id
+    JOIN variants v ON v.id = x.variant AND v.outcome = 'measured'
+    JOIN cases c ON c.id = v.case_id
+    JOIN series s ON s.variant = v.id AND s.machine = r.machine
+    JOIN metrics m ON m.id = s.metric
+    JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
+    WHERE {is_before} OR {is_after}
+    GROUP BY s.machine, c.id, m.id)
+WHERE runs_before > 0 AND runs_after > 0
+ORDER BY abs(after / before - 1) DESC, benchmark_id, metric"
+    )
+}

@@ -1,0 +1,454 @@
+//! What keeps a history of millions of values quick: which index answers, and how time grows. No absolute times.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rsb_model::{BenchmarkResult, Note, Run, Samples};
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::baselines::{Baseline, Baselines};
+use crate::check::{self, StoreProblem};
+use crate::error::StoreNotice;
+use crate::history::{Fingerprints, HistoryFilter, POINTS, SeriesFilter};
+use crate::merge::MergedFile;
+use crate::prune::PruneRule;
+use crate::question::HistoryQuestion;
+use crate::select::SqlError;
+use crate::store::Store;
+use crate::testing::{comparison, machine, measured, moment, run, skipped};
+
+const DAY: i64 = 86_400;
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn keep(store: &Store, run: &Run) {
+    store.begin(run).unwrap().finish(run).unwrap();
+}
+
+/// A directory with this many runs, one a day, each with so many measured cases and a skipped one.
+fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    for at in 0..runs {
+        let time = 1.0 + at as f64;
+        let mut benchmarks: Vec<BenchmarkResult> =
+            (0..cases).map(|case| measured(&format!("case-{case}"), time)).collect();
+        benchmarks.push(skipped("none"));
+        keep(&store, &Run { benchmarks, finished: Some(moment(at * DAY)), ..run(&format!("run-{at:03}"), at * DAY) });
+    }
+    (dir, store)
+}
+
+fn plan(store: &Store, sql: &str) -> String {
+    store
+        .query(|connection| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            let lines: Vec<String> = statement.query_map([], |row| row.get(3))?.collect::<rusqlite::Result<_>>()?;
+            Ok(lines.join("\n"))
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
+    let (_dir, store) = with_runs(3, 2);
+    let points = plan(&store, &POINTS.replace("?1", "1").replace("?2", "0"));
+    assert_eq!(points, "SEARCH points USING PRIMARY KEY (series=? AND started>?)");
+    let days = plan(&store, "SELECT day, mean FROM daily_means WHERE metric = 'time_ms'");
+    assert!(days.contains("SEARCH d USING PRIMARY KEY (metric=?)") && !days.contains("points"), "{days}");
+    let one = plan(&store, "SELECT timestamp, value FROM measurements WHERE benchmark_id = 'x' AND metric = 'time_ms'");
+    for part in ["SEARCH c USING", "SEARCH v USING", "SEARCH s USING", "SEARCH p USING PRIMARY KEY (series=?)"] {
+        assert!(one.contains(part) && !one.contains("SCAN"), "{one}");
+    }
+    for question in [
+        HistoryQuestion::Slowest { limit: 5 },
+        HistoryQuestion::Regressed { since: moment(0) },
+        HistoryQuestion::Between { before: "1a".to_owned(), after: "2b".to_owned() },
+    ] {
+        let plan = plan(&store, &question.sql());
+        assert!(!plan.contains("SCAN p") && !plan.contains("SCAN x"), "{plan}");
+    }
+    let latest = plan(
+        &store,
+        &format!("SELECT id FROM runs WHERE imported = 0 ORDER BY {} LIMIT 1", crate::store::LATEST_FIRST),
+    );
+    assert!(latest.contains("runs_by_latest") && !latest.contains("TEMP B-TREE"), "{latest}");
+}
+
+#[test]
+fn a_question_about_one_series_costs_no_more_where_there_are_eight_times_as_many() {
+    let asked = SeriesFilter {
+        cases: Some("cpu_performance/gemm/cpu:0/case-1".to_owned()),
+        metric: Some("time_ms".to_owned()),
+        runs: Some(10),
+        ..SeriesFilter::default()
+    };
+    // Steps of SQLite's machine, which no other program disturbs.
+    let steps = |cases: usize| {
+        let (dir, store) = with_runs(12, cases);
+        assert_eq!(store.series(&asked).unwrap()[0].points.len(), 10);
+        let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
+        let sql = "SELECT p.value FROM cases c JOIN variants v ON v.case_id = c.id JOIN series s ON s.variant = v.id
+                   JOIN metrics m ON m.id = s.metric JOIN points p ON p.series = s.id
+                   WHERE c.name = 'cpu_performance/gemm/cpu:0/case-1' AND m.name = 'time_ms'
+                   ORDER BY p.started DESC LIMIT 10";
+        let mut statement = connection.prepare(sql).unwrap();
+        assert_eq!(statement.query_map([], |row| row.get::<_, f64>(0)).unwrap().count(), 10);
+        statement.get_status(rusqlite::StatementStatus::VmStep)
+    };
+    let (few, many) = (steps(4), steps(32));
+    assert!(few > 0 && many < few + few / 4, "{few} and {many} steps");
+}
+
+#[test]
+fn the_time_of_indexing_grows_with_the_number_of_values() {
+    let seconds = |runs: i64| {
+        let (dir, store) = with_runs(runs, 40);
+        drop(store);
+        let least = (0..3).map(|_| {
+            fs::remove_file(dir.path().join("benchmarks.db")).unwrap();
+            let begun = Instant::now();
+            Store::open_existing(dir.path()).unwrap();
+            begun.elapsed().as_secs_f64()
+        });
+        least.fold(f64::INFINITY, f64::min)
+    };
+    // With a look at every value for each, it would be 16 times as long for four times as many.
+    let (few, many) = (seconds(20), seconds(80));
+    assert!(many < 10.0 * few, "{few} s and {many} s");
+}
+
+#[test]
+fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    let samples = |replicate: u32, level: f64| {
+        let times: Vec<f64> = (0..11).map(|at| (level + f64::from(at)) * 1e6).collect();
+        Samples { replicate, iters: vec![1; 11], times_ns: times }
+    };
+    // The 10 % quantiles are 11, 21 and 61 ms.
+    let case =
+        BenchmarkResult { samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)], ..measured("a", 1.0) };
+    let impossible = BenchmarkResult { samples: vec![samples(0, -100.0)], ..measured("b", 1.0) };
+    keep(&store, &Run { benchmarks: vec![case.clone(), impossible], ..run("x", 0) });
+    let filter = SeriesFilter { metric: Some("time_ms".to_owned()), ..SeriesFilter::default() };
+    let series = store.series(&filter).unwrap();
+    assert_eq!(series.len(), 1, "a figure that the gate refuses is no point");
+    assert_eq!(Some(series[0].points[0].value), case.figure("time_ms"));
+    assert_eq!(series[0].points[0].value, 21.0);
+    let rows = store.history(&HistoryFilter { metric: Some("time_ms".to_owned()), ..Default::default() }).unwrap();
+    assert_eq!(rows.iter().map(|row| row.value).collect::<Vec<_>>(), [Some(1.0), Some(1.0)]);
+}
+
+#[test]
+fn days_follow_runs_that_change_and_go() {
+    let (dir, store) = with_runs(3, 2);
+    keep(&store, &Run { benchmarks: vec![measured("case-0", 9.0)], ..run("more", 60) });
+    let mean = |store: &Store| {
+        let answer =
+            store.select("SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'", LIMIT).unwrap();
+        answer.rows
+    };
+    let lowest = |result: BenchmarkResult| result.figure("time_ms").unwrap();
+    let [one, two, three, nine] = [1.0, 2.0, 3.0, 9.0].map(|time| lowest(measured("x", time)));
+    let first = (2.0 * one + nine) / 3.0;
+    assert_eq!(
+        mean(&store),
+        [json!(["2026-01-01", 3, first]), json!(["2026-01-02", 2, two]), json!(["2026-01-03", 2, three])]
+            .map(|row| row.as_array().unwrap().clone())
+    );
+    fs::remove_file(dir.path().join("runs/more.json")).unwrap();
+    fs::remove_file(dir.path().join("runs/run-001.json")).unwrap();
+    let store = Store::open_existing(dir.path()).unwrap();
+    assert_eq!(
+        mean(&store),
+        [json!(["2026-01-01", 2, one]), json!(["2026-01-03", 2, three])].map(|row| row.as_array().unwrap().clone())
+    );
+    assert!(check::check(dir.path()).unwrap().problems.is_empty());
+}
+
+#[test]
+fn readers_read_while_a_writer_writes() {
+    let (dir, store) = with_runs(2, 2);
+    let mut writer = Connection::open(dir.path().join("benchmarks.db")).unwrap();
+    let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
+    transaction.execute("DELETE FROM points", []).unwrap();
+    assert_eq!(store.runs().unwrap().len(), 2);
+    assert_eq!(store.series(&SeriesFilter::default()).unwrap().len(), 4);
+    assert_eq!(store.select("SELECT count(*) FROM points", LIMIT).unwrap().rows, [[json!(8)]]);
+    drop(transaction);
+}
+
+#[test]
+fn only_what_reads_is_answered() {
+    let (dir, store) = with_runs(2, 2);
+    let other = dir.path().join("other.db");
+    for (sql, part) in [
+        ("DELETE FROM runs", "only one SELECT"),
+        ("SELECT 1; DROP TABLE runs", "only one SELECT"),
+        ("SELECT 1; SELECT 2", "these are several"),
+        ("", "this is none"),
+        ("PRAGMA journal_mode = DELETE", "only one SELECT"),
+        ("PRAGMA query_only", "only one SELECT"),
+        (&format!("ATTACH '{}' AS other", other.display()), "only one SELECT"),
+        ("CREATE TEMP TABLE t (a)", "only one SELECT"),
+        ("BEGIN", "only one SELECT"),
+        ("VACUUM", "only one SELECT"),
+        ("SELECT load_extension('x')", "only one SELECT"),
+        ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
+        ("SELECT absent FROM runs", "no such column: absent"),
+        ("SELECT * FROM nowhere", "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms"),
+        ("SELEC 1", "syntax error"),
+    ] {
+        let error = store.select(sql, LIMIT).unwrap_err().to_string();
+        assert!(error.contains(part), "`{sql}`: {error}");
+    }
+    assert!(!other.exists());
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
+    assert!(matches!(store.select(endless, Duration::from_millis(50)), Err(SqlError::TimedOut { .. })));
+    let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
+    assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
+    assert_eq!(store.runs().unwrap().len(), 2);
+    // Where there is no file, the same holds.
+    let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
+    assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
+    assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
+    assert_eq!(nowhere.select("SELECT 1.5, NULL, 'x'", LIMIT).unwrap().rows, [[json!(1.5), json!(null), json!("x")]]);
+}
+
+#[test]
+fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    let mut case = measured("bs=8", 4.0);
+    case.results[0] = std::mem::take(&mut case.results[0])
+        .with("batch_size", 8)
+        .with("sequence_length", 128)
+        .with("throughput_samples_per_second", 2000.0)
+        .with("ttft_ms", 1.5)
+        .with("gpu_memory_peak_mb", 700.0)
+        .with("gpu_power_w", 250.0);
+    case.samples.clear();
+    keep(&store, &Run { benchmarks: vec![case, measured("plain", 2.0), skipped("none")], ..run("x", 0) });
+    let runs = store.select("SELECT * FROM benchmark_runs", LIMIT).unwrap();
+    let columns = ["id", "timestamp", "model_id", "device", "architecture_type", "parameter_count", "description"];
+    assert_eq!(runs.columns, columns);
+    let description = "suite quick, profile quick, commit 1a2b3c4d5e6f";
+    assert_eq!(
+        runs.rows,
+        [[
+            json!("x/gemm/cpu:0"),
+            json!("2026-01-01T00:00:00Z"),
+            json!("gemm"),
+            json!("cpu:0"),
+            json!(null),
+            json!(null),
+            json!(description)
+        ]]
+    );
+    let results = store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
+    assert_eq!(results.rows.len(), 2, "what was measured");
+    let expected = json!([
+        "x/gemm/cpu:0",
+        8,
+        128,
+        "f32",
+        4.0,
+        2000.0,
+        null,
+        1.5,
+        700.0,
+        "{\"gpu_power_w\":250.0}",
+        "cpu_performance/gemm/cpu:0/bs=8"
+    ]);
+    assert_eq!(json!(results.rows[0]), expected);
+    let joined = "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
+    assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
+}
+
+#[test]
+fn named_questions_are_answered() {
+    let (_dir, store) = with_runs(3, 3);
+    let answer = |question: &HistoryQuestion| store.select(&question.sql(), LIMIT).unwrap().rows;
+    let slowest = answer(&HistoryQuestion::Slowest { limit: 2 });
+    assert_eq!((slowest.len(), &slowest[0][2]), (2, &json!("run-002")));
+    let unmeasured = answer(&HistoryQuestion::Unmeasured { since: moment(-1) });
+    assert_eq!(unmeasured, [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]);
+    assert_eq!(answer(&HistoryQuestion::Unmeasured { since: moment(10 * DAY) }).len(), 4);
+    let other = "f00df00d'f00d";
+    let mut environment = machine(2);
+    environment.git.as_mut().unwrap().commit = other.to_owned();
+    keep(&store, &Run { environment, benchmarks: vec![measured("case-0", 8.0)], ..run("other", 5 * DAY) });
+    let between = answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
+    assert_eq!(between.len(), 2, "two metrics of the case that both have");
+    assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
+    assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
+    store.save_comparison(&comparison("b-vs-a")).unwrap();
+    assert_eq!(answer(&HistoryQuestion::Regressed { since: moment(0) }).len(), 0, "it has no rows");
+}
+
+#[test]
+fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
+    let (dir, store) = with_runs(10, 1);
+    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], suite: "full".to_owned(), ..run("lonely", 0) });
+    // Measured last, by a clock that went back.
+    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("last", -5 * DAY) });
+    let baselines = Baselines::new(&dir.path().join("baselines"));
+    let of = store.run("run-002").unwrap();
+    baselines.save(&Baseline::new("quick", moment(0), &[of]).unwrap()).unwrap();
+    let ids = baselines.run_ids().unwrap();
+    let rule = PruneRule { before: moment(8 * DAY), keep: 3 };
+    let plan = store.plan_prune(rule, &ids).unwrap();
+    let names = |runs: &[crate::RunSummary]| runs.iter().map(|run| run.run_id.0.clone()).collect::<Vec<_>>();
+    let expected = ["run-000", "run-001", "run-003", "run-004", "run-005", "run-006"];
+    assert_eq!((names(&plan.deleted), plan.kept), (expected.map(str::to_owned).to_vec(), 5));
+    assert_eq!(plan.of_baselines.iter().map(|id| id.0.as_str()).collect::<Vec<_>>(), ["run-002"]);
+    assert_eq!(store.runs().unwrap().len(), 12, "a plan deletes nothing");
+    let mut told = Vec::new();
+    store.delete(&plan.deleted, |run| told.push(run.run_id.0.clone())).unwrap();
+    assert_eq!(told, expected);
+    assert_eq!(store.runs().unwrap().len(), 6);
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "last");
+    assert!(check::check(dir.path()).unwrap().problems.is_empty());
+    assert!(store.plan_prune(rule, &ids).unwrap().deleted.is_empty());
+    fs::write(dir.path().join("baselines").join("broken").join("x.json"), "").unwrap_or_default();
+    let slug = fs::read_dir(dir.path().join("baselines")).unwrap().next().unwrap().unwrap().path();
+    fs::write(slug.join("broken.json"), "{").unwrap();
+    assert!(baselines.run_ids().is_err(), "nobody knows what it was made from");
+}
+
+#[test]
+fn damage_and_disagreement_are_found_and_repaired() {
+    type Harm = fn(&Path);
+    let sql = |dir: &Path, sql: &str| {
+        let connection = Connection::open(dir.join("benchmarks.db")).unwrap();
+        connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
+        connection.execute_batch(sql).unwrap();
+    };
+    let harms: [(&str, Harm, &str); 5] = [
+        (
+            "a value",
+            |dir| drop(fs::write(dir.join("sql"), "UPDATE points SET value = 7, recorded = NULL WHERE run = 2")),
+            "run-001",
+        ),
+        ("a lost value", |dir| drop(fs::write(dir.join("sql"), "DELETE FROM points WHERE run = 1")), "run-000"),
+        (
+            "a mean",
+            |dir| drop(fs::write(dir.join("sql"), "UPDATE days SET total = total + 1 WHERE day = 20454")),
+            "time_ms on 2026-01-01",
+        ),
+        (
+            "what a row refers to",
+            |dir| drop(fs::write(dir.join("sql"), "DELETE FROM series WHERE id = 1")),
+            "refers to none",
+        ),
+        (
+            "pages",
+            |dir| {
+                let path = dir.join("benchmarks.db");
+                let mut bytes = fs::read(&path).unwrap();
+                bytes[8192..].fill(0xa5);
+                fs::write(path, bytes).unwrap();
+            },
+            "is damaged",
+        ),
+    ];
+    for (what, harm, part) in harms {
+        let (dir, store) = with_runs(3, 2);
+        drop(store);
+        assert!(check::check(dir.path()).unwrap().problems.is_empty());
+        harm(dir.path());
+        if let Ok(text) = fs::read_to_string(dir.path().join("sql")) {
+            sql(dir.path(), &text);
+        }
+        let found = check::check(dir.path()).unwrap();
+        let problems: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems.iter().any(|line| line.contains(part) && line.contains("store repair")),
+            "{what}: {problems:?}"
+        );
+        let again = check::check(dir.path()).unwrap();
+        assert_eq!(again.problems.len(), problems.len(), "{what}: to look changes nothing");
+        let repair = check::repair(dir.path()).unwrap();
+        assert!(repair.kept.unwrap().exists());
+        assert_eq!((repair.runs, repair.notices.len()), (3, 0));
+        let whole = check::check(dir.path()).unwrap();
+        assert_eq!((whole.problems.len(), whole.runs, whole.values), (0, 3, 15), "{what}");
+    }
+}
+
+#[test]
+fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
+    let (dir, store) = with_runs(3, 1);
+    keep(&store, &Run { benchmarks: vec![measured("a", 1.0)], ..run("back", DAY / 2) });
+    let path = dir.path().join("runs/run-001.json");
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("gflops", "tflops")).unwrap();
+    let found = check::check(dir.path()).unwrap();
+    assert!(
+        matches!(&found.problems[..], [StoreProblem::Notice(StoreNotice::LeftOut { path: left, .. })] if *left == path)
+    );
+    assert_eq!(found.clock_jumps.len(), 1);
+    assert_eq!((found.clock_jumps[0].0.0.as_str(), found.clock_jumps[0].1.0.as_str()), ("run-002", "back"));
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "back", "by the sequence");
+    drop(store);
+    let other = Connection::open(dir.path().join("benchmarks.db")).unwrap();
+    other.pragma_update(None, "user_version", crate::index::SCHEMA_VERSION + 1).unwrap();
+    for error in [check::check(dir.path()).map(drop), check::repair(dir.path()).map(drop)].map(Result::unwrap_err) {
+        assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
+    }
+}
+
+#[test]
+fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
+    let (from, theirs) = with_runs(3, 2);
+    keep(&theirs, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("back", -DAY) });
+    fs::write(from.path().join("runs/broken.json"), "{").unwrap();
+    let (to, store) = with_runs(1, 1);
+    let told = |store: &Store, dir: &Path| {
+        let mut told = Vec::new();
+        store
+            .merge(dir, |file| {
+                told.push(match file {
+                    MergedFile::Taken { run_id, .. } => format!("taken {run_id}"),
+                    MergedFile::Duplicate { of, .. } => format!("duplicate {of}"),
+                    MergedFile::Conflict { run_id, .. } => format!("conflict {run_id}"),
+                    MergedFile::Unreadable(error) => {
+                        format!("unreadable {}", error.to_string().contains("broken.json"))
+                    }
+                    MergedFile::ClockWentBack { first, second } => format!("clock {first} {second}"),
+                });
+            })
+            .unwrap();
+        told
+    };
+    let expected =
+        ["unreadable true", "clock run-002 back", "taken back", "conflict run-000", "taken run-001", "taken run-002"];
+    assert_eq!(told(&store, from.path()), expected);
+    let expected = [
+        "unreadable true",
+        "clock run-002 back",
+        "duplicate back",
+        "conflict run-000",
+        "duplicate run-001",
+        "duplicate run-002",
+    ];
+    assert_eq!(told(&store, &from.path().join("runs")), expected, "a second time nothing is added");
+    // The same run under another id.
+    let copy = Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("copy.json"), crate::sealed_text(&copy).unwrap()).unwrap();
+    assert_eq!(told(&store, other.path()), ["duplicate run-001"]);
+    assert_eq!(store.twin_of(&copy).unwrap().unwrap().0, "run-001");
+    let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
+    assert_eq!(ids, ["run-002", "run-001", "run-000", "back"]);
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-000", "the one that was measured here");
+    assert!(check::check(to.path()).unwrap().problems.is_empty());
+    let series = store.series(&SeriesFilter { machine: Fingerprints::OfLatest, ..Default::default() }).unwrap();
+    let times: Vec<_> = series[0].points.iter().map(|point| point.timestamp).collect();
+    assert!(times.is_sorted() && times.len() == 4, "{times:?}");
+    let ids: HashSet<_> = series[0].points.iter().map(|point| point.run_id.clone()).collect();
+    assert_eq!(ids.len(), 4, "none twice");
+    assert!(store.runs().unwrap().iter().all(|run| run.notes.iter().all(|note| *note != Note::Unsealed)));
+}

@@ -1,0 +1,191 @@
+//! Questions in SQL: read, and nothing else, within a time.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
+use serde_json::Value;
+
+use crate::error::StoreError;
+use crate::files::DATABASE;
+use crate::index::database_error;
+use crate::store::Store;
+
+/// What a question gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SqlAnswer {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// A value for each column: null, a number, or text.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// Rows of an answer at most: more belong into an export.
+pub const MOST_ROWS: usize = 1_000_000;
+
+/// Steps of SQLite between two looks at the clock.
+const STEPS: i32 = 10_000;
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// SQLite does not understand it.
+    #[error("{problem}; there are, each with its columns:\n  {}", tables.join("\n  "))]
+    Invalid {
+        /// What SQLite said.
+        problem: String,
+        /// Each table and view, with its columns.
+        tables: Vec<String>,
+    },
+    /// It would change something, or reach elsewhere.
+    #[error("only one SELECT is answered, which changes nothing and reads nothing but the index; {problem}")]
+    Refused {
+        /// What was refused.
+        problem: String,
+    },
+    /// It took too long.
+    #[error("no answer within {} s; ask for less, or give it longer with --timeout SECONDS", limit.as_secs())]
+    TimedOut {
+        /// The time that it had.
+        limit: Duration,
+    },
+    /// It gives too much.
+    #[error("the answer has more than {MOST_ROWS} rows; add a LIMIT, or take `rusty-stack-bench export`")]
+    TooLong,
+    /// The index does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// Asks the index `sql`, one statement that reads, and waits `limit` for the answer.
+    ///
+    /// # Errors
+    /// When it is none, would change something, takes longer, or gives more than [`MOST_ROWS`].
+    pub fn select(&self, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+        let path = self.results_dir().join(DATABASE);
+        let own = self.without_file(|connection| answer_guarded(connection, sql, limit));
+        own.unwrap_or_else(|| answer_guarded(&mut read_only(&path)?, sql, limit))
+    }
+}
+
+/// The database in `path`, in which nothing can be written whatever is asked.
+fn read_only(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| database_error(path, error))?;
+    connection.busy_timeout(Duration::from_secs(10)).map_err(|error| database_error(path, error))?;
+    Ok(connection)
+}
+
+fn answer_guarded(connection: &mut Connection, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+    let until = Instant::now() + limit;
+    let guarded = connection
+        .authorizer(Some(authorize))
+        .and_then(|()| connection.progress_handler(STEPS, Some(move || Instant::now() > until)));
+    let answered = guarded.map_err(Unanswered::Sqlite).and_then(|()| answer(connection, sql));
+    // A connection that goes on is as it was; taking a hook off cannot fail but where there are none.
+    let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
+    let _ = connection.progress_handler(0, None::<fn() -> bool>);
+    answered.map_err(|why| match why {
+        Unanswered::Other(error) => error,
+        Unanswered::Sqlite(error) => problem(connection, error, limit),
+    })
+}
+
+/// Why there is no answer, before it is told.
+enum Unanswered {
+    Sqlite(rusqlite::Error),
+    Other(SqlError),
+}
+
+impl From<rusqlite::Error> for Unanswered {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// Reading is allowed, with functions that reach no file, and pragmas that say what tables there are.
+fn authorize(context: AuthContext<'_>) -> Authorization {
+    const DESCRIBING: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
+    match context.action {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
+        AuthAction::Function { function_name } if !function_name.eq_ignore_ascii_case("load_extension") => {
+            Authorization::Allow
+        }
+        AuthAction::Pragma { pragma_name, .. } if DESCRIBING.contains(&pragma_name) => Authorization::Allow,
+        _ => Authorization::Deny,
+    }
+}
+
+fn answer(connection: &Connection, sql: &str) -> Result<SqlAnswer, Unanswered> {
+    let mut statement = connection.prepare(sql)?;
+    if !statement.readonly() || statement.column_count() == 0 {
+        return Err(Unanswered::Other(SqlError::Refused { problem: "this is none".to_owned() }));
+    }
+    rows(&mut statement)?.ok_or(Unanswered::Other(SqlError::TooLong))
+}
+
+/// Every row; none of it where there are too many.
+fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
+    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let mut found = statement.query([])?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        if rows.len() == MOST_ROWS {
+            return Ok(None);
+        }
+        let cells = (0..columns.len()).map(|column| row.get_ref(column).map(cell));
+        rows.push(cells.collect::<rusqlite::Result<Vec<Value>>>()?);
+    }
+    Ok(Some(SqlAnswer { columns, rows }))
+}
+
+fn cell(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(), // Null where it is not finite.
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+        ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()).into(),
+    }
+}
+
+fn problem(connection: &Connection, error: rusqlite::Error, limit: Duration) -> SqlError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => SqlError::TimedOut { limit },
+        Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {
+            SqlError::Refused { problem: "this does more".to_owned() }
+        }
+        _ if matches!(error, rusqlite::Error::MultipleStatement) => {
+            SqlError::Refused { problem: "these are several".to_owned() }
+        }
+        _ => match &error {
+            // The same, said of a function.
+            rusqlite::Error::SqlInputError { msg, .. } if msg.starts_with("not authorized") => {
+                SqlError::Refused { problem: "this does more".to_owned() }
+            }
+            rusqlite::Error::SqlInputError { msg, .. } => invalid(connection, msg.clone()),
+            rusqlite::Error::SqliteFailure(code, said) if code.code == ErrorCode::Unknown => {
+                invalid(connection, said.clone().unwrap_or_else(|| error.to_string()))
+            }
+            _ => SqlError::Store(database_error(Path::new(DATABASE), error)),
+        },
+    }
+}
+
+fn invalid(connection: &Connection, problem: String) -> SqlError {
+    match tables(connection) {
+        Ok(tables) => SqlError::Invalid { problem, tables },
+        Err(error) => SqlError::Store(database_error(Path::new(DATABASE), error)),
+    }
+}
+
+/// Each view and table, with its columns: views first, which are made to be asked.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'
+               FROM sqlite_schema t WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite%'
+               ORDER BY t.type = 'table', t.name";
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}

@@ -1,0 +1,208 @@
+//! `cargo xtask store-study`: how long a history of up to ten million values takes to be indexed, opened and asked.
+//!
+//! The runs are written as files, as `run` leaves them, and indexed as the program does when it opens a directory that has
+//! no index. Each figure is of a warm cache.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rsb_model::environment::{Cpu, Git};
+use rsb_model::record::EnvironmentSummary;
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
+};
+use rsb_store::{SeriesFilter, Store, sealed_text};
+use rusqlite::Connection;
+
+/// Cases of a run; each has [`METRICS`] metrics: 2,000 series.
+const CASES: u32 = 500;
+const METRICS: usize = 4;
+/// Ten runs a day.
+const SECONDS_APART: i64 = 8_640;
+/// Runs of a million values.
+const MILLION: u32 = 1_000_000 / (CASES * METRICS as u32);
+/// Times that each question is asked.
+const TIMES: usize = 20;
+/// The series that is asked for: of a case in the middle.
+const CASE: &str = "cpu_performance/gemm/cpu:0/f32/case-250";
+
+/// Makes the history in a directory that is removed, or in the one named, which stays.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
+    println!("| history | what | median | 99 of 100 |\n|---|---|---|---|");
+    let one = dir.join("one-million");
+    write(&one, 0..MILLION)?;
+    measure(&one, "1 M values, 500 runs")?;
+    if arguments.first().is_none() {
+        fs::remove_dir_all(&one)?;
+    }
+    let ten = dir.join("ten-million");
+    write(&ten, 0..10 * MILLION)?;
+    measure(&ten, "10 M values, 5,000 runs")?;
+    add_one(&ten)
+}
+
+/// Writes these runs, unless they are there.
+fn write(dir: &Path, runs: std::ops::Range<u32>) -> Result<()> {
+    let dir = dir.join("runs");
+    fs::create_dir_all(&dir)?;
+    for at in runs {
+        let run = made_up(at)?;
+        let path = dir.join(format!("{}.json", run.run_id));
+        if !path.exists() {
+            fs::write(path, sealed_text(&run)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The run at this place: of times that wander a little, and without samples, whose text would be most of it.
+fn made_up(at: u32) -> Result<Run> {
+    let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * SECONDS_APART)?;
+    let environment = Environment {
+        cpu: Some(Cpu { model: Some("Study CPU".to_owned()), usable_cores: 2, ..Cpu::default() }),
+        git: Some(Git { commit: format!("{at:040x}"), branch: Some("main".to_owned()), dirty: false }),
+        ..Environment::default()
+    };
+    let id = RunId(format!("{}_{at:07}", started.strftime("%Y%m%dT%H%M%SZ")));
+    let mut run = Run::begin(id, started, "full", "standard", environment);
+    run.sequence = Some(u64::from(at) + 1);
+    run.finished = Some(started);
+    run.benchmarks = (0..CASES).map(|case| result(at, case, started)).collect();
+    Ok(run)
+}
+
+fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
+    let time_ms = f64::from(case + 1) * (1.0 + f64::from((at * 7_919 + case * 104_729) % 1_000) / 20_000.0);
+    let name = format!("case-{case:03}");
+    BenchmarkResult {
+        benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32", &name]),
+        timestamp,
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: Some("gemm".to_owned()),
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: Some(DeviceType::Cpu),
+        environment: EnvironmentSummary::default(),
+        results: vec![
+            Fields::new()
+                .with("time_ms", time_ms)
+                .with("gflops", 1e3 / time_ms)
+                .with("bandwidth_gb_s", 2e3 / time_ms)
+                .with("memory_used_mb", f64::from(case)),
+        ],
+        statistics: None,
+        samples: Vec::<Samples>::new(),
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// Indexes `dir` from nothing, opens it again, and asks it.
+fn measure(dir: &Path, history: &str) -> Result<()> {
+    let database = dir.join("benchmarks.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(dir.join(format!("benchmarks.db{suffix}"))); // There is none the first time.
+    }
+    let begun = Instant::now();
+    let store = Store::open_for_writing(dir)?;
+    row(history, "indexed from the run files", &mut [begun.elapsed()]);
+    let notices: Vec<String> = store.notices().iter().map(ToString::to_string).collect();
+    ensure!(notices.is_empty(), "{}", notices.join("; "));
+    drop(store);
+    let last = SeriesFilter {
+        cases: Some(CASE.to_owned()),
+        metric: Some("time_ms".to_owned()),
+        runs: Some(500),
+        ..SeriesFilter::default()
+    };
+    let all = SeriesFilter { runs: None, ..last.clone() };
+    ask(history, "opened, and the last 500 of a metric of a case", || {
+        Ok(Store::open_existing(dir)?.series(&last)?.iter().map(|series| series.points.len()).sum())
+    })?;
+    let store = Store::open_existing(dir)?;
+    let points = |filter: &SeriesFilter| Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum());
+    ask(history, "the last 500 of a metric of a case, as `trend` asks", || points(&last))?;
+    ask(history, "all of a metric of a case, as `trend` asks", || points(&all))?;
+    let connection = Connection::open(&database)?;
+    for (what, sql) in [
+        (
+            "the last 500 of a metric of a case, in SQL",
+            format!(
+                "SELECT p.started, p.value FROM cases c JOIN variants v ON v.case_id = c.id JOIN series s ON s.variant = v.id
+                 JOIN metrics m ON m.id = s.metric JOIN points p ON p.series = s.id
+                 WHERE c.name = '{CASE}' AND m.name = 'time_ms' ORDER BY p.started DESC LIMIT 500"
+            ),
+        ),
+        ("mean of each day of a metric over all cases", "SELECT day, mean FROM daily_means WHERE metric = 'time_ms'".to_owned()),
+        (
+            "mean of each day of a metric of a case",
+            format!(
+                "SELECT substr(timestamp, 1, 10) AS day, avg(value) FROM measurements
+                 WHERE benchmark_id = '{CASE}' AND metric = 'time_ms' GROUP BY day"
+            ),
+        ),
+    ] {
+        ask(history, what, || rows(&connection, &sql))?;
+    }
+    let megabytes = fs::metadata(&database)?.len() as f64 / 1e6;
+    println!("| {history} | size of the index | {megabytes:.0} MB | |");
+    Ok(())
+}
+
+/// How long one more run takes to be kept where there are many.
+fn add_one(dir: &Path) -> Result<()> {
+    let store = Store::open_for_writing(dir)?;
+    let mut times = Vec::new();
+    for more in 0..TIMES {
+        let run = made_up(10 * MILLION + u32::try_from(more)?)?;
+        let begun = Instant::now();
+        let mut journal = store.begin(&run)?;
+        journal.finish(&run)?;
+        times.push(begun.elapsed());
+    }
+    row("10 M values, 5,000 runs", "one more run of 2,000 values kept and indexed", &mut times);
+    Ok(())
+}
+
+fn rows(connection: &Connection, sql: &str) -> Result<usize> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        let _: f64 = row.get(1)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Asks once so that the cache is warm, then [`TIMES`] times.
+fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -> Result<()> {
+    let count = question().with_context(|| what.to_owned())?;
+    ensure!(count > 0, "nothing answers: {what}");
+    let mut times = Vec::new();
+    for _ in 0..TIMES {
+        let begun = Instant::now();
+        question()?;
+        times.push(begun.elapsed());
+    }
+    row(history, &format!("{what} ({count} rows)"), &mut times);
+    Ok(())
+}
+
+fn row(history: &str, what: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |share: f64| times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
+    let mut line = format!("| {history} | {what} | {} |", shown(at(0.5)));
+    let slow = if times.len() > 1 { shown(at(0.99)) } else { String::new() };
+    let _ = write!(line, " {slow} |"); // Into a string it cannot fail.
+    println!("{line}");
+}
+
+fn shown(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms >= 1_000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.2} ms") }
+}

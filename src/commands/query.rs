@@ -1,0 +1,101 @@
+//! Asks the stored results in SQL: read, and nothing else.
+
+use rsb_engine::gate;
+use rsb_model::unit;
+use rsb_report::{Cell, Column, Style, Table};
+use rsb_store::{SqlAnswer, SqlError, export};
+use serde_json::{Map, Value, json};
+
+use super::settings;
+use crate::cli::{AnswerArgs, QueryArgs};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// The verb `query`.
+///
+/// # Errors
+/// When the results cannot be read, or the question has no answer.
+pub fn run(args: &QueryArgs, style: Style) -> CliResult {
+    answer(&args.sql, &args.answer, style)
+}
+
+/// Shows the answer to `sql`.
+pub(super) fn answer(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
+    let answer = store.select(sql, args.timeout).map_err(|error| match error {
+        SqlError::Store(error) => CliError::from(anyhow::Error::new(error)),
+        wrong => CliError::usage(wrong),
+    })?;
+    if args.json {
+        show::json(&document(&answer))?;
+    } else if args.csv {
+        let mut bytes = Vec::new();
+        export::write_answer(&answer, &mut bytes)?;
+        show::text(&String::from_utf8_lossy(&bytes))?;
+    } else if answer.rows.is_empty() {
+        show::text("no rows")?;
+    } else {
+        show::text(&table(&answer).text(style))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// `{format_version, columns, rows: [{column: value, …}, …]}`.
+fn document(answer: &SqlAnswer) -> Value {
+    let row =
+        |row: &Vec<Value>| -> Map<String, Value> { answer.columns.iter().cloned().zip(row.iter().cloned()).collect() };
+    let rows: Vec<Map<String, Value>> = answer.rows.iter().map(row).collect();
+    json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": answer.columns, "rows": rows })
+}
+
+/// Numbers stand to the right, in as many digits as people read.
+fn table(answer: &SqlAnswer) -> Table {
+    let is_number = |column: usize| {
+        let mut values =
+            answer.rows.iter().filter_map(|row| row.get(column)).filter(|value| !value.is_null()).peekable();
+        values.peek().is_some() && values.all(Value::is_number)
+    };
+    let column = |(at, name): (usize, &String)| match name.as_str() {
+        name if is_number(at) => Column::right(name),
+        "benchmark_id" | "id" | "run_id" => Column::elided(name),
+        name => Column::left(name),
+    };
+    let mut table = Table::new(answer.columns.iter().enumerate().map(column));
+    for row in &answer.rows {
+        table.push(row.iter().map(|value| Cell::from(shown(value))));
+    }
+    table
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "–".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => unit::figure(number.as_f64().unwrap_or(f64::NAN)),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_tables_for_people_and_documents_for_programs() {
+        let answer = SqlAnswer {
+            columns: vec!["run_id".to_owned(), "value".to_owned(), "nothing".to_owned()],
+            rows: vec![
+                vec![json!("a"), json!(1.234_567_89), Value::Null],
+                vec![json!("b\u{1b}[31m"), json!(20), Value::Null],
+            ],
+        };
+        let style = Style { color: rsb_report::Color::Never, width: 80 };
+        let text = table(&answer).text(style);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(lines.contains(&vec!["a", "1.235", "–"]), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let rows = &document(&answer)["rows"];
+        assert_eq!((&rows[0]["value"], &rows[1]["nothing"]), (&json!(1.234_567_89), &Value::Null));
+    }
+}

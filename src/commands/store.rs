@@ -1,0 +1,50 @@
+//! Checks and repairs a directory of results.
+
+use std::path::Path;
+
+use rsb_report::number::format_count;
+use rsb_store::check;
+
+use super::{settings, shared};
+use crate::cli::StoreVerb;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// The verb `store`.
+///
+/// # Errors
+/// When there is no directory of results, or its index is of a later program.
+pub fn run(verb: &StoreVerb) -> CliResult {
+    match verb {
+        StoreVerb::Check { places } => checked(&settings::load(places)?.1.results),
+        StoreVerb::Copy { from, to } => shared::copy(from, to),
+        StoreVerb::Repair { places } => repaired(&settings::load(places)?.1.results),
+    }
+}
+
+fn checked(results: &Path) -> CliResult {
+    let found = check::check(results).map_err(CliError::usage)?;
+    for problem in &found.problems {
+        show::text(&format!("problem: {problem}"))?;
+    }
+    for (first, second) in &found.clock_jumps {
+        console::say(&format!(
+            "note: the clock went back between the runs {first} and {second}, which was measured after it: the latest run is \
+             found by the order of measuring, and trends go by the clock"
+        ));
+    }
+    let (runs, values) = (format_count(found.runs, "run", "runs"), format_count(found.values, "value", "values"));
+    let problems = format_count(found.problems.len(), "problem", "problems");
+    show::text(&format!("{runs} and {values} checked: {problems}"))?;
+    Ok(if found.problems.is_empty() { Exit::Pass } else { Exit::Failure })
+}
+
+fn repaired(results: &Path) -> CliResult {
+    let repair = check::repair(results).map_err(CliError::usage)?;
+    for notice in &repair.notices {
+        console::say(&format!("note: {notice}"));
+    }
+    let kept = repair.kept.map_or_else(String::new, |path| format!("; the former one is `{}`", path.display()));
+    show::text(&format!("the index is built again, of {}{kept}", format_count(repair.runs, "run", "runs")))?;
+    Ok(Exit::Pass)
+}

@@ -1,0 +1,268 @@
+//! What asks and tends the stored runs, by the real binary: `query`, `history` with a question, `import` of a directory,
+//! `prune`, `store`; and that no kill loses what was acknowledged.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::{Bench, ProgramOutput, SMALL};
+use serde_json::{Value, json};
+
+/// A bench, and a run that the program wrote there, from which the others are made. It is no longer stored.
+fn bench() -> (Bench, Value) {
+    let bench = Bench::new();
+    bench
+        .run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add,relu"][..], &SMALL].concat())
+        .expect(0);
+    let file = &bench.run_files()[0];
+    let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    std::fs::remove_file(file).unwrap();
+    (bench, run)
+}
+
+/// The run of this day of March 2026 and after, of which no figure is that of another.
+fn of_day(run: &Value, day: u32) -> Value {
+    let mut made_up = run.clone();
+    made_up["run_id"] = format!("day-{day:03}").into();
+    made_up["sequence"] = (day + 1).into();
+    made_up["started"] = format!("2026-{:02}-{:02}T06:00:00Z", 3 + day / 28, 1 + day % 28).into();
+    made_up["environment"]["git"] = json!({ "commit": format!("{day:040x}"), "branch": "main", "dirty": false });
+    for case in made_up["benchmarks"].as_array_mut().unwrap() {
+        for time in case["samples"][0]["times_ns"].as_array_mut().unwrap() {
+            *time = (time.as_f64().unwrap() + f64::from(day)).into();
+        }
+    }
+    made_up
+}
+
+/// Writes the runs of so many days below `dir`.
+fn write_days(bench: &Bench, run: &Value, days: u32, dir: &str) {
+    for day in 0..days {
+        bench.write_sealed(&format!("{dir}/runs/day-{day:03}.json"), &of_day(run, day));
+    }
+}
+
+fn ids(ended: &ProgramOutput) -> Vec<String> {
+    let runs = ended.json();
+    runs["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
+    const DAYS: u32 = 24;
+    const KILLS: usize = 20;
+    let (bench, run) = bench();
+    write_days(&bench, &run, DAYS, "theirs");
+    let cases = run["benchmarks"].as_array().unwrap().len();
+    for kill in 0..KILLS {
+        let results = format!("ours-{kill}");
+        let import = ["import", "theirs", "--results-dir", &results];
+        let mut child = bench.command(&import).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // Anywhere from before the first run to after the last, while the index is written.
+        let mut said: Vec<String> = lines.by_ref().take(kill * 7919 % (DAYS as usize + 1)).collect();
+        std::thread::sleep(Duration::from_micros((kill as u64 * 104_729) % 9_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What was said before it died counts too.
+        said.extend(lines);
+        let acknowledged: BTreeSet<&str> = said.iter().filter_map(|line| line.strip_prefix("taken in: ")).collect();
+
+        let history = ["history", "--limit", "1000", "--json", "--results-dir", &results];
+        let stored = ids(&bench.run(&history).expect(0));
+        let unique: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
+        assert_eq!(unique.len(), stored.len(), "kill {kill}: {stored:?}");
+        assert!(unique.is_superset(&acknowledged), "kill {kill}: {acknowledged:?} of {stored:?}");
+        if bench.path(&results).exists() {
+            bench.run(&["store", "check", "--results-dir", &results]).expect(0);
+        }
+        let again = bench.run(&import).expect(0);
+        let expected = format!("taken in, {} known, 0 left out", stored.len());
+        assert!(again.stdout.contains(&expected), "{}\n{expected}", again.stdout);
+        assert_eq!(ids(&bench.run(&history).expect(0)).len(), DAYS as usize);
+        let count = "SELECT count(*) AS n, count(DISTINCT run_id || benchmark_id) AS d FROM measurements WHERE metric = 'time_us'";
+        let counted = bench.run(&["query", count, "--json", "--results-dir", &results]).expect(0).json();
+        assert_eq!(
+            (&counted["rows"][0]["n"], &counted["rows"][0]["d"]),
+            (&json!(cases as u32 * DAYS), &json!(cases as u32 * DAYS))
+        );
+    }
+}
+
+#[test]
+fn imports_of_one_directory_at_once_take_each_run_once() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 12, "theirs");
+    let mut children: Vec<_> = (0..3)
+        .map(|_| bench.command(&["import", "theirs"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        .collect();
+    assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
+    let stored = ids(&bench.run(&["history", "--limit", "100", "--json"]).expect(0));
+    assert_eq!(stored.len(), 12);
+    assert!(stored.windows(2).all(|pair| pair[0] > pair[1]), "by their own times, newest first: {stored:?}");
+    bench.run(&["store", "check"]).expect(0);
+}
+
+#[test]
+fn an_import_of_a_directory_says_what_it_leaves_out() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 3, "theirs");
+    let mut back = of_day(&run, 3);
+    back["started"] = "2026-02-01T00:00:00Z".into();
+    bench.write_sealed("theirs/runs/day-003.json", &back);
+    let mut newer = of_day(&run, 4);
+    newer["format_version"] = 99.into();
+    bench.write_sealed("theirs/runs/newer.json", &newer);
+    let ended = bench.run(&["import", "theirs"]).expect(1);
+    assert!(ended.stdout.contains("4 runs taken in, 0 known, 1 left out"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("99 is newer"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the clock went back between the runs day-002 and day-003"), "{}", ended.stderr);
+    assert_eq!(ids(&bench.run(&["history", "--json"]).expect(0)), ["day-002", "day-001", "day-000", "day-003"]);
+    let again = bench.run(&["import", "theirs"]).expect(1);
+    assert!(again.stdout.contains("0 runs taken in, 4 known, 1 left out"), "{}", again.stdout);
+    assert!(again.stderr.contains("not taken in twice"), "{}", again.stderr);
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    assert!(bench.run(&["import", "empty"]).expect(2).stderr.contains("name a directory of results"));
+    let format = bench.run(&["import", "theirs", "--format", "nvbench"]).expect(2);
+    assert!(format.stderr.contains("--format"), "{}", format.stderr);
+}
+
+#[test]
+fn results_of_a_tool_are_taken_in_once() {
+    let bench = Bench::new();
+    bench.write("h.json", r#"{"results": [{"command": "sleep 0", "times": [0.1, 0.2, 0.3]}]}"#);
+    bench.run(&["import", "h.json"]).expect(0);
+    let again = bench.run(&["import", "h.json"]).expect(0);
+    assert!(again.stdout.contains("nothing was taken in"), "{}", again.stdout);
+    assert_eq!(bench.run_files().len(), 1);
+}
+
+#[test]
+fn questions_are_answered_in_sql_and_by_name() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 5, "benchmark_results");
+    let count = bench.run(&["query", "SELECT count(*) AS runs FROM runs", "--json"]).expect(0).json();
+    assert_eq!((&count["format_version"], &count["rows"]), (&json!(3), &json!([{ "runs": 5 }])));
+    let csv = bench.run(&["query", "SELECT run_id, started FROM runs ORDER BY started LIMIT 1", "--csv"]).expect(0);
+    assert!(csv.stdout.starts_with("run_id,started\nday-000,17"), "{}", csv.stdout);
+    let view = bench.run(&["query", "SELECT model_id, count(*) AS runs FROM benchmark_runs GROUP BY 1"]).expect(0);
+    assert!(view.stdout.contains("tensor-ops"), "{}", view.stdout);
+    for (sql, part) in [
+        ("DELETE FROM runs", "only one SELECT"),
+        ("SELECT absent FROM runs", "benchmark_runs(id, timestamp"),
+        ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n", "--timeout"),
+    ] {
+        let ended = bench.run(&["query", sql, "--timeout", "1s"]).expect(2);
+        assert!(ended.stderr.contains(part), "{sql}: {}", ended.stderr);
+    }
+    assert!(bench.run(&["history", "slowest", "--limit", "1"]).expect(0).stdout.contains("day-004"));
+    let never = bench.run(&["history", "unmeasured", "--since", "2026-01-01", "--json"]).expect(0).json();
+    assert_eq!(never["rows"], json!([]));
+    let long = bench.run(&["history", "unmeasured", "--since", "2030-01-01", "--json"]).expect(0).json();
+    assert_eq!(long["rows"].as_array().unwrap().len(), run["benchmarks"].as_array().unwrap().len());
+    let (first, last) = (format!("{:040x}", 0), format!("{:040x}", 4));
+    let between = bench.run(&["history", "between", &first, &last, "--csv"]).expect(0);
+    assert!(
+        between.stdout.starts_with("benchmark_id,metric,unit,before,after,difference_percent"),
+        "{}",
+        between.stdout
+    );
+    assert!(bench.run(&["history", "between", "no-such-thing", &last]).expect(2).stderr.contains("no revision here"));
+    // What a question prints, `query` answers.
+    let sql = bench.run(&["history", "regressed", "--since", "1y", "--sql"]).expect(0).stdout;
+    assert!(bench.run(&["query", &sql]).expect(0).stdout.contains("no rows"));
+    assert!(bench.run(&["history", "regressed", "--since", "soon"]).expect(2).stderr.contains("1y"));
+    // As before.
+    assert_eq!(ids(&bench.run(&["history", "--limit", "2", "--json"]).expect(0)), ["day-004", "day-003"]);
+}
+
+#[test]
+fn old_runs_go_and_those_of_baselines_stay() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 8, "benchmark_results");
+    bench.run(&["baseline", "save", "--run", "day-002"]).expect(0);
+    let dry = bench.run(&["prune", "--days", "0", "--keep", "3", "--dry-run"]).expect(0);
+    assert!(dry.stdout.contains("would be deleted: day-000") && !dry.stdout.contains("day-002"), "{}", dry.stdout);
+    assert!(dry.stderr.contains("day-002 is old and stays"), "{}", dry.stderr);
+    assert_eq!(bench.run_files().len(), 8);
+    let ended = bench.run(&["prune", "--days", "0", "--keep", "3"]).expect(0);
+    assert!(ended.stdout.contains("4 runs deleted, 4 stay"), "{}", ended.stdout);
+    assert_eq!(ids(&bench.run(&["history", "--json"]).expect(0)), ["day-007", "day-006", "day-005", "day-002"]);
+    bench.run(&["prune", "--days", "36500", "--keep", "1"]).expect(0);
+    assert_eq!(bench.run_files().len(), 4, "none is that old");
+    let baseline = std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(baseline.join("broken.json"), "{").unwrap();
+    let refused = bench.run(&["prune", "--days", "0", "--keep", "1"]).expect(2);
+    assert!(
+        refused.stderr.contains("nothing is deleted") && refused.stderr.contains("broken.json"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(bench.run_files().len(), 4);
+}
+
+#[test]
+fn nothing_is_deleted_through_a_link() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 3, "theirs");
+    std::fs::remove_dir_all(bench.path("benchmark_results")).unwrap();
+    std::fs::create_dir(bench.path("benchmark_results")).unwrap();
+    std::os::unix::fs::symlink(bench.path("theirs/runs"), bench.path("benchmark_results/runs")).unwrap();
+    let ended = bench.run(&["prune", "--days", "0", "--keep", "1"]);
+    assert_ne!(ended.code, 0);
+    assert!(ended.stderr.contains("symbolic link"), "{}", ended.stderr);
+    assert_eq!(
+        std::fs::read_dir(bench.path("theirs/runs"))
+            .unwrap()
+            .filter(|entry| is_run(&entry.as_ref().unwrap().path()))
+            .count(),
+        3
+    );
+}
+
+fn is_run(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "json")
+}
+
+#[test]
+fn a_damaged_index_is_named_and_repaired() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 3, "benchmark_results");
+    let whole = bench.run(&["store", "check"]).expect(0);
+    assert!(whole.stdout.contains("3 runs and") && whole.stdout.contains("0 problems"), "{}", whole.stdout);
+    let database = bench.path("benchmark_results/benchmarks.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    bytes[8192..].fill(0xa5);
+    std::fs::write(&database, bytes).unwrap();
+    let broken = bench.run(&["store", "check"]).expect(1);
+    assert!(broken.stdout.contains("damaged") && broken.stdout.contains("store repair"), "{}", broken.stdout);
+    let repaired = bench.run(&["store", "repair"]).expect(0);
+    assert!(repaired.stdout.contains("of 3 runs; the former one is"), "{}", repaired.stdout);
+    assert!(bench.path("benchmark_results/benchmarks.db.corrupt-1").exists());
+    bench.run(&["store", "check"]).expect(0);
+    // A file that was changed is the user's to restore; nothing of it counts meanwhile.
+    let file = bench.path("benchmark_results/runs/day-001.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("2026-03-02", "2026-03-03")).unwrap();
+    let changed = bench.run(&["store", "check"]).expect(1);
+    assert!(changed.stdout.contains("day-001.json") && changed.stdout.contains("changed since"), "{}", changed.stdout);
+    bench.run(&["store", "check", "--results-dir", "nowhere"]).expect(0);
+    assert!(bench.run(&["store", "repair", "--results-dir", "nowhere"]).expect(2).stderr.contains("nowhere"));
+}
+
+#[test]
+fn a_trend_follows_the_figure_that_the_gate_judges() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 20, "benchmark_results");
+    let trend = bench.run(&["trend", "--json"]).expect(0).json();
+    let stored = bench.run(&["query", "SELECT value FROM measurements WHERE metric = 'time_us' LIMIT 1", "--json"]);
+    let figure = stored.expect(0).json()["rows"][0]["value"].as_f64().unwrap();
+    assert!(figure > 0.0);
+    // The records all say the same; only the samples tell one day from another.
+    let differ = "SELECT count(DISTINCT value) AS n FROM measurements WHERE metric = 'time_us'";
+    let n = bench.run(&["query", differ, "--json"]).expect(0).json()["rows"][0]["n"].as_u64().unwrap();
+    assert_eq!(n, 20 * run["benchmarks"].as_array().unwrap().len() as u64);
+    assert!(trend["series"].as_array().unwrap().iter().all(|series| series["n"] == 20), "{trend:#}");
+}
