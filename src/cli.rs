@@ -27,8 +27,8 @@ pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
 pub use values::{Since, VerdictFile};
-pub use watch::WatchArgs;
 use values::{parse_address, parse_axis, parse_percent, profile, suite, text};
+pub use watch::WatchArgs;
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
 /// compares it with a baseline, and fails only when something got more than 10 % slower.

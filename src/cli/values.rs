@@ -107,7 +107,8 @@ pub(super) fn parse_address(text: &str) -> Result<String, String> {
 pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
-    let period = days.map_or_else(|| parse_time(text), |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)));
+    let period =
+        days.map_or_else(|| parse_time(text), |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)));
     let is_sensible = |period: &std::time::Duration| (std::time::Duration::from_mins(1)..=MOST).contains(period);
     period.ok().filter(is_sensible).ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
 }

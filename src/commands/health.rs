@@ -24,7 +24,7 @@ pub fn run(args: &HealthArgs, style: Style) -> CliResult {
     let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
     let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;
     let runs = store.runs()?.iter().filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug)).count();
-    let look = trend::look(&store, &trend::times())?;
+    let look = trend::look(&store)?;
     let page = health(&HealthInput {
         latest: latest.as_ref(),
         earlier: &earlier,

@@ -85,13 +85,17 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
 fn moved(alert: &TrackedAlert) -> Vec<HealthItem> {
     let run = &alert.range.first_after;
     let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
-    let commit = run.commit.as_deref().map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
+    let commit =
+        run.commit.as_deref().map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
     let item = |one: &rsb_model::record::SeriesMove| HealthItem {
         id: one.id.clone(),
         metric: Some(one.metric.clone()),
         percent: Some(one.change_percent),
         alert: Some(alert.id.clone()),
-        evidence: format!("since run {at}{commit}{}", if one.confirmed { "" } else { ", suspected: few runs stand on it" }),
+        evidence: format!(
+            "since run {at}{commit}{}",
+            if one.confirmed { "" } else { ", suspected: few runs stand on it" }
+        ),
     };
     alert.moves.iter().map(item).collect()
 }
@@ -133,7 +137,8 @@ fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
             Some(result) if is_measured(result.outcome) => return None,
             Some(result) => {
                 let reason = result.reason.as_ref();
-                let words = reason.map_or_else(String::new, |reason| format!(": {}: {}; {}", reason.what, reason.why, reason.cure));
+                let words = reason
+                    .map_or_else(String::new, |reason| format!(": {}: {}; {}", reason.what, reason.why, reason.cure));
                 format!("{} in {}{words}", result.outcome.as_str(), latest.run_id)
             }
             None => format!("measured in {}, absent from {}", before.run_id, latest.run_id),
@@ -232,7 +237,10 @@ mod tests {
     use rsb_store::SeriesPoint;
 
     fn run(name: &str, rocm: &str, warnings: &[&str]) -> Run {
-        let state = MachineState { warnings: warnings.iter().map(|&text| text.to_owned()).collect(), ..MachineState::default() };
+        let state = MachineState {
+            warnings: warnings.iter().map(|&text| text.to_owned()).collect(),
+            ..MachineState::default()
+        };
         let environment = Environment { rocm: Some(rocm.to_owned()), state: Some(state), ..Environment::default() };
         Run::begin(RunId(name.to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", environment)
     }

@@ -32,9 +32,9 @@ mod recovery;
 #[cfg(test)]
 mod scale_tests;
 pub mod seal;
+mod select;
 #[cfg(feature = "postgres")]
 pub mod shared;
-mod select;
 pub mod store;
 #[cfg(test)]
 mod store_tests;

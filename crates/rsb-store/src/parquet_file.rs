@@ -397,7 +397,11 @@ mod tests {
         for (run, processes) in runs.iter_mut().zip([1_u32, 3, 2]) {
             let mut case = testing::measured("gemm", 5.0);
             case.samples = (0..processes)
-                .map(|replicate| Samples { replicate, iters: vec![1, 2, u64::from(replicate)], times_ns: vec![1.5, 3.25, 1e9] })
+                .map(|replicate| Samples {
+                    replicate,
+                    iters: vec![1, 2, u64::from(replicate)],
+                    times_ns: vec![1.5, 3.25, 1e9],
+                })
                 .collect();
             run.benchmarks = vec![case, testing::skipped("triad")];
         }

@@ -62,7 +62,9 @@ pub enum SharedStoreError {
         problem: String,
     },
     /// It cannot be reached, or refuses.
-    #[error("{shown} cannot be reached: {problem}; runs stay in the results directory and are sent with the next `store copy`")]
+    #[error(
+        "{shown} cannot be reached: {problem}; runs stay in the results directory and are sent with the next `store copy`"
+    )]
     Unreachable {
         /// The address without its password.
         shown: String,
@@ -143,9 +145,10 @@ impl SharedStore {
     /// When the address is none, nobody answers, or the tables are of a later program.
     pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
         let shown = without_password(address);
-        let mut config: Config = address
-            .parse()
-            .map_err(|error: postgres::Error| SharedStoreError::Address { shown: shown.clone(), problem: words(&error) })?;
+        let mut config: Config = address.parse().map_err(|error: postgres::Error| SharedStoreError::Address {
+            shown: shown.clone(),
+            problem: words(&error),
+        })?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
@@ -159,7 +162,9 @@ impl SharedStore {
                 Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
                 Err(errors) => {
                     let why = errors.first().map_or_else(|| "the system has none".to_owned(), ToString::to_string);
-                    return Err(unreachable(format!("no certificate to check it with: {why}; name a file in SSL_CERT_FILE")));
+                    return Err(unreachable(format!(
+                        "no certificate to check it with: {why}; name a file in SSL_CERT_FILE"
+                    )));
                 }
             }
         };
@@ -278,7 +283,9 @@ impl SharedStore {
     pub fn fetch(&mut self, store: &Store, dir: &Path) -> Result<usize, SharedStoreError> {
         let here: HashSet<(String, i64)> =
             store.runs()?.into_iter().map(|run| (run.run_id.0, run.started.as_microsecond())).collect();
-        let all = self.client.query("SELECT number, run_id, own_id, started_us FROM rsb_runs ORDER BY started_us, number", &[]);
+        let all = self
+            .client
+            .query("SELECT number, run_id, own_id, started_us FROM rsb_runs ORDER BY started_us, number", &[]);
         let all = all.map_err(|error| self.broken(&error))?;
         let mut fetched = 0;
         for row in all {
@@ -380,7 +387,12 @@ impl<'a> MetricRows<'a> {
         rows
     }
 
-    fn write(&self, transaction: &mut Transaction<'_>, run: &Run, (number, machine): (i64, &str)) -> Result<(), postgres::Error> {
+    fn write(
+        &self,
+        transaction: &mut Transaction<'_>,
+        run: &Run,
+        (number, machine): (i64, &str),
+    ) -> Result<(), postgres::Error> {
         let series: [&(dyn ToSql + Sync); 5] = [&machine, &self.ids, &self.metrics, &self.units, &self.better];
         // In one order, so that two writers never wait for each other.
         transaction.execute(

@@ -9,9 +9,7 @@ use std::process::{Command, Output};
 use std::thread;
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
-};
+use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp};
 use rsb_store::shared::{Sent, SharedStore, SharedStoreError, without_password};
 use rsb_store::{Store, sealed_text};
 
@@ -35,7 +33,8 @@ impl Server {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self { dir, programs, port };
         let data = server.data();
-        server.run("initdb", &["-D", &data, "-U", "bench", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
+        server
+            .run("initdb", &["-D", &data, "-U", "bench", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
         server.certificate();
         server.up();
         Some(server)
@@ -61,15 +60,31 @@ impl Server {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
     }
 
-    /// A certificate for 127.0.0.1 that nobody else vouches for.
+    /// A certificate for 127.0.0.1, by an authority of its own.
     fn certificate(&self) {
+        let path = |name: &str| self.dir.path().join(name).display().to_string();
+        let (root_key, root) = (path("root.key"), path("root.crt"));
         let (key, certificate) = (format!("{}/server.key", self.data()), format!("{}/server.crt", self.data()));
-        self.command("openssl", &[
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
-            "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", &key, "-out", &certificate,
-        ]);
-        let open = self.dir.path().join("root.crt");
-        self.command("cp", &[&certificate, open.to_str().unwrap()]);
+        let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
+        let authority = ["-subj", "/CN=authority", "-keyout", &root_key, "-out", &root];
+        self.command("openssl", &[&new[..], &authority].concat());
+        let server = [
+            "-subj",
+            "/CN=127.0.0.1",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+            "-CA",
+            &root,
+            "-CAkey",
+            &root_key,
+            "-keyout",
+            &key,
+            "-out",
+            &certificate,
+        ];
+        self.command("openssl", &[&new[..], &server].concat());
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {
@@ -253,7 +268,11 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
     let mut shared = server.connect();
     let acknowledged = std::sync::Mutex::new(Vec::new());
     let ended = thread::scope(|scope| {
-        let sender = scope.spawn(|| shared.send_all(&here, |id, _| acknowledged.lock().unwrap().push(id.0.clone())));
+        let (shared, acknowledged, path) = (&mut shared, &acknowledged, here.results_dir());
+        let sender = scope.spawn(move || {
+            let here = Store::open_existing(path).unwrap();
+            shared.send_all(&here, |id, _| acknowledged.lock().unwrap().push(id.0.clone()))
+        });
         while acknowledged.lock().unwrap().len() < 3 {
             thread::yield_now();
         }

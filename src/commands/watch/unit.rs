@@ -77,7 +77,9 @@ fn cron_word(word: &OsStr) -> String {
 }
 
 fn is_plain(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+%@$".contains(c)) && !word.contains('$')
+    !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+%@$".contains(c))
+        && !word.contains('$')
 }
 
 #[cfg(test)]
@@ -87,7 +89,8 @@ mod tests {
     #[test]
     fn both_kinds_start_the_same_turn() {
         let words = ["watch", "--once", "--results-dir", "/srv/50% of it's \"mine\""].map(OsString::from);
-        let text = units(Path::new("/opt/bin/rusty-stack-bench"), &words, Path::new("/home/a b"), Duration::from_hours(6));
+        let text =
+            units(Path::new("/opt/bin/rusty-stack-bench"), &words, Path::new("/home/a b"), Duration::from_hours(6));
         insta::assert_snapshot!(text);
     }
 

@@ -116,7 +116,8 @@ fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
     if alert.machine != look.machine || alert.state.is_closed() {
         return;
     }
-    let was_looked_at = |one: &SeriesMove| look.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric);
+    let was_looked_at =
+        |one: &SeriesMove| look.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric);
     let Some(leading) = alert.moves.iter().find(|one| was_looked_at(one)) else { return };
     let began = alert.range.first_after.timestamp;
     if found {
@@ -170,8 +171,7 @@ mod tests {
         let order = RunOrder::new((0..runs).map(moment).collect());
         let series: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), "time_ms".to_owned())).into();
         let groups = super::super::group::together(shifts.to_vec(), &order);
-        let look =
-            Look { machine: "m", now: moment(runs), order: &order, series: &series, shifts, min_size: 5 };
+        let look = Look { machine: "m", now: moment(runs), order: &order, series: &series, shifts, min_size: 5 };
         update(known, groups, &look)
     }
 
@@ -203,7 +203,11 @@ mod tests {
     #[test]
     fn what_moved_elsewhere_or_the_other_way_is_another_alert() {
         let mut known = Vec::new();
-        look(&mut known, 60, &[shift("a", 20, 1.0, 12.0, true), shift("a", 50, 1.12, 12.0, true), shift("b", 20, 1.0, -20.0, true)]);
+        look(
+            &mut known,
+            60,
+            &[shift("a", 20, 1.0, 12.0, true), shift("a", 50, 1.12, 12.0, true), shift("b", 20, 1.0, -20.0, true)],
+        );
         assert_eq!(known.len(), 3);
         let mut ids: Vec<_> = known.iter().map(|alert| alert.id.clone()).collect();
         ids.dedup();

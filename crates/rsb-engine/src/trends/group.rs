@@ -86,9 +86,8 @@ pub(super) fn together(mut shifts: Vec<Shift>, order: &RunOrder) -> Vec<Group> {
         }
     }
     let mut groups: Vec<Group> = groups.into_iter().filter_map(Group::of).collect();
-    groups.sort_by_key(|group| {
-        (std::cmp::Reverse(group.severity), std::cmp::Reverse(group.range.first_after.timestamp))
-    });
+    groups
+        .sort_by_key(|group| (std::cmp::Reverse(group.severity), std::cmp::Reverse(group.range.first_after.timestamp)));
     groups
 }
 

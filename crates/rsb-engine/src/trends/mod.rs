@@ -7,8 +7,8 @@ mod origin;
 
 use std::path::Path;
 
-use rsb_model::{Fingerprint, Timestamp};
 use rsb_model::record::{AlertState, TrackedAlert};
+use rsb_model::{Fingerprint, Timestamp};
 use rsb_store::{AlertBook, Series, Store};
 
 pub use group::{RunOrder, Shift};
@@ -66,9 +66,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
             origin::fill(alert, store, tree);
         }
     }
-    let was_open = |alert: &TrackedAlert| {
-        before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed())
-    };
+    let was_open = |alert: &TrackedAlert| before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed());
     let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
     let alerts = places.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
     let not_kept = if alert_book == before { None } else { alert_book.write(store.results_dir()).err() };
@@ -79,11 +77,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
 ///
 /// # Errors
 /// When no alert, or more than one, is called so, or the file cannot be read or written.
-pub fn decide(
-    store: &Store,
-    name: &str,
-    (state, because): (AlertState, &str),
-) -> Result<TrackedAlert, EngineError> {
+pub fn decide(store: &Store, name: &str, (state, because): (AlertState, &str)) -> Result<TrackedAlert, EngineError> {
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let alert = alert_book.find(name).map_err(EngineError::usage)?;
     alert.state = state;

@@ -111,9 +111,8 @@ mod tests {
             state: Some(state),
             ..Environment::default()
         };
-        let named = |a: &Environment, b: &Environment| {
-            changes(a, b).into_iter().map(|found| found.field).collect::<Vec<_>>()
-        };
+        let named =
+            |a: &Environment, b: &Environment| changes(a, b).into_iter().map(|found| found.field).collect::<Vec<_>>();
         let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
         assert_eq!(named(&old, &old), Vec::<String>::new());
         assert_eq!(named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))), Vec::<String>::new());
