@@ -177,7 +177,7 @@ impl Store {
             let since = newest.last().map_or(i64::MAX, |run| run.started);
             let runs: HashMap<i64, RunNumbers> = newest.into_iter().map(|run| (run.number, run)).collect();
             let mut points = connection.prepare_cached(POINTS)?;
-            let mut all: BTreeMap<(String, String, String), (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
+            let mut all: BTreeMap<SeriesKey, (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
             for asked in asked(connection, filter, &slugs)? {
                 let found = points.query_map(params![asked.series, since], indexed_point)?;
                 let (_, known) = all.entry(asked.key).or_insert((asked.better, Vec::new()));
@@ -255,10 +255,13 @@ fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
     Ok(Value::from(found.collect::<rusqlite::Result<Vec<i64>>>()?).to_string())
 }
 
-/// A series of the index, and what it is of: case, metric and unit.
+/// What a series is of: case, metric and unit.
+type SeriesKey = (String, String, String);
+
+/// A series of the index, and what it is of.
 struct AskedSeries {
     series: i64,
-    key: (String, String, String),
+    key: SeriesKey,
     better: Option<Better>,
 }
 

@@ -129,7 +129,7 @@ fn answer(connection: &Connection, sql: &str) -> Result<SqlAnswer, Unanswered> {
 
 /// Every row; none of it where there are too many.
 fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query([])?;
     let mut rows = Vec::new();
     while let Some(row) = found.next()? {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let one = dir.join("one-million");
     write(&one, 0..MILLION)?;
     measure(&one, "1 M values, 500 runs")?;
-    if arguments.first().is_none() {
+    if arguments.is_empty() {
         fs::remove_dir_all(&one)?;
     }
     let ten = dir.join("ten-million");

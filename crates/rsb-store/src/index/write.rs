@@ -222,13 +222,14 @@ impl<'c> RunWriter<'c> {
         if let Some(known) = self.metrics.get(field.name) {
             return Ok(*known);
         }
+        let better = field.better().map_or("", better_text);
         let id = match self.number("SELECT id FROM metrics WHERE name = ?1", [field.name])? {
             Some(id) => id,
-            None => {
-                let better = field.better().map_or("", better_text);
-                let insert = "INSERT INTO metrics VALUES (NULL,?1,?2,?3)";
-                self.connection.prepare_cached(insert)?.insert([field.name, field.unit.symbol(), better])?
-            }
+            None => self.connection.prepare_cached("INSERT INTO metrics VALUES (NULL,?1,?2,?3)")?.insert([
+                field.name,
+                field.unit.symbol(),
+                better,
+            ])?,
         };
         self.metrics.insert(field.name, id);
         Ok(id)
