@@ -21,7 +21,10 @@ pub use comparison::{
     Severity, SignificantChange, comparison_id,
 };
 pub use threshold::ThresholdCheck;
-pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};
+pub use trend::{
+    Alert, AlertBasis, Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend,
+    SeriesTrend, TrendDocument, TrendShape,
+};
 
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
