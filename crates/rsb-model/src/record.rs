@@ -25,7 +25,10 @@ pub use comparison::{
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
-pub use trend::{Alert, ChangePoint, Direction, Forecast, SeriesTrend, TrendDocument};
+pub use trend::{
+    Alert, AlertBasis, Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend,
+    SeriesTrend, TrendDocument, TrendShape,
+};
 
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

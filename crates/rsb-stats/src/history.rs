@@ -13,7 +13,7 @@
 //! Changes are logarithms turned so that up is worse, and told as in [`crate::compare`].
 
 mod common;
-mod edge;
+pub(crate) mod edge;
 mod figures;
 mod machine;
 mod runs;

@@ -32,4 +32,4 @@ pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
 pub use remeasure::{suspects, undecided_cases};
-pub use trend::{SeriesInput, trend};
+pub use trend::{SeriesInput, TrendSettings, trend, trend_with};

@@ -13,6 +13,19 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
+/// Adjusted chances after Benjamini and Hochberg (1995): of those called below q, a share of q at most is false in the
+/// long run, where the questions are independent or go together. NaN counts as 1.
+pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
+    let count = p_values.len() as f64;
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut lowest = 1.0_f64;
+    for (rank, position) in ascending(p_values).into_iter().enumerate().rev() {
+        lowest = lowest.min(chance(p_values, position) * count / (rank + 1) as f64);
+        set(&mut adjusted, position, lowest);
+    }
+    adjusted
+}
+
 /// Positions of `p_values` from the smallest to the largest.
 pub(crate) fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();

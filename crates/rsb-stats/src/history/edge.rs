@@ -6,14 +6,14 @@
 
 /// How many runs of one code are looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Looks {
+pub(crate) struct Looks {
     runs: usize,
     /// The least number that is more than half of them.
     most: usize,
 }
 
 impl Looks {
-    pub(super) const fn new(runs: usize) -> Self {
+    pub(crate) const fn new(runs: usize) -> Self {
         Self { runs, most: runs / 2 + 1 }
     }
 
@@ -31,21 +31,21 @@ impl Looks {
 
 /// The outer end of the runs seen.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Edge {
+pub(crate) struct Edge {
     outermost_first: Vec<f64>,
     /// Distance over which runs beyond the outermost thin out by a factor of e.
     reach: f64,
 }
 
 impl Edge {
-    pub(super) fn new(values: Vec<f64>, reach: f64) -> Self {
+    pub(crate) fn new(values: Vec<f64>, reach: f64) -> Self {
         let mut outermost_first = values;
         outermost_first.sort_by(|a, b| b.total_cmp(a));
         Self { outermost_first, reach }
     }
 
     /// What more than half of the next runs lie beyond with a chance of `level` at most.
-    pub(super) fn limit(&self, looks: Looks, level: f64) -> f64 {
+    pub(crate) fn limit(&self, looks: Looks, level: f64) -> f64 {
         let seen = self.outermost_first.len();
         let allowed =
             self.outermost_first.iter().zip(1..).take_while(|(_, rank)| looks.chance_beyond(*rank, seen) <= level);
@@ -53,7 +53,7 @@ impl Edge {
     }
 
     /// Chance that more than half of the next runs lie at `value` or beyond.
-    pub(super) fn chance(&self, looks: Looks, value: f64) -> f64 {
+    pub(crate) fn chance(&self, looks: Looks, value: f64) -> f64 {
         let seen = self.outermost_first.len();
         let beyond = value - self.outermost();
         if beyond > 0.0 {

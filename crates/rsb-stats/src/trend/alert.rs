@@ -1,75 +1,162 @@
 //! What asks for attention in a series, and what to do about it.
 
-use rsb_model::record::{Alert, ChangePoint, Severity};
+use rsb_model::record::{Alert, AlertBasis, ChangePoint, Ramp, Severity};
 use rsb_model::{Better, Timestamp};
 
 use super::line::Line;
+use super::settings::TrendSettings;
 use super::{LEAST_SPAN, SeriesInput, days_between, percent_change};
+use crate::estimate::mean;
 
-/// Changes smaller than this are not worth an alert, in percent.
-const WORTH_TELLING: f64 = 5.0;
-
-/// Changes for the worse from here on are critical, in percent.
-const CRITICAL: f64 = 20.0;
-
-/// The last change of level, or else the trend over the whole series, where it is large enough to matter.
-pub(super) fn of(
-    series: &SeriesInput,
-    points: &[(Timestamp, f64)],
-    changes: &[ChangePoint],
-    trend: Option<Line>,
-) -> Vec<Alert> {
-    let found = match changes.last() {
-        Some(change) => stepped(series, change),
-        None => trend.and_then(|line| drifted(series, points, line)),
-    };
-    found.into_iter().collect()
+/// What alerts are made of.
+pub(super) struct Findings<'a> {
+    pub(super) series: &'a SeriesInput,
+    pub(super) points: &'a [(Timestamp, f64)],
+    pub(super) confirmed: &'a [ChangePoint],
+    pub(super) suspected: &'a [ChangePoint],
+    pub(super) ramp: Option<&'a Ramp>,
+    /// The line of a drift that is significant among all series.
+    pub(super) drift: Option<Line>,
+    pub(super) settings: &'a TrendSettings,
 }
 
-fn stepped(series: &SeriesInput, change: &ChangePoint) -> Option<Alert> {
-    let description = format!(
-        "{} went from {:.4} to {:.4} {} at {} ({:+.1} %)",
-        series.metric, change.before, change.after, series.unit, change.timestamp, change.change_percent
-    );
-    let look =
-        format!("compare the runs before and after {}: what changed in the code or on the machine?", change.timestamp);
-    alert(series, change.change_percent, description, look)
+/// What happened, where, and what it was before.
+struct Happened {
+    basis: AlertBasis,
+    change_percent: f64,
+    /// Up to which position it was as before, and since which it holds.
+    places: [usize; 2],
+    description: String,
+    look: String,
 }
 
-fn drifted(series: &SeriesInput, points: &[(Timestamp, f64)], line: Line) -> Option<Alert> {
-    let days = days_between(points.first()?.0, points.last()?.0);
-    let change = percent_change(line.at(0.0), line.at(days))?;
-    let (metric, unit, slope) = (&series.metric, &series.unit, line.slope);
-    let description = if days < LEAST_SPAN {
-        format!("{metric} goes by {change:+.1} % within less than a day")
-    } else {
-        format!("{metric} goes by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
-    };
-    let look = "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
-    alert(series, change, description, look)
-}
-
-fn alert(series: &SeriesInput, change_percent: f64, description: String, look: String) -> Option<Alert> {
-    let size = change_percent.abs();
-    if size < WORTH_TELLING {
-        return None;
+impl Findings<'_> {
+    /// Suspected and confirmed changes, a drift or a ramp, the newest first, where they are significant among all series
+    /// and reach the threshold. Of what lies before the lookback only the last change is told, as information.
+    pub(super) fn alerts(&self) -> Vec<Alert> {
+        let counts = |change: &&ChangePoint| change.q_value.is_none_or(|q| q <= self.settings.significance);
+        let suspected = self.suspected.iter().filter(counts).map(|change| self.raised(change));
+        let last = self.confirmed.len().saturating_sub(1);
+        let confirmed = self.confirmed.iter().enumerate().rev();
+        let confirmed = confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
+        let is_of_ramp = |index: usize| self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index));
+        let confirmed = confirmed.filter(|(_, change)| !is_of_ramp(change.index));
+        let confirmed = confirmed.filter(|(_, change)| counts(change)).map(|(_, change)| self.stepped(change));
+        let ramp = self.ramp.map(|ramp| self.climbed(ramp));
+        let drift = self.drift.and_then(|line| self.drifted(line));
+        suspected.chain(confirmed).chain(ramp).chain(drift).filter_map(|happened| self.alert(happened)).collect()
     }
-    let for_the_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
-    let (direction, severity, recommendation) = match for_the_worse {
-        Some(true) if size >= CRITICAL => ("worse", Severity::Critical, look),
-        Some(true) => ("worse", Severity::Warning, look),
-        Some(false) => ("better", Severity::Info, "save a new baseline, so that the gain is kept".to_owned()),
-        None => {
-            let unknown = format!("{look} Say which way is better with a column `better` (lower, higher).");
-            ("changed", Severity::Warning, unknown)
+
+    /// Whether the point lies within the lookback: so many days, or twice as many points as a verdict needs where these
+    /// reach further, so that a weekly series has one, too.
+    fn is_recent(&self, index: usize) -> bool {
+        let fewest = 2 * self.settings.min_data_points.max(self.settings.min_size);
+        let (Some(&(time, _)), Some(&(last, _))) = (self.points.get(index), self.points.last()) else { return false };
+        days_between(time, last) <= self.settings.lookback_days || index + fewest >= self.points.len()
+    }
+
+    fn raised(&self, change: &ChangePoint) -> Happened {
+        let (metric, unit, needed) = (&self.series.metric, &self.series.unit, self.settings.min_size);
+        let description = format!(
+            "suspected: the last {} of {metric}, {:.4} {unit} since {}, {} not fit the level of {:.4} before ({:+.1} %)",
+            counted(change.points),
+            change.after,
+            change.timestamp,
+            if change.points == 1 { "does" } else { "do" },
+            change.before,
+            change.change_percent
+        );
+        let look = format!("measure again: a new level is confirmed when {needed} points hold it");
+        Happened { basis: AlertBasis::Suspected, change_percent: change.change_percent, places: [change.index; 2], description, look }
+    }
+
+    fn stepped(&self, change: &ChangePoint) -> Happened {
+        let (metric, unit, time) = (&self.series.metric, &self.series.unit, change.timestamp);
+        let mut description = format!(
+            "{metric} went from {:.4} to {:.4} {unit} at {time} ({:+.1} %)",
+            change.before, change.after, change.change_percent
+        );
+        if !self.is_recent(change.index) {
+            description += &format!("; more than {} days before the last point", self.settings.lookback_days);
         }
-    };
-    Some(Alert {
-        metric: series.metric.clone(),
-        direction: direction.to_owned(),
-        change_percent,
-        severity,
-        description,
-        recommendation,
-    })
+        let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
+        Happened { basis: AlertBasis::Confirmed, change_percent: change.change_percent, places: [change.index; 2], description, look }
+    }
+
+    fn climbed(&self, ramp: &Ramp) -> Happened {
+        let (metric, unit) = (&self.series.metric, &self.series.unit);
+        let (from, to) = (ramp.from_timestamp, ramp.to_timestamp);
+        let mut description = format!(
+            "{metric} went step by step from {:.4} to {:.4} {unit} between {from} and {to} ({:+.1} %)",
+            ramp.before, ramp.after, ramp.change_percent
+        );
+        if !self.is_recent(ramp.to_index) {
+            description += &format!("; more than {} days before the last point", self.settings.lookback_days);
+        }
+        let look = format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
+        let places = [ramp.from_index, ramp.to_index];
+        Happened { basis: AlertBasis::Ramp, change_percent: ramp.change_percent, places: places, description, look }
+    }
+
+    fn drifted(&self, line: Line) -> Option<Happened> {
+        let days = days_between(self.points.first()?.0, self.points.last()?.0);
+        let change = percent_change(line.at(0.0), line.at(days))?;
+        let (metric, unit, slope) = (&self.series.metric, &self.series.unit, line.slope);
+        let description = if days < LEAST_SPAN {
+            format!("{metric} goes by {change:+.1} % within less than a day")
+        } else {
+            format!("{metric} goes by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
+        };
+        let look = "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
+        // A drift is about now, wherever it began; what it is compared with is its first points.
+        let before = self.settings.recent_points.clamp(1, self.points.len());
+        let places = [before, self.points.len() - 1];
+        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places: places, description, look })
+    }
+
+    fn alert(&self, happened: Happened) -> Option<Alert> {
+        let Happened { basis, change_percent, places: [before, since], description, look } = happened;
+        let threshold = self.settings.alert_threshold_percent;
+        let size = change_percent.abs();
+        // Rounding must not take a change of exactly the threshold below it.
+        if size < threshold * (1.0 - 1e-9) {
+            return None;
+        }
+        let for_the_worse = self.series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
+        let is_proved = basis != AlertBasis::Suspected;
+        let is_recent = self.is_recent(since);
+        let (direction, severity, recommendation) = match for_the_worse {
+            Some(true) if size >= 2.0 * threshold && is_proved => ("worse", Severity::Critical, look),
+            Some(true) => ("worse", Severity::Warning, look),
+            Some(false) if is_proved => {
+                ("better", Severity::Info, "save a new baseline, so that the gain is kept".to_owned())
+            }
+            Some(false) => ("better", Severity::Info, look),
+            None => {
+                let unknown = format!("{look} Say which way is better with a column `better` (lower, higher).");
+                ("changed", Severity::Warning, unknown)
+            }
+        };
+        let level_from = self.confirmed.iter().map(|change| change.index).rfind(|index| *index < before).unwrap_or(0);
+        let baseline: Vec<f64> = self.points.get(level_from..before)?.iter().map(|point| point.1).collect();
+        let (baseline_mean, current_value) = (mean(&baseline)?, self.points.last()?.1);
+        let series = if self.series.id.is_empty() { String::new() } else { format!("{}: ", self.series.id) };
+        Some(Alert {
+            metric: self.series.metric.clone(),
+            direction: direction.to_owned(),
+            change_percent,
+            severity: if is_recent { severity } else { Severity::Info },
+            message: format!("{series}{direction}: {description}; {recommendation}"),
+            description,
+            recommendation,
+            basis,
+            baseline_mean,
+            current_value,
+            deviation_percent: percent_change(baseline_mean, current_value),
+        })
+    }
+}
+
+fn counted(points: usize) -> String {
+    if points == 1 { "point".to_owned() } else { format!("{points} points") }
 }

@@ -22,6 +22,14 @@ impl Line {
     pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
+
+    /// The chance of such a slope through `n` points whose mean is `inflation` times as uncertain as that of independent
+    /// ones.
+    pub(super) fn inflated_chance(&self, n: usize, inflation: f64) -> f64 {
+        let freedom = n.saturating_sub(2) as f64;
+        let t = (freedom * self.r_squared / (1.0 - self.r_squared) / inflation.max(1.0)).sqrt();
+        (2.0 * t_above(t, freedom)).min(1.0)
+    }
 }
 
 /// The line through `x` and `y`; `None` with fewer than three points, or where either does not vary.

@@ -1,23 +1,40 @@
-//! Where a series goes: the fitted line, the points where its level changed, and what asks for attention.
+//! Where a series goes: the fitted line, the points where its level changed, what is expected next, and what asks for
+//! attention.
+//!
+//! The whole of a series is fitted. [`TrendSettings::lookback_days`] bounds what alerts are about.
 
 mod alert;
-mod change_point;
+pub mod anomaly;
+pub mod change;
+pub mod forecast;
 mod line;
+pub mod monotone;
+pub mod rolling;
+pub mod settings;
+mod shape;
 
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::record::{Direction, Forecast, SeriesTrend, TrendDocument};
+use rsb_model::record::{
+    ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend, TrendDocument,
+    TrendShape,
+};
 use rsb_model::{Better, Timestamp};
 
+use crate::estimate::{mean, median};
+use crate::hypothesis::mann_whitney;
+use crate::multiple::benjamini_hochberg;
+use change::{DetectedChange, DetectedChanges};
+use forecast::Continued;
 pub use line::Line;
-
-/// Chance below which a slope counts as a trend.
-const SIGNIFICANT: f64 = 0.05;
+use monotone::MannKendall;
+pub use settings::{ChangeMethod, TrendSettings};
+use shape::BestTold;
 
 /// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of one.
 const LEAST_SPAN: f64 = 1.0;
 
-/// How far ahead a trend is continued, in days.
-const FORECAST_DAYS: f64 = 7.0;
+/// Points of the same level that the recent ones are compared with, at most.
+const RECENT_BEFORE: usize = 50;
 
 /// A series of figures over time, in any order. Figures that are not finite are left out.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,52 +51,239 @@ pub struct SeriesInput {
     pub points: Vec<(Timestamp, f64)>,
 }
 
+/// [`trend_with`] the default settings.
+pub fn trend(series: &[SeriesInput]) -> TrendDocument {
+    trend_with(series, &TrendSettings::DEFAULT)
+}
+
 /// The trend of each series that has at least one finite figure, in the order given.
 ///
 /// With fewer than three points, with all at one time or all of one value, there is no line: its fields are null and
 /// the direction is stable. Within less than a day there is a direction, and neither a slope a day nor a forecast.
-pub fn trend(series: &[SeriesInput]) -> TrendDocument {
-    TrendDocument { format_version: FORMAT_VERSION, series: series.iter().filter_map(of).collect() }
+pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocument {
+    let analyses: Vec<Analysis<'_>> = series.iter().filter_map(|series| Analysis::of(series, settings)).collect();
+    let changes = family(analyses.iter().map(Analysis::change_chances).collect());
+    let drifts = family(analyses.iter().map(|analysis| vec![analysis.drift_chance]).collect());
+    let each = analyses.into_iter().zip(changes.into_iter().zip(drifts));
+    let series = each.map(|(analysis, (changes, drifts))| analysis.told(&changes, &drifts)).collect();
+    TrendDocument { format_version: FORMAT_VERSION, series }
 }
 
-fn of(series: &SeriesInput) -> Option<SeriesTrend> {
-    let mut points: Vec<(Timestamp, f64)> =
-        series.points.iter().copied().filter(|(_, value)| value.is_finite()).collect();
-    points.sort_by_key(|&(time, _)| time);
-    let (&(begin, first), &(_, last)) = (points.first()?, points.last()?);
-    let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
-    let days: Vec<f64> = points.iter().map(|&(time, _)| days_between(begin, time)).collect();
-    let line = line::fit(&days, &values);
-    let direction = line.map_or(Direction::Stable, direction);
-    let change_points = change_point::find(&points, line);
-    let trending = line.filter(|_| direction != Direction::Stable);
-    let alerts = alert::of(series, &points, &change_points, trending);
-    let lasting = days.last().is_some_and(|&span| span >= LEAST_SPAN);
-    Some(SeriesTrend {
-        id: series.id.clone(),
-        metric: series.metric.clone(),
-        unit: series.unit.clone(),
-        n: points.len(),
-        first,
-        last,
-        last_change_percent: last_change_percent(&values),
-        slope_per_day: line.filter(|_| lasting).map(|line| line.slope),
-        intercept: line.map(|line| line.intercept),
-        r_squared: line.map(|line| line.r_squared),
-        p_value: line.map(|line| line.p_value),
-        direction,
-        change_points,
-        forecast: trending
-            .filter(|_| lasting)
-            .zip(days.last())
-            .map(|(line, &day)| Forecast { days: FORECAST_DAYS, value: line.at(day + FORECAST_DAYS) }),
-        alerts,
-        values,
-    })
+/// The chances of each series, corrected for those of all.
+fn family(each: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let mut corrected = benjamini_hochberg(&each.concat()).into_iter();
+    each.into_iter().map(|chances| corrected.by_ref().take(chances.len()).collect()).collect()
 }
 
-fn direction(line: Line) -> Direction {
-    if line.p_value >= SIGNIFICANT || line.slope == 0.0 {
+/// What is known of one series by itself.
+struct Analysis<'a> {
+    series: &'a SeriesInput,
+    settings: &'a TrendSettings,
+    points: Vec<(Timestamp, f64)>,
+    values: Vec<f64>,
+    days: Vec<f64>,
+    line: Option<Line>,
+    direction: Direction,
+    changes: DetectedChanges,
+    climb: Option<BestTold>,
+    test: Option<MannKendall>,
+    /// Chance of such a line where neighbors are as alike as these; 1 where levels or a climb tell the series better.
+    drift_chance: f64,
+}
+
+impl<'a> Analysis<'a> {
+    fn of(series: &'a SeriesInput, settings: &'a TrendSettings) -> Option<Self> {
+        let mut points: Vec<(Timestamp, f64)> =
+            series.points.iter().copied().filter(|(_, value)| value.is_finite()).collect();
+        points.sort_by_key(|&(time, _)| time);
+        let &(begin, _) = points.first()?;
+        let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
+        let days: Vec<f64> = points.iter().map(|&(time, _)| days_between(begin, time)).collect();
+        let line = line::fit(&days, &values);
+        let direction = line.map_or(Direction::Stable, |line| direction(line, settings));
+        let mut changes = change::detect(&values, settings);
+        let mut climb = None;
+        let mut best = BestTold::Line;
+        if !changes.confirmed.is_empty() {
+            best = shape::best_told(&change::tamed(&values, settings), &changes.confirmed, settings.min_size);
+            match best {
+                BestTold::Levels => {}
+                BestTold::Climb { .. } => climb = Some(best),
+                BestTold::Line => {
+                    // A steady climb is a trend, not a staircase.
+                    changes.confirmed.clear();
+                    changes.suspected = None;
+                }
+            }
+        }
+        let around = line.map_or(0.0, |line| correlation_around(line, &days, &values));
+        let inflation = (1.0 + around) / (1.0 - around);
+        let test = monotone::mann_kendall(&values, inflation);
+        let drift_chance = match (best, line, test) {
+            (BestTold::Line, Some(line), Some(test)) => {
+                line.inflated_chance(values.len(), inflation).max(test.p_value)
+            }
+            _ => 1.0,
+        };
+        Some(Self { series, settings, points, values, days, line, direction, changes, climb, test, drift_chance })
+    }
+
+    /// Of every change, or of the best split where there is none.
+    fn change_chances(&self) -> Vec<f64> {
+        let all: Vec<f64> =
+            self.changes.confirmed.iter().chain(&self.changes.suspected).map(|change| change.p_value).collect();
+        if all.is_empty() { vec![self.changes.best_chance] } else { all }
+    }
+
+    /// The whole, where the chances of its changes and its drift are corrected for all series.
+    fn told(self, change_q: &[f64], drift_q: &[f64]) -> SeriesTrend {
+        let settings = self.settings;
+        let told = |(change, q): (&DetectedChange, &f64)| self.change_point(change, *q);
+        let confirmed: Vec<ChangePoint> = self.changes.confirmed.iter().zip(change_q).filter_map(told).collect();
+        let newest = change_q.get(self.changes.confirmed.len()..).unwrap_or_default();
+        let suspected: Vec<ChangePoint> = self.changes.suspected.iter().zip(newest).filter_map(told).collect();
+        let ramp = self.ramp();
+        let has_enough = self.points.len() >= settings.min_data_points;
+        let is_drift = self.drift_chance < settings.significance && self.direction != Direction::Stable && has_enough;
+        let is_sure = drift_q.first().is_some_and(|q| *q <= settings.significance);
+        let shape = match () {
+            () if ramp.is_some() => TrendShape::Ramp,
+            () if !confirmed.is_empty() => TrendShape::Step,
+            () if is_drift => TrendShape::Drift,
+            () => TrendShape::Stable,
+        };
+        let findings = alert::Findings {
+            series: self.series,
+            points: &self.points,
+            confirmed: &confirmed,
+            suspected: &suspected,
+            ramp: ramp.as_ref(),
+            drift: self.line.filter(|_| shape == TrendShape::Drift && is_sure),
+            settings,
+        };
+        let alerts = findings.alerts();
+        let lasting = self.days.last().is_some_and(|&span| span >= LEAST_SPAN);
+        let slope = |slope: f64| Some(slope).filter(|_| lasting);
+        let predicted = if lasting && has_enough { self.predicted() } else { Vec::new() };
+        let forecast = predicted.last().filter(|_| self.direction != Direction::Stable).map(|last| Forecast {
+            days: last.days,
+            value: last.value,
+            low: Some(last.low),
+            high: Some(last.high),
+            confidence: Some(settings.confidence),
+        });
+        let last_of = |rolled: Vec<f64>| rolled.last().copied();
+        let newest = &self.values[self.values.len().saturating_sub(settings.rolling_window.max(1))..];
+        SeriesTrend {
+            id: self.series.id.clone(),
+            metric: self.series.metric.clone(),
+            unit: self.series.unit.clone(),
+            n: self.points.len(),
+            first: self.values.first().copied().unwrap_or(f64::NAN),
+            last: self.values.last().copied().unwrap_or(f64::NAN),
+            last_change_percent: last_change_percent(&self.values),
+            slope_per_day: self.line.and_then(|line| slope(line.slope)),
+            intercept: self.line.map(|line| line.intercept),
+            r_squared: self.line.map(|line| line.r_squared),
+            p_value: self.line.map(|line| line.p_value),
+            direction: self.direction,
+            shape,
+            theil_sen_per_day: monotone::theil_sen(&self.days, &self.values).and_then(slope),
+            mann_kendall: self.test.map(|test| MonotoneTest { tau: test.tau, p_value: test.p_value }),
+            autocorrelation: self.changes.correlation,
+            rolling_mean: last_of(rolling::rolling_mean(newest, settings.rolling_window)),
+            rolling_median: last_of(rolling::rolling_median(newest, settings.rolling_window)),
+            recent: self.recent(),
+            change_points: confirmed,
+            suspected,
+            ramp,
+            forecast,
+            predicted,
+            anomalies: anomaly::anomalies(&self.points, settings.window_size, settings.anomaly_z),
+            alerts,
+            values: self.values,
+        }
+    }
+
+    fn change_point(&self, change: &DetectedChange, q_value: f64) -> Option<ChangePoint> {
+        let change_percent = percent_change(change.before, change.after).filter(|percent| *percent != 0.0)?;
+        let timestamp = self.points.get(change.index)?.0;
+        Some(ChangePoint {
+            index: change.index,
+            timestamp,
+            before: change.before,
+            after: change.after,
+            change_percent,
+            p_value: change.p_value,
+            q_value: Some(q_value),
+            points: change.points,
+        })
+    }
+
+    fn ramp(&self) -> Option<Ramp> {
+        let BestTold::Climb { from, to, before, after } = self.climb? else { return None };
+        Some(Ramp {
+            from_index: from,
+            to_index: to,
+            from_timestamp: self.points.get(from)?.0,
+            to_timestamp: self.points.get(to)?.0,
+            before,
+            after,
+            change_percent: percent_change(before, after)?,
+        })
+    }
+
+    /// Where the last level begins, or the series.
+    fn level_from(&self) -> usize {
+        let climbed = match self.climb {
+            Some(BestTold::Climb { to, .. }) => to,
+            _ => 0,
+        };
+        self.changes.confirmed.last().map_or(climbed, |change| change.index)
+    }
+
+    fn predicted(&self) -> Vec<PredictedValue> {
+        let from = self.level_from();
+        let rho = self.changes.correlation;
+        let past = Continued {
+            days: &self.days[from..],
+            values: &self.values[from..],
+            inflation: (1.0 + rho) / (1.0 - rho),
+            significance: self.settings.significance,
+        };
+        forecast::predict_future(past, self.settings.days_ahead, self.settings.confidence)
+    }
+
+    /// The last points against those before them on their level, or before the last change where they are all of it.
+    fn recent(&self) -> Option<RecentTrend> {
+        let n = self.values.len();
+        let points = self.settings.recent_points.min(n);
+        let split = n - points;
+        let level = self.level_from();
+        let from = if level < split { level } else { 0 }.max(split.saturating_sub(RECENT_BEFORE));
+        let (before, last) = (&self.values[from..split], &self.values[split..]);
+        let line = line::fit(&self.days[split..], last);
+        let change_percent = median(before).zip(median(last)).and_then(|(before, last)| percent_change(before, last));
+        (points > 0 && n > 1).then(|| RecentTrend {
+            points,
+            change_percent,
+            slope_per_day: line.map(|line| line.slope).filter(|slope| slope.is_finite()),
+            p_value: if before.len() < 2 { None } else { mann_whitney(before, last).map(|test| test.p_value) },
+        })
+    }
+}
+
+/// How alike neighbors are around `line`: autocorrelation at lag 1, from 0 to 0.8.
+fn correlation_around(line: Line, days: &[f64], values: &[f64]) -> f64 {
+    let rest: Vec<f64> = days.iter().zip(values).map(|(day, value)| value - line.at(*day)).collect();
+    let center = mean(&rest).unwrap_or(0.0);
+    let squares: f64 = rest.iter().map(|value| (value - center).powi(2)).sum();
+    let lagged: f64 = rest.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();
+    if squares > 0.0 { (lagged / squares).clamp(0.0, change::MOST_CORRELATION) } else { 0.0 }
+}
+
+fn direction(line: Line, settings: &TrendSettings) -> Direction {
+    if line.p_value >= settings.significance || line.slope == 0.0 {
         Direction::Stable
     } else if line.slope > 0.0 {
         Direction::Increasing

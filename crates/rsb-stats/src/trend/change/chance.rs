@@ -1,0 +1,51 @@
+//! How often the best of all splits of a series without a change is as good as the one found.
+
+use crate::distribution::normal_above;
+
+/// Steps of the sum that stands for the integral.
+const STEPS: usize = 24;
+
+/// The logarithm of the chance that some split of `n` points, with at least `min_size` on each side, has a standardized
+/// difference of `z` or more in either direction where nothing changed (James, James and Siegmund, Biometrika 74, 1987).
+/// The approximation is for large `z`; it is held to a chance of 1.
+pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
+    let n = n as f64;
+    let edge = (min_size as f64 / n).clamp(1e-9, 0.5);
+    // In u = ln(t / (1 − t)) the positions weigh alike.
+    let end = ((1.0 - edge) / edge).ln();
+    if z <= 1.0 {
+        return 0.0;
+    }
+    // With one position there is no search, and the chance is that of one comparison.
+    let single = (2.0 * normal_above(z)).ln();
+    let width = 2.0 * end / STEPS as f64;
+    let at = |step: usize| {
+        let u = -end + width * (step as f64 + 0.5);
+        let t = 1.0 / (1.0 + (-u).exp());
+        overshoot(z / (n * t * (1.0 - t)).sqrt())
+    };
+    let integral: f64 = (0..STEPS).map(at).sum::<f64>() * width;
+    let search = z.ln() - z * z / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln() + integral.max(1e-300).ln();
+    search.max(single).min(0.0)
+}
+
+/// The z that is reached with a chance of `chance`.
+pub(super) fn critical(chance: f64, n: usize, min_size: usize) -> f64 {
+    let (mut low, mut high) = (1.0_f64, 40.0_f64);
+    for _ in 0..24 {
+        let middle = f64::midpoint(low, high);
+        if ln_chance(middle, n, min_size) > chance.ln() { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Siegmund's ν: what the steps of a walk take off the chance that a smooth path reaches a line.
+fn overshoot(x: f64) -> f64 {
+    if x < 1e-6 {
+        return 1.0;
+    }
+    let half = x / 2.0;
+    let below = 1.0 - normal_above(half);
+    let density = (-half * half / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    (2.0 / x) * (below - 0.5) / (half * below + density)
+}

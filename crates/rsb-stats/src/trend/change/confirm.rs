@@ -1,0 +1,91 @@
+//! Which changes stand where neighbors resemble each other.
+
+use super::chance::ln_chance;
+use super::levels::{Sums, ends};
+use super::MOST_CORRELATION;
+
+/// Squares of figures of unit size that are no more than rounding.
+const ROUNDING: f64 = 1e-20;
+
+/// What a change must reach.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bar {
+    /// Points on each side.
+    pub(super) min_size: usize,
+    /// Chance of such a change where there is none, at most.
+    pub(super) chance: f64,
+}
+
+/// A change under test.
+#[derive(Debug, Clone, Copy)]
+struct Tested {
+    /// Twice the logarithm of how much likelier the points are with it than without it.
+    ratio: f64,
+    ln_chance: f64,
+}
+
+/// Those of `starts` that stand, each with the logarithm of its chance. What does not stand is left out, the weakest of
+/// its neighbors first, and the rest moved to their best places.
+pub(super) fn confirmed(sums: &Sums, mut starts: Vec<usize>, bar: Bar) -> Vec<(usize, f64)> {
+    loop {
+        let tests = tests(sums, &starts, bar.min_size);
+        let fails = |at: usize| tests[at].ln_chance > bar.chance.ln();
+        let is_weakest = |at: usize| {
+            (at == 0 || tests[at - 1].ratio >= tests[at].ratio)
+                && tests.get(at + 1).is_none_or(|next| next.ratio > tests[at].ratio)
+        };
+        let failing: Vec<usize> = (0..starts.len()).filter(|&at| fails(at)).collect();
+        let Some(&weakest) = failing.iter().min_by(|a, b| tests[**a].ratio.total_cmp(&tests[**b].ratio)) else {
+            return starts.into_iter().zip(tests).map(|(start, test)| (start, test.ln_chance)).collect();
+        };
+        let gone: Vec<usize> = failing.into_iter().filter(|&at| at == weakest || is_weakest(at)).collect();
+        let left = starts.iter().enumerate().filter(|(at, _)| gone.binary_search(at).is_err());
+        starts = left.map(|(_, start)| *start).collect();
+        moved(sums, &mut starts, bar.min_size);
+    }
+}
+
+/// The chance of the best split of all points into two.
+pub(super) fn best_chance(sums: &Sums, bar: Bar) -> f64 {
+    let n = sums.len();
+    if n < 2 * bar.min_size {
+        return 1.0;
+    }
+    let mut starts = [n / 2];
+    moved(sums, &mut starts, bar.min_size);
+    tests(sums, &starts, bar.min_size).first().map_or(1.0, |test| test.ln_chance.exp())
+}
+
+/// Each change against its absence. Noise is a first-order autoregression, of both sides' own estimate: what looks like
+/// a change to independent noise is often told as well by neighbors that resemble each other.
+fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
+    let n = sums.len();
+    let total = sums.residual(starts);
+    let ends = ends(starts, n);
+    let freedom = (n as f64 - 2.0 * starts.len() as f64 - 2.0).max(1.0);
+    let floor = ROUNDING * n as f64;
+    let with = total.innovation(MOST_CORRELATION) + floor;
+    let test = |at: usize| {
+        let without = sums.without(total, &ends, at).innovation(MOST_CORRELATION) + floor;
+        let ratio = (freedom * (without / with).ln()).max(0.0);
+        Tested { ratio, ln_chance: ln_chance(ratio.sqrt(), ends[at + 2] - ends[at], min_size) }
+    };
+    (0..starts.len()).map(test).collect()
+}
+
+/// Moves each start to the best place between its neighbors.
+fn moved(sums: &Sums, starts: &mut [usize], min_size: usize) {
+    let mut from = 0;
+    for at in 0..starts.len() {
+        let to = starts.get(at + 1).copied().unwrap_or(sums.len());
+        let mut best = (f64::INFINITY, starts[at]);
+        for place in from + min_size..=to - min_size {
+            let cost = sums.scatter(from, place) + sums.scatter(place, to);
+            if cost < best.0 {
+                best = (cost, place);
+            }
+        }
+        starts[at] = best.1;
+        from = best.1;
+    }
+}

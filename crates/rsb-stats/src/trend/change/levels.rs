@@ -1,0 +1,129 @@
+//! Sums over stretches of a series, and what is left of it around its levels: how much, and how alike neighbors are.
+
+/// Running sums, so that any stretch costs a few subtractions.
+#[derive(Debug, Clone)]
+pub(super) struct Sums {
+    values: Vec<f64>,
+    sum: Vec<f64>,
+    squares: Vec<f64>,
+    /// Of each point with the one before it.
+    lagged: Vec<f64>,
+}
+
+/// Squares of what is left, and products of neighbors.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Remainder {
+    pub(super) squares: f64,
+    pub(super) lagged: f64,
+}
+
+impl Remainder {
+    fn plus(self, other: Self, sign: f64) -> Self {
+        Self { squares: self.squares + sign * other.squares, lagged: self.lagged + sign * other.lagged }
+    }
+
+    /// How alike neighbors are: the autocorrelation at lag 1, between 0 and `most`.
+    pub(super) fn correlation(self, most: f64) -> f64 {
+        if self.squares > 0.0 { (self.lagged / self.squares).clamp(0.0, most) } else { 0.0 }
+    }
+
+    /// Squares of what a neighbor does not foretell.
+    pub(super) fn innovation(self, most: f64) -> f64 {
+        let rho = self.correlation(most);
+        self.squares * (1.0 + rho * rho) - 2.0 * rho * self.lagged
+    }
+}
+
+impl Sums {
+    pub(super) fn new(values: Vec<f64>) -> Self {
+        let running = |term: &dyn Fn(usize, f64) -> f64| {
+            let mut total = 0.0;
+            let mut sums = Vec::with_capacity(values.len() + 1);
+            sums.push(0.0);
+            for (at, &value) in values.iter().enumerate() {
+                total += term(at, value);
+                sums.push(total);
+            }
+            sums
+        };
+        let sum = running(&|_, value| value);
+        let squares = running(&|_, value| value * value);
+        let lagged = running(&|at, value| if at > 0 { value * values[at - 1] } else { 0.0 });
+        Self { values, sum, squares, lagged }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Of the first `count` points.
+    pub(super) fn sum(&self, count: usize) -> f64 {
+        self.sum[count]
+    }
+
+    pub(super) fn mean(&self, from: usize, to: usize) -> f64 {
+        (self.sum[to] - self.sum[from]) / (to - from) as f64
+    }
+
+    /// Squares around the mean.
+    pub(super) fn scatter(&self, from: usize, to: usize) -> f64 {
+        let mean = self.mean(from, to);
+        (self.squares[to] - self.squares[from] - (to - from) as f64 * mean * mean).max(0.0)
+    }
+
+    /// What is left of a stretch around its mean, with the products of neighbors within it.
+    fn within(&self, from: usize, to: usize) -> Remainder {
+        let mean = self.mean(from, to);
+        let pairs = (to - from - 1) as f64;
+        let products = self.lagged[to] - self.lagged[from + 1];
+        let (later, earlier) = (self.sum[to] - self.sum[from + 1], self.sum[to - 1] - self.sum[from]);
+        Remainder {
+            squares: self.scatter(from, to),
+            lagged: products - mean * (later + earlier) + pairs * mean * mean,
+        }
+    }
+
+    /// The product of the two neighbors where the stretch `from..at` meets `at..to`.
+    fn across(&self, from: usize, at: usize, to: usize) -> f64 {
+        (self.values[at - 1] - self.mean(from, at)) * (self.values[at] - self.mean(at, to))
+    }
+
+    /// What is left around the levels that begin at `starts`.
+    pub(super) fn residual(&self, starts: &[usize]) -> Remainder {
+        let ends = ends(starts, self.len());
+        let mut total = Remainder::default();
+        for pair in ends.windows(2) {
+            total = total.plus(self.within(pair[0], pair[1]), 1.0);
+        }
+        for three in ends.windows(3) {
+            total.lagged += self.across(three[0], three[1], three[2]);
+        }
+        total
+    }
+
+    /// What is left where the change at `at` is taken out of levels with the `ends`, around which `total` is left.
+    pub(super) fn without(&self, total: Remainder, ends: &[usize], at: usize) -> Remainder {
+        let [from, middle, to] = [ends[at], ends[at + 1], ends[at + 2]];
+        let mut left = total
+            .plus(self.within(from, middle), -1.0)
+            .plus(self.within(middle, to), -1.0)
+            .plus(self.within(from, to), 1.0);
+        left.lagged -= self.across(from, middle, to);
+        if let Some(&before) = at.checked_sub(1).and_then(|before| ends.get(before)) {
+            left.lagged += self.across(before, from, to) - self.across(before, from, middle);
+        }
+        if let Some(&after) = ends.get(at + 3) {
+            left.lagged += self.across(from, to, after) - self.across(middle, to, after);
+        }
+        left
+    }
+}
+
+/// The ends of all levels: 0, the starts, and the number of points.
+pub(super) fn ends(starts: &[usize], n: usize) -> Vec<usize> {
+    std::iter::once(0).chain(starts.iter().copied()).chain([n]).collect()
+}

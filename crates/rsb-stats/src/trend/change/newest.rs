@@ -1,0 +1,81 @@
+//! The newest points, too few to confirm a level: whether they fit the one before them.
+//!
+//! Of few points the rule is that of [`crate::history`]: by rank among the points before, and beyond the outermost of
+//! these by an exponential tail. A series that has outliers now and then does not raise a suspicion with another one. As many
+//! points as a level needs, which are not confirmed yet, are judged by their mean.
+
+use super::DetectedChange;
+use crate::distribution::t_above;
+use crate::estimate::{mean, median, quantile, std_dev};
+use crate::history::edge::{Edge, Looks};
+use crate::history::{LEVEL, Rule};
+use crate::trend::settings::TrendSettings;
+
+/// How many points before them the newest are compared with, at most.
+const BEFORE: usize = 50;
+
+/// The last points that fit the level from `level_from` on least (`tame` is `values` without outliers), where they fit it with less than the allowed chance. The chance pays for both directions and for how many of the last points are looked at.
+pub(super) fn suspected(
+    values: &[f64],
+    tame: &[f64],
+    level_from: usize,
+    correlation: f64,
+    settings: &TrendSettings,
+) -> Option<DetectedChange> {
+    let level = values.get(level_from..)?;
+    // Up to twice as many points: a small change needs more than the fewest to be confirmed.
+    let looks = 2 * settings.min_size.max(2) - 1;
+    let fewest = settings.min_data_points.max(4);
+    let of_last = |points: usize| {
+        let middle = level.len().checked_sub(points).filter(|before| before + 1 >= fewest)?;
+        if points < settings.min_size {
+            return by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], correlation);
+        }
+        let p_value = by_mean(&tame.get(level_from..)?[..middle], &tame[level_from + middle..], correlation);
+        let (before, after) = (median(&level[..middle])?, median(&level[middle..])?);
+        Some(DetectedChange { index: 0, before, after, points, p_value })
+    };
+    let all = (1..=looks).filter_map(of_last);
+    let strongest = all.min_by(|a, b| a.p_value.total_cmp(&b.p_value))?;
+    let p_value = (strongest.p_value * 2.0 * looks as f64).min(1.0);
+    let index = values.len() - strongest.points;
+    (p_value <= settings.change_chance()).then_some(DetectedChange { index, p_value, ..strongest })
+}
+
+/// The chance of such a mean of `last`, in its own direction, after the points `before`.
+fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
+    let (Some(level), Some(now), Some(spread)) = (mean(before), mean(last), std_dev(before)) else { return 1.0 };
+    let inflation = (1.0 + correlation) / (1.0 - correlation);
+    let error = spread * (inflation * (1.0 / before.len() as f64 + 1.0 / last.len() as f64)).sqrt();
+    if error > 1e-12 * level.abs() { t_above((now - level).abs() / error, before.len() as f64 - 1.0) } else { 1.0 }
+}
+
+/// How far out `last` lies as a whole, in its own direction.
+fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<DetectedChange> {
+    let (level, now) = (median(before)?, median(last)?);
+    let sign = if now >= level { 1.0 } else { -1.0 };
+    let turned = |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
+    let (seen, mut now_seen) = (turned(before), turned(last));
+    now_seen.sort_by(|a, b| b.total_cmp(a));
+    // More than half of the points lie at least so far out.
+    let reached = *now_seen.get(last.len() / 2)?;
+    if reached <= 0.0 {
+        return None;
+    }
+    // Neighbors that resemble each other are fewer looks than points.
+    let looks = (last.len() as f64 * (1.0 - correlation) / (1.0 + correlation)).round().max(1.0) as usize;
+    let distances: Vec<f64> = seen.iter().map(|value| value.abs()).collect();
+    let noise = quantile(&distances, Rule::DEFAULT.share)?;
+    let ranked = Edge::new(seen.clone(), Rule::DEFAULT.slower * noise).chance(Looks::new(looks), reached);
+    let few = if before.len() < LEVEL { by_student(&seen, reached) } else { 0.0 };
+    let p_value = if ranked.is_nan() { 1.0 } else { ranked.max(few) };
+    Some(DetectedChange { index: 0, before: level, after: now, points: last.len(), p_value })
+}
+
+/// The chance of a next point at `reached` or beyond by Student's t: few points do not tell how fast they thin out.
+fn by_student(seen: &[f64], reached: f64) -> f64 {
+    let n = seen.len() as f64;
+    let (Some(center), Some(spread)) = (mean(seen), std_dev(seen)) else { return 1.0 };
+    let error = spread * (1.0 + 1.0 / n).sqrt();
+    if error > 0.0 { t_above((reached - center) / error, n - 1.0) } else { 0.0 }
+}

@@ -1,0 +1,66 @@
+//! Rolling mean and median.
+
+/// Values in ascending order, of which some come and others go.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SortedWindow {
+    sorted: Vec<f64>,
+}
+
+impl SortedWindow {
+    fn place(&self, value: f64) -> usize {
+        self.sorted.partition_point(|known| *known < value)
+    }
+
+    pub(super) fn insert(&mut self, value: f64) {
+        self.sorted.insert(self.place(value), value);
+    }
+
+    /// Takes out one that was inserted.
+    pub(super) fn remove(&mut self, value: f64) {
+        let at = self.place(value);
+        if at < self.sorted.len() {
+            self.sorted.remove(at);
+        }
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        let [low, high] = self.middle();
+        f64::midpoint(low, high)
+    }
+
+    /// Of the one or two values in the middle the one nearest to `value`.
+    pub(super) fn middle_nearest(&self, value: f64) -> f64 {
+        let [low, high] = self.middle();
+        if (value - low).abs() <= (value - high).abs() { low } else { high }
+    }
+
+    fn middle(&self) -> [f64; 2] {
+        let n = self.sorted.len();
+        [n.saturating_sub(1) / 2, n / 2].map(|at| self.sorted.get(at).copied().unwrap_or(f64::NAN))
+    }
+}
+
+/// The mean of each value and the `window − 1` before it; of fewer at the beginning. As long as `values`.
+pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
+    let window = window.max(1);
+    let mean = |end: usize| {
+        let part = &values[(end + 1).saturating_sub(window)..=end];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    (0..values.len()).map(mean).collect()
+}
+
+/// The median of each value and the `window − 1` before it; of fewer at the beginning. As long as `values`.
+pub fn rolling_median(values: &[f64], window: usize) -> Vec<f64> {
+    let window = window.max(1);
+    let mut seen = SortedWindow::default();
+    let mut medians = Vec::with_capacity(values.len());
+    for (at, &value) in values.iter().enumerate() {
+        seen.insert(value);
+        if let Some(gone) = at.checked_sub(window) {
+            seen.remove(values[gone]);
+        }
+        medians.push(seen.median());
+    }
+    medians
+}
