@@ -27,6 +27,7 @@ mod probe_trees;
 mod resilience;
 mod schemas;
 mod scripts;
+mod trends;
 mod stored_runs;
 #[cfg(feature = "vulkan")]
 mod vulkan;

@@ -37,6 +37,7 @@ pub mod style;
 mod svg;
 pub mod table;
 pub mod targets;
+pub mod tracked;
 pub mod trend;
 pub mod unmeasured;
 

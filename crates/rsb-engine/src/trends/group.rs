@@ -1,7 +1,8 @@
 //! Series that moved together: one change, however many cases show it.
 
-use rsb_model::Timestamp;
-use rsb_model::record::{ChangeRange, RunPoint, SeriesMove, Severity};
+use rsb_model::record::{ChangePoint, ChangeRange, RunPoint, SeriesMove, SeriesTrend, Severity};
+use rsb_model::{Better, Timestamp};
+use rsb_stats::TrendSettings;
 
 /// How many runs apart two estimates of one change may lie: a level of five points is placed no better.
 pub(super) const PLACE: usize = 4;
@@ -113,13 +114,57 @@ impl Group {
     }
 }
 
-/// The range that begins before the point at `index` of `points`.
-pub(super) fn range_at(points: &[rsb_store::SeriesPoint], index: usize) -> Option<ChangeRange> {
+/// The range from before the point at `from` of `points` to that at `to`.
+fn range_at(points: &[rsb_store::SeriesPoint], from: usize, to: usize) -> Option<ChangeRange> {
     let run = |point: &rsb_store::SeriesPoint| RunPoint {
         timestamp: point.timestamp,
         run_id: point.run_id.clone(),
         commit: point.commit.clone(),
     };
-    let last_before = run(points.get(index.checked_sub(1)?)?);
-    Some(ChangeRange { last_before, first_after: run(points.get(index)?) })
+    let last_before = run(points.get(from.checked_sub(1)?)?);
+    Some(ChangeRange { last_before, first_after: run(points.get(to)?) })
+}
+
+/// The changes of level of one series that are followed: those that are significant among all series, from half of the
+/// threshold on, suspected ones from the whole threshold on. `points` are those that `trend` was made of, in order of time.
+pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<Shift> {
+    let threshold = settings.alert_threshold_percent;
+    let counts = |change: &ChangePoint, least: f64| {
+        change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)
+    };
+    let is_of_ramp = |at: usize| trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at));
+    let confirmed = trend.change_points.iter().filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
+    let suspected = trend.suspected.iter().filter(|change| counts(change, threshold));
+    let steps = confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
+    let mut found: Vec<Shift> = steps
+        .filter_map(|(change, confirmed)| {
+            let range = range_at(&series.points, change.index, change.index)?;
+            Some(shift(series, (change.before, change.change_percent, confirmed), range, threshold))
+        })
+        .collect();
+    found.extend(trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(|ramp| {
+        let range = range_at(&series.points, ramp.from_index, ramp.to_index)?;
+        Some(shift(series, (ramp.before, ramp.change_percent, true), range, threshold))
+    }));
+    found
+}
+
+fn shift(
+    series: &rsb_store::Series,
+    (before, change_percent, confirmed): (f64, f64, bool),
+    range: ChangeRange,
+    threshold: f64,
+) -> Shift {
+    let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
+    let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
+    let (direction, severity) = match is_worse {
+        Some(true) if confirmed && change_percent.abs() >= 2.0 * threshold => ("worse", Severity::Critical),
+        Some(true) if is_large => ("worse", Severity::Warning),
+        Some(true) => ("worse", Severity::Info),
+        Some(false) => ("better", Severity::Info),
+        None if is_large => ("changed", Severity::Warning),
+        None => ("changed", Severity::Info),
+    };
+    let (id, metric) = (series.id.clone(), series.metric.clone());
+    Shift { id, metric, direction, severity, change_percent, confirmed, before, range }
 }

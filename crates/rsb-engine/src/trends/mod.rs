@@ -5,10 +5,12 @@ mod book;
 mod group;
 mod origin;
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use rsb_model::record::{AlertState, TrackedAlert};
+use rsb_model::record::{AlertState, TrackedAlert, TrendDocument};
 use rsb_model::{Fingerprint, Timestamp};
+use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
 
 pub use group::{RunOrder, Shift};
@@ -20,10 +22,10 @@ use crate::error::EngineError;
 pub struct TrackRequest<'a> {
     /// Every series that was looked at.
     pub series: &'a [Series],
-    /// Every change of level of them.
-    pub shifts: &'a [Shift],
-    /// Fewest runs of a level that is sure.
-    pub min_size: usize,
+    /// Their trends.
+    pub trends: &'a TrendDocument,
+    /// What the trends were asked for.
+    pub settings: &'a TrendSettings,
     /// The time of the look.
     pub now: Timestamp,
 }
@@ -39,7 +41,19 @@ pub struct Tracked {
     pub not_kept: Option<String>,
 }
 
-/// Shifts of `request`, grouped and matched with what `store` knows of earlier looks, which is brought up to date.
+/// The changes of level in the trends of `series`.
+pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSettings) -> Vec<Shift> {
+    let key = |id: &str, metric: &str, unit: &str| [id, metric, unit].map(str::to_owned);
+    let of: HashMap<[String; 3], &Series> =
+        series.iter().map(|series| (key(&series.id, &series.metric, &series.unit), series)).collect();
+    let shifts = trends.series.iter().filter_map(|trend| {
+        let series = of.get(&key(&trend.id, &trend.metric, &trend.unit))?;
+        Some(group::shifts_of(series, trend, settings))
+    });
+    shifts.flatten().collect()
+}
+
+/// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks, which is brought up to date.
 ///
 /// # Errors
 /// When the file of known alerts cannot be read: what people said is in it.
@@ -51,14 +65,15 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
     let order = RunOrder::new(moments);
     let series: Vec<(String, String)> =
         request.series.iter().map(|series| (series.id.clone(), series.metric.clone())).collect();
-    let groups = group::together(request.shifts.to_vec(), &order);
+    let shifts = shifts(request.series, request.trends, request.settings);
+    let groups = group::together(shifts.clone(), &order);
     let look = book::Look {
         machine: &machine,
         now: request.now,
         order: &order,
         series: &series,
-        shifts: request.shifts,
-        min_size: request.min_size,
+        shifts: &shifts,
+        min_size: request.settings.min_size,
     };
     let places = book::update(&mut alert_book.alerts, groups, &look);
     for at in &places {

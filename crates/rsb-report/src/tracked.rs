@@ -1,0 +1,93 @@
+//! Changes of level that are followed: what is new in full, what was told before in a line.
+
+use rsb_model::record::{AlertState, RunPoint, Severity, TrackedAlert};
+use rsb_model::{CaseId, Timestamp};
+
+use crate::label::Shortener;
+use crate::number::{format_count, format_percent};
+use crate::style::{Style, Tone};
+
+/// Series of one alert that are named; how many more there are is said.
+const SHOWN: usize = 5;
+
+/// Digits of a commit.
+const ABBREVIATED: usize = 10;
+
+/// For a terminal: what `alerts` say at `now`, those that were told before in a line each; what a person is done with is left
+/// out. Empty where there is nothing to say.
+pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
+    let open: Vec<&TrackedAlert> = alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
+    let mut out = String::new();
+    if open.is_empty() {
+        return out;
+    }
+    let new = open.iter().filter(|alert| alert.first_seen == now).count();
+    let title = format_count(open.len(), "change of level", "changes of level");
+    let title = if new > 0 { format!("{title}, {new} new") } else { title };
+    out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
+    for alert in open {
+        let line = style.wrap(&headline(alert), 2);
+        let word = severity(alert.severity).0;
+        out.push_str(&line.replacen(word, &style.paint(severity(alert.severity).1, word), 1));
+        if alert.first_seen == now || alert.state == AlertState::New {
+            out.push_str(&details(alert, style));
+        }
+    }
+    out
+}
+
+/// `critical a-1f2e3d4c: worse since run X (commit 0123456789), told first on 2026-11-22`.
+fn headline(alert: &TrackedAlert) -> String {
+    let state = match alert.state {
+        AlertState::New => String::new(),
+        state => format!(", {}", state.as_str()),
+    };
+    let because = alert.because.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    let suspected = if alert.moves.iter().any(|one| one.confirmed) { "" } else { "suspected, " };
+    format!(
+        "{} {}: {suspected}{} since {}{state}{because}",
+        severity(alert.severity).0,
+        alert.id,
+        alert.direction,
+        run(&alert.range.first_after)
+    )
+}
+
+fn details(alert: &TrackedAlert, style: Style) -> String {
+    let mut out = String::new();
+    let ids: Vec<CaseId> = alert.moves.iter().filter_map(|one| one.id.parse().ok()).collect();
+    let names = Shortener::of(&ids);
+    for one in alert.moves.iter().take(SHOWN) {
+        let name = one.id.parse().map_or_else(|_| one.id.clone(), |id| names.full(&id));
+        let line = format!("{name} {} {}", one.metric, format_percent(one.change_percent));
+        out.push_str(&style.wrap(&line, 4));
+    }
+    if let Some(more) = alert.moves.len().checked_sub(SHOWN + 1) {
+        out.push_str(&style.wrap(&format!("and {} more moved with it", more + 1), 4));
+    }
+    if !alert.environment_changes.is_empty() {
+        let each = alert.environment_changes.iter();
+        let each: Vec<String> =
+            each.map(|change| format!("{} {} → {}", change.field, change.baseline, change.current)).collect();
+        out.push_str(&style.wrap(&format!("look at the machine first: {}", each.join(", ")), 4));
+    }
+    if !alert.commits.is_empty() {
+        out.push_str(&style.wrap("commits between the runs:", 4));
+        out.extend(alert.commits.iter().map(|commit| style.wrap(commit, 6)));
+    }
+    out
+}
+
+fn run(point: &RunPoint) -> String {
+    let name = point.run_id.as_ref().map_or_else(|| point.timestamp.to_string(), |id| format!("run {id}"));
+    let commit = point.commit.as_deref().map(|hash| hash.get(..ABBREVIATED).unwrap_or(hash));
+    commit.map_or_else(|| name.clone(), |commit| format!("{name} (commit {commit})"))
+}
+
+const fn severity(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::Info => ("info", Tone::Good),
+        Severity::Warning => ("warning", Tone::Caution),
+        Severity::Critical => ("critical", Tone::Bad),
+    }
+}

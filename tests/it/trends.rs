@@ -1,0 +1,199 @@
+//! Trends, health and what follows from them by the real binary, on stores of made-up runs.
+
+use crate::common::{Bench, SMALL};
+use rsb_model::random::Generator;
+use serde_json::{Value, json};
+
+const CASES: u32 = 10;
+
+/// What becomes of the time of case 2 in a run.
+type Factor<'a> = &'a dyn Fn(u32) -> f64;
+
+/// A bench, and a run that the program wrote there, from which the others are made. It is no longer stored.
+fn bench() -> (Bench, Value) {
+    let bench = Bench::new();
+    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
+    let file = &bench.run_files()[0];
+    let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    std::fs::remove_file(file).unwrap();
+    (bench, run)
+}
+
+/// The run of day `day`: every case varies by 2 % (sd) and case 2 takes `factor` times as long.
+fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value {
+    let mut made_up = run.clone();
+    let moment = jiff::Timestamp::from_second(1_735_689_600 + 86_400 * i64::from(day)).unwrap();
+    made_up["run_id"] = format!("day-{day:03}").into();
+    made_up["started"] = moment.to_string().into();
+    made_up["finished"] = moment.to_string().into();
+    made_up["sequence"] = (day + 1).into();
+    made_up["environment"]["git"] = json!({ "commit": format!("{day:04}{}", "c".repeat(36)), "branch": "main", "dirty": false });
+    made_up["environment"]["state"] = Value::Null;
+    made_up["benchmarks"] = (0..CASES)
+        .map(|index| {
+            let mut case = run["benchmarks"][0].clone();
+            case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
+            // Twelve uniform figures make a normal one.
+            let noise = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+            let time = 1e6 * f64::from(index + 1) * (1.0 + 0.02 * noise) * if index == 2 { factor } else { 1.0 };
+            let times: Vec<f64> = (0..10).map(|at| time * (1.0 + f64::from(at) / 1e6)).collect();
+            case["samples"] = json!([{ "replicate": 0, "iters": vec![1; 10], "times_ns": times }]);
+            case["results"] = json!([{ "time_ms": time / 1e6 }]);
+            case
+        })
+        .collect();
+    made_up
+}
+
+fn store(bench: &Bench, run: &Value) {
+    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
+}
+
+/// A bench with so many runs, one a day.
+fn with_history(days: u32, factor: Factor<'_>) -> (Bench, Value, Generator) {
+    let (bench, run) = bench();
+    let mut random = Generator::new(16);
+    (0..days).for_each(|day| store(&bench, &made_up(&run, day, factor(day), &mut random)));
+    (bench, run, random)
+}
+
+fn step_at_120(day: u32) -> f64 {
+    if day < 120 { 1.0 } else { 1.12 }
+}
+
+/// The changes that `trend --json` tells.
+fn changes(bench: &Bench) -> Vec<Value> {
+    bench.run(&["trend", "--json"]).expect(0).json()["changes"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_planted_step_is_named_with_its_run_and_commit_and_nothing_else_is() {
+    let (bench, ..) = with_history(200, &step_at_120);
+    let found = changes(&bench);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let change = &found[0];
+    assert_eq!(change["range"]["first_after"]["run_id"], "day-120");
+    assert_eq!(change["range"]["first_after"]["commit"], format!("0120{}", "c".repeat(36)));
+    assert_eq!((&change["direction"], &change["state"]), (&json!("worse"), &json!("new")));
+    let moves = change["moves"].as_array().unwrap();
+    assert_eq!(moves.len(), 1);
+    assert_eq!(moves[0]["id"], "cpu_performance/tensor-ops/cpu:0/made-up-2");
+    assert!((moves[0]["change_percent"].as_f64().unwrap() - 12.0).abs() < 2.0);
+    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    assert!(page.contains("run day-120 (commit 0120cccccc)"), "{page}");
+    assert_eq!(page.matches("day-").count(), 1, "{page}");
+}
+
+#[test]
+fn without_a_step_nothing_is_named() {
+    let (bench, ..) = with_history(200, &|_| 1.0);
+    assert_eq!(changes(&bench), [] as [Value; 0]);
+    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    assert!(!page.contains("day-"), "{page}");
+    let health = bench.run(&["health", "--json", "--unmeasured-days", "100000"]).expect(0).json();
+    assert_eq!((&health["status"], &health["runs"]), (&json!("healthy"), &json!(200)), "{health:#}");
+}
+
+#[test]
+fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() {
+    let (bench, run, mut random) = with_history(126, &step_at_120);
+    let id = changes(&bench)[0]["id"].as_str().unwrap().to_owned();
+    let again = changes(&bench);
+    assert_eq!((again.len(), &again[0]["id"]), (1, &json!(id)));
+    let wrong = bench.run(&["trend", "ack", "a-nothing", "--because", "x"]).expect(2);
+    assert!(wrong.stderr.contains(&id), "the open ones are named: {}", wrong.stderr);
+    bench.run(&["trend", "ack", &id[..6], "--because", "the new allocator, wanted"]).expect(0);
+    let known = &changes(&bench)[0];
+    assert_eq!((&known["state"], &known["because"]), (&json!("acknowledged"), &json!("the new allocator, wanted")));
+    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    assert!(page.contains("acknowledged: the new allocator, wanted"), "{page}");
+    // Ten runs later the level is back: a verdict by enough runs, not the first fast one.
+    for day in 126..130 {
+        store(&bench, &made_up(&run, day, 1.0, &mut random));
+    }
+    assert!(changes(&bench).iter().all(|change| change["state"] != "fixed"));
+    for day in 130..140 {
+        store(&bench, &made_up(&run, day, 1.0, &mut random));
+    }
+    let all = changes(&bench);
+    let first = all.iter().find(|change| change["id"] == json!(id)).unwrap();
+    assert_eq!(first["state"], "fixed", "{all:#?}");
+}
+
+#[test]
+fn what_changed_on_the_machine_is_named_before_the_code() {
+    let (bench, run, mut random) = with_history(60, &|_| 1.0);
+    for day in 60..80 {
+        let mut run = made_up(&run, day, 1.3, &mut random);
+        run["environment"]["kernel"] = "99.1.0-other".into();
+        store(&bench, &run);
+    }
+    let found = changes(&bench);
+    let fields: Vec<&str> =
+        found[0]["environment_changes"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["kernel"]);
+    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    assert!(page.contains("look at the machine first: kernel"), "{page}");
+    let health = bench.run(&["health", "--unmeasured-days", "100000"]).expect(0).stdout;
+    assert!(health.starts_with("critical: 80 runs"), "{health}");
+    assert!(health.contains("look at the machine before the code"), "{health}");
+}
+
+#[test]
+fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
+    let (bench, ..) = with_history(126, &step_at_120);
+    changes(&bench);
+    let book = bench.path("benchmark_results/alerts.json");
+    let text = std::fs::read_to_string(&book).unwrap();
+    std::fs::write(&book, &text[..text.len() / 2]).unwrap();
+    let refused = bench.run(&["trend"]).expect(2);
+    assert!(refused.stderr.contains("alerts.json"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&book).unwrap().len(), text.len() / 2, "it is left as it was");
+}
+
+#[test]
+fn a_trend_is_exported_in_each_form() {
+    let (bench, ..) = with_history(30, &|_| 1.0);
+    bench.run(&["trend", "export", "--format", "csv", "trend.csv"]).expect(0);
+    let csv = std::fs::read_to_string(bench.path("trend.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + CASES as usize);
+    bench.run(&["trend", "export", "--format", "json", "trend.json"]).expect(0);
+    let text = std::fs::read_to_string(bench.path("trend.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["series"].as_array().unwrap().len(), CASES as usize);
+}
+
+#[test]
+fn watch_prints_units_and_takes_a_turn() {
+    let bench = Bench::new();
+    let units = bench.run(&["watch", "--print-unit", "--every", "6h", "--suite", "quick"]).expect(0).stdout;
+    for part in ["OnUnitActiveSec=21600s", "Nice=10", "0 */6 * * *", "watch --once --suite quick", "ConditionACPower=true"] {
+        assert!(units.contains(part), "{part} is not in {units}");
+    }
+    let left_out = bench.run(&["watch", "--once", "--max-load", "0.000001"]).expect(0);
+    assert!(left_out.stderr.contains("this turn is left out") || bench.run_files().len() == 1, "{}", left_out.stderr);
+    bench.run(&["watch", "--every", "10s"]).expect(2);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn runs_go_to_parquet_and_come_back_as_they_were() {
+    let (bench, ..) = with_history(12, &|_| 1.0);
+    let refused = bench.run(&["export", "--format", "parquet"]).expect(2);
+    assert!(refused.stderr.contains("--output FILE"), "{}", refused.stderr);
+    bench.run(&["export", "--format", "parquet", "--output", "runs.parquet"]).expect(0);
+    let said = bench.run(&["import", "runs.parquet", "--results-dir", "other"]).expect(0).stdout;
+    assert!(said.contains("12 runs taken in"), "{said}");
+    let again = bench.run(&["import", "runs.parquet", "--results-dir", "other"]).expect(0).stdout;
+    assert!(again.contains("0 runs taken in, 12 known"), "{again}");
+    let all = |dir: &str| {
+        let mut document = bench.run(&["export", "--format", "json", "--results-dir", dir]).expect(0).json();
+        for run in document["runs"].as_array_mut().unwrap() {
+            run.as_object_mut().unwrap().remove("sequence");
+        }
+        document
+    };
+    assert_eq!(all("benchmark_results"), all("other"));
+    std::fs::write(bench.path("cut.parquet"), b"PAR1 and nothing else").unwrap();
+    let cut = bench.run(&["import", "cut.parquet"]).expect(2);
+    assert!(cut.stderr.contains("cut.parquet` is no export"), "{}", cut.stderr);
+}
