@@ -7,6 +7,7 @@ mod factor;
 mod gate;
 mod project;
 mod python;
+mod trend;
 mod values;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use bisect::BisectArgs;
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
+pub use trend::{ChangeMethodArg, TrendSettingsArgs};
 pub use values::VerdictFile;
 use values::{parse_axis, profile, suite, text};
 
@@ -270,6 +272,9 @@ pub struct TrendArgs {
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
+    /// What counts as a change, and what is told of it
+    #[command(flatten, next_help_heading = "Settings")]
+    pub settings: TrendSettingsArgs,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,

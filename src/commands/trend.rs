@@ -3,11 +3,12 @@
 use anyhow::anyhow;
 use rsb_engine::gate;
 use rsb_report::Style;
-use rsb_stats::SeriesInput;
+use rsb_stats::trend::{ChangeMethod, TrendSettings};
+use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter};
 
 use super::settings;
-use crate::cli::TrendArgs;
+use crate::cli::{ChangeMethodArg, TrendArgs, TrendSettingsArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -22,7 +23,7 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
         None => stored(args, &gate::open(&directories, &mut console::tell)?)?,
     };
     let inputs: Vec<SeriesInput> = series.into_iter().map(input).collect();
-    let document = rsb_stats::trend(&inputs);
+    let document = trend_with(&inputs, &settings_of(&args.settings));
     if args.json {
         show::json(&document)?;
     } else if document.series.is_empty() {
@@ -31,6 +32,29 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
         show::text(&rsb_report::trend::text(&document, style))?;
     }
     Ok(Exit::Pass)
+}
+
+fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
+    let method = match args.method {
+        ChangeMethodArg::Auto => ChangeMethod::Auto,
+        ChangeMethodArg::Exact => ChangeMethod::Exact,
+        ChangeMethodArg::Screened => ChangeMethod::Screened,
+        ChangeMethodArg::Off => ChangeMethod::Off,
+    };
+    TrendSettings {
+        method,
+        min_size: args.min_size as usize,
+        significance: args.significance,
+        alert_threshold_percent: args.threshold,
+        lookback_days: args.lookback_days,
+        min_data_points: args.min_points as usize,
+        recent_points: args.recent_points as usize,
+        rolling_window: args.rolling_window as usize,
+        days_ahead: args.days_ahead,
+        confidence: args.confidence,
+        anomaly_z: args.z_score,
+        window_size: args.window as usize,
+    }
 }
 
 fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, CliError> {

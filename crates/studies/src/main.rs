@@ -7,6 +7,7 @@ mod history_study;
 mod project_study;
 mod shaders;
 mod speed;
+mod trend_study;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,8 +24,9 @@ fn main() -> ExitCode {
         Some("shaders") => shaders::write(),
         Some("speed") => speed::run(),
         Some("gate-study") => gate_study::run(&arguments[1..]),
+        Some("trend-study") => trend_study::run(&arguments[1..]),
         _ => {
-            eprintln!("Usage: cargo xtask shaders | speed | gate-study …");
+            eprintln!("Usage: cargo xtask shaders | speed | gate-study … | trend-study …");
             return ExitCode::from(2);
         }
     };
