@@ -8,6 +8,7 @@ mod gate;
 mod project;
 mod python;
 mod stored;
+mod trend;
 mod values;
 mod watch;
 
@@ -26,6 +27,7 @@ pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
+pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use values::{Since, VerdictFile};
 use values::{parse_address, parse_axis, parse_percent, profile, suite, text};
 pub use watch::WatchArgs;
@@ -282,26 +284,6 @@ pub struct CompareArgs {
     /// How to compare
     #[command(flatten)]
     pub judge: JudgeArgs,
-}
-
-/// Arguments of `trend`.
-#[derive(Debug, Clone, Args)]
-pub struct TrendArgs {
-    /// A CSV file with `timestamp,value` and optional `id,unit,better`, instead of the stored runs
-    #[arg(long, value_name = "FILE")]
-    pub input: Option<PathBuf>,
-    /// Only ids that contain this text (`*` matches anything)
-    #[arg(long, value_name = "PATTERN")]
-    pub case: Option<String>,
-    /// Only this metric [default: the time of an iteration]; `all` for every one
-    #[arg(long, value_name = "NAME")]
-    pub metric: Option<String>,
-    /// Write one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Where things are kept
-    #[command(flatten, next_help_heading = "Places")]
-    pub places: Places,
 }
 
 /// Arguments of `health`.

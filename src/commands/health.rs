@@ -2,12 +2,15 @@
 
 use rsb_engine::gate;
 use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_model::record::HealthDocument;
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_report::Style;
+use rsb_store::Store;
 
-use super::{settings, trend};
+use super::settings;
+use super::trend::{self, Look};
 use crate::cli::HealthArgs;
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Runs before the last one that are looked at for what they measured and which software they had.
@@ -20,24 +23,32 @@ const EARLIER: usize = 20;
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
-    let latest = store.latest()?;
-    let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
-    let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;
-    let runs = store.runs()?.iter().filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug)).count();
-    let look = trend::look(&store)?;
-    let page = health(&HealthInput {
-        latest: latest.as_ref(),
-        earlier: &earlier,
-        runs,
-        series: &look.series,
-        alerts: &look.tracked.alerts,
-        limits: HealthLimits { noisy_percent: args.noisy, unmeasured_days: f64::from(args.unmeasured_days) },
-        now: Timestamp::now(),
-    });
+    let limits = HealthLimits { noisy_percent: args.noisy, unmeasured_days: f64::from(args.unmeasured_days) };
+    let page = page(&store, &trend::look(&store)?, limits)?;
     if args.json {
         show::json(&page)?;
     } else {
         show::text(&rsb_report::health::text(&page, style))?;
     }
     Ok(Exit::Pass)
+}
+
+/// The page of what `look` showed in `store`.
+///
+/// # Errors
+/// When the results cannot be read.
+pub(super) fn page(store: &Store, look: &Look, limits: HealthLimits) -> Result<HealthDocument, CliError> {
+    let latest = store.latest()?;
+    let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
+    let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;
+    let runs = store.runs()?.iter().filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug)).count();
+    Ok(health(&HealthInput {
+        latest: latest.as_ref(),
+        earlier: &earlier,
+        runs,
+        series: &look.series,
+        alerts: &look.tracked.alerts,
+        limits,
+        now: Timestamp::now(),
+    }))
 }

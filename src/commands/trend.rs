@@ -1,39 +1,169 @@
-//! Where metrics go over the stored runs, or over a CSV file.
+//! Where metrics go over the stored runs, or over a CSV file; what changed there, and what people said of it.
+
+use std::path::Path;
 
 use anyhow::anyhow;
 use rsb_engine::gate;
+use rsb_engine::trends::{self, TrackRequest, Tracked};
+use rsb_model::Timestamp;
+use rsb_model::record::{AlertState, TrendDocument};
 use rsb_report::Style;
-use rsb_stats::SeriesInput;
-use rsb_store::{Series, SeriesFilter};
+use rsb_stats::trend::{ChangeMethod, TrendSettings};
+use rsb_stats::{SeriesInput, trend_with};
+use rsb_store::{Series, SeriesFilter, Store};
 
-use super::settings;
-use crate::cli::TrendArgs;
+use super::{health, report, settings};
+use crate::cli::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
+
+/// Metrics that are the time of an iteration.
+const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
+
+/// What a history shows.
+pub(super) struct Look {
+    pub(super) series: Vec<Series>,
+    document: TrendDocument,
+    /// Of a file of somebody else's: nothing is known from earlier looks.
+    pub(super) tracked: Tracked,
+    now: Timestamp,
+}
 
 /// The verb `trend`.
 ///
 /// # Errors
-/// When the input cannot be read.
+/// When the input cannot be read, or no alert has the name given.
 pub fn run(args: &TrendArgs, style: Style) -> CliResult {
-    let (_, directories) = settings::load(&args.places)?;
-    let series = match &args.input {
-        Some(path) => given(args, rsb_store::read_series(path).map_err(CliError::usage)?)?,
-        None => stored(args, &gate::open(&directories, &mut console::tell)?)?,
-    };
-    let inputs: Vec<SeriesInput> = series.into_iter().map(input).collect();
-    let document = rsb_stats::trend(&inputs);
+    match &args.verb {
+        Some(TrendVerb::Ack { alert, because, state, places }) => {
+            let (_, directories) = settings::load(places)?;
+            let store = gate::open(&directories, &mut console::tell)?;
+            let decided = trends::decide(&store, alert, (state_of(*state), because))?;
+            show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
+            Ok(Exit::Pass)
+        }
+        Some(TrendVerb::Export { file, format, followed }) => export(file, *format, followed),
+        None => shown(args, style),
+    }
+}
+
+const fn state_of(state: AckState) -> AlertState {
+    match state {
+        AckState::Acknowledged => AlertState::Acknowledged,
+        AckState::Downstream => AlertState::Downstream,
+        AckState::Invalid => AlertState::Invalid,
+    }
+}
+
+fn shown(args: &TrendArgs, style: Style) -> CliResult {
+    let (store, look) = of(&args.followed)?;
     if args.json {
-        show::json(&document)?;
-    } else if document.series.is_empty() {
+        show::json(&TrendDocument { changes: look.tracked.alerts, ..look.document })?;
+        return Ok(Exit::Pass);
+    }
+    if look.document.series.is_empty() {
         show::text("there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric")?;
-    } else {
-        show::text(&rsb_report::trend::text(&document, style))?;
+        return Ok(Exit::Pass);
+    }
+    let changes = store.is_some().then(|| rsb_report::tracked::text(&look.tracked.alerts, look.now, style));
+    if args.summary {
+        show::text(&rsb_report::trend::summary(&look.document, changes.as_deref(), style))?;
+        return Ok(Exit::Pass);
+    }
+    show::text(&rsb_report::trend::text(&look.document, changes.as_deref(), style))?;
+    if let (true, Some(store)) = (args.dashboard, &store) {
+        let page = health::page(store, &look, rsb_engine::health::HealthLimits::default())?;
+        show::text(&format!("\n{}", rsb_report::health::text(&page, style)))?;
     }
     Ok(Exit::Pass)
 }
 
-fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, CliError> {
+fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> CliResult {
+    let (_, look) = of(followed)?;
+    let document = TrendDocument { changes: look.tracked.alerts, ..look.document };
+    let text = match format {
+        TrendExportFormat::Csv => rsb_report::trend::csv_rows(&document)?,
+        TrendExportFormat::Json => rsb_report::json(&document)?,
+        TrendExportFormat::Markdown => rsb_report::trend::markdown(&document),
+    };
+    report::to(Some(file), &text)
+}
+
+/// What is asked for: of a file, or of the stored runs together with these.
+fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
+    let (_, directories) = settings::load(&followed.places)?;
+    let wanted = settings_of(&followed.settings);
+    let (store, mut look) = match &followed.input {
+        Some(path) => {
+            let series = given(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
+            let document = trend_with(&inputs(&series), &wanted);
+            (None, Look { series, document, tracked: Tracked::default(), now: Timestamp::now() })
+        }
+        None => {
+            let store = gate::open(&directories, &mut console::tell)?;
+            let series = stored(followed, &store)?;
+            let look = over(&store, series, &wanted)?;
+            (Some(store), look)
+        }
+    };
+    if followed.improvements {
+        look.tracked.alerts.retain(|alert| alert.direction == "better");
+        for series in &mut look.document.series {
+            series.alerts.retain(|alert| alert.direction == "better");
+        }
+    }
+    Ok((store, look))
+}
+
+/// The time of an iteration of every case in `store`, by the usual settings.
+///
+/// # Errors
+/// When the results cannot be read.
+pub(super) fn look(store: &Store) -> Result<Look, CliError> {
+    let mut series = store.series(&SeriesFilter::default())?;
+    series.retain(|series| TIMES.contains(&series.metric.as_str()));
+    over(store, series, &TrendSettings::DEFAULT)
+}
+
+fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {
+    let document = trend_with(&inputs(&series), wanted);
+    let now = Timestamp::now();
+    let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
+    let tracked = trends::track(store, &request, Path::new("."))?;
+    for alert in &tracked.closed {
+        let because = alert.because.as_deref().unwrap_or_default();
+        console::say(&format!("note: {} is {} now: {because}", alert.id, alert.state.as_str()));
+    }
+    if let Some(why) = &tracked.not_kept {
+        console::say(&format!("note: what was found is not kept, and is new the next time: {why}"));
+    }
+    Ok(Look { series, document, tracked, now })
+}
+
+fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
+    let method = match args.method {
+        ChangeMethodArg::Auto => ChangeMethod::Auto,
+        ChangeMethodArg::Exact => ChangeMethod::Exact,
+        ChangeMethodArg::Screened => ChangeMethod::Screened,
+        ChangeMethodArg::Off => ChangeMethod::Off,
+    };
+    TrendSettings {
+        method,
+        min_size: args.min_size as usize,
+        significance: args.significance,
+        alert_threshold_percent: args.threshold,
+        lookback_days: args.lookback_days,
+        min_data_points: args.min_points as usize,
+        recent_points: args.recent_points as usize,
+        rolling_window: args.rolling_window as usize,
+        days_ahead: args.days_ahead,
+        confidence: args.confidence,
+        anomaly_z: args.z_score,
+        window_size: args.window as usize,
+    }
+}
+
+fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
     let metric = match args.metric.as_deref() {
         Some("all") | None => None,
         Some(name) => Some(name.to_owned()),
@@ -42,7 +172,11 @@ fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Cli
         SeriesFilter { cases: args.case.as_deref().map(settings::anywhere), metric, ..SeriesFilter::default() };
     let mut series = store.series(&filter)?;
     if args.metric.is_none() {
-        series.retain(|series| matches!(series.metric.as_str(), "time_ms" | "time_us" | "latency_ns"));
+        series.retain(|series| TIMES.contains(&series.metric.as_str()));
+    }
+    if let Some(component) = &args.component {
+        let prefix = format!("component_specific/{component}/");
+        series.retain(|series| series.id.starts_with(&prefix));
     }
     Ok(series)
 }
@@ -51,7 +185,7 @@ fn stored(args: &TrendArgs, store: &rsb_store::Store) -> Result<Vec<Series>, Cli
 const SHOWN: usize = 5;
 
 /// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
-fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
+fn given(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     let pattern = args.case.as_deref().map(|text| format!("*{text}*"));
     let metric = args.metric.as_deref().filter(|name| *name != "all");
     let is_asked = |series: &Series| {
@@ -72,12 +206,13 @@ fn given(args: &TrendArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     Err(CliError::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
 }
 
-fn input(series: Series) -> SeriesInput {
-    SeriesInput {
-        id: series.id,
-        metric: series.metric,
-        unit: series.unit,
+fn inputs(series: &[Series]) -> Vec<SeriesInput> {
+    let input = |series: &Series| SeriesInput {
+        id: series.id.clone(),
+        metric: series.metric.clone(),
+        unit: series.unit.clone(),
         better: series.better,
-        points: series.points.into_iter().map(|point| (point.timestamp, point.value)).collect(),
-    }
+        points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+    };
+    series.iter().map(input).collect()
 }

@@ -27,8 +27,8 @@ mod probe_trees;
 mod resilience;
 mod schemas;
 mod scripts;
-mod trends;
 mod stored_runs;
+mod trends;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;

@@ -27,7 +27,8 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
     made_up["started"] = moment.to_string().into();
     made_up["finished"] = moment.to_string().into();
     made_up["sequence"] = (day + 1).into();
-    made_up["environment"]["git"] = json!({ "commit": format!("{day:04}{}", "c".repeat(36)), "branch": "main", "dirty": false });
+    made_up["environment"]["git"] =
+        json!({ "commit": format!("{day:04}{}", "c".repeat(36)), "branch": "main", "dirty": false });
     made_up["environment"]["state"] = Value::Null;
     made_up["benchmarks"] = (0..CASES)
         .map(|index| {
@@ -166,7 +167,9 @@ fn a_trend_is_exported_in_each_form() {
 fn watch_prints_units_and_takes_a_turn() {
     let bench = Bench::new();
     let units = bench.run(&["watch", "--print-unit", "--every", "6h", "--suite", "quick"]).expect(0).stdout;
-    for part in ["OnUnitActiveSec=21600s", "Nice=10", "0 */6 * * *", "watch --once --suite quick", "ConditionACPower=true"] {
+    for part in
+        ["OnUnitActiveSec=21600s", "Nice=10", "0 */6 * * *", "watch --once --suite quick", "ConditionACPower=true"]
+    {
         assert!(units.contains(part), "{part} is not in {units}");
     }
     let left_out = bench.run(&["watch", "--once", "--max-load", "0.000001"]).expect(0);

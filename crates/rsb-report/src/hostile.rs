@@ -87,7 +87,7 @@ fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
         check("targets", &targets::text(&result.threshold_checks, Style::PLAIN));
     }
     for document in hostile(&sample::trends(), HOSTILE) {
-        check("trend", &trend::text(&document, Style::PLAIN));
+        check("trend", &trend::text(&document, None, Style::PLAIN));
         check("trend as markdown", &trend::markdown(&document));
         check("trend as csv", &trend::csv_rows(&document).unwrap());
     }

@@ -3,8 +3,9 @@
 use rsb_model::environment::{Cache, Cpu, Git};
 use rsb_model::random::Generator;
 use rsb_model::record::{
-    Alert, ChangePoint, ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonSummary, Direction,
-    EnvironmentSummary, Forecast, Percentiles, SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument,
+    Alert, AlertBasis, ChangePoint, ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonSummary,
+    Direction, EnvironmentSummary, Forecast, MonotoneTest, Percentiles, SeriesTrend, Severity, Statistics,
+    ThresholdCheck, TrendDocument, TrendShape,
 };
 use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields, MachineState,
@@ -408,8 +409,21 @@ pub(crate) fn trends() -> TrendDocument {
             after: 20.5,
             change_percent: 12.6,
             p_value: 0.001,
+            q_value: Some(0.003),
+            points: 17,
         }],
-        forecast: Some(Forecast { days: 7.0, value: 21.0 }),
+        shape: TrendShape::Step,
+        theil_sen_per_day: Some(0.0598),
+        mann_kendall: Some(MonotoneTest { tau: 0.62, p_value: 2.0e-7 }),
+        autocorrelation: 0.1,
+        rolling_mean: Some(20.6),
+        rolling_median: Some(20.5),
+        recent: None,
+        suspected: Vec::new(),
+        ramp: None,
+        predicted: Vec::new(),
+        anomalies: Vec::new(),
+        forecast: Some(Forecast { days: 7.0, value: 21.0, low: Some(20.2), high: Some(21.8), confidence: Some(0.95) }),
         alerts: vec![Alert {
             metric: "time_ms".into(),
             direction: "worse".into(),
@@ -417,6 +431,11 @@ pub(crate) fn trends() -> TrendDocument {
             severity: Severity::Warning,
             description: "time_ms is 12.6 % slower since 2026-11-21".into(),
             recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
+            basis: AlertBasis::Confirmed,
+            baseline_mean: 18.2,
+            current_value: slower[47],
+            deviation_percent: Some(13.7),
+            message: "gemm: worse: time_ms is 12.6 % slower since 2026-11-21".into(),
         }],
         values: slower,
     };
@@ -431,7 +450,18 @@ pub(crate) fn trends() -> TrendDocument {
         r_squared: Some(0.01),
         p_value: Some(0.61),
         direction: Direction::Stable,
+        shape: TrendShape::Stable,
         change_points: Vec::new(),
+        suspected: vec![ChangePoint {
+            index: 46,
+            timestamp: moment(),
+            before: 26.2,
+            after: 23.1,
+            change_percent: -11.8,
+            p_value: 0.002,
+            q_value: Some(0.006),
+            points: 2,
+        }],
         forecast: None,
         alerts: Vec::new(),
         values: stable,
@@ -446,6 +476,7 @@ pub(crate) fn trends() -> TrendDocument {
         last_change_percent: None,
         slope_per_day: None,
         r_squared: None,
+        suspected: Vec::new(),
         values: vec![12.0],
         ..second.clone()
     };

@@ -161,7 +161,7 @@ fn verdicts_have_their_colors() {
     for text in [
         run::text(&short_run(), Style::PLAIN),
         comparison::text(&sample::comparison(), Style::PLAIN, Detail::Full),
-        trend::text(&sample::trends(), Style::PLAIN),
+        trend::text(&sample::trends(), None, Style::PLAIN),
         environment::text(&sample::environment(), Style::PLAIN),
     ] {
         assert!(!text.contains('\x1b'), "{text}");
@@ -171,13 +171,13 @@ fn verdicts_have_their_colors() {
 #[test]
 fn trends_as_text_markdown_and_csv() {
     let document = sample::trends();
-    insta::assert_snapshot!("trend_text", trend::text(&document, Style { width: 120, ..Style::PLAIN }));
+    insta::assert_snapshot!("trend_text", trend::text(&document, None, Style { width: 120, ..Style::PLAIN }));
     insta::assert_snapshot!("trend_markdown", trend::markdown(&document));
     let csv = trend::csv_rows(&document).unwrap();
     assert_eq!(csv.lines().count(), 4);
     assert!(csv.lines().last().is_some_and(|line| line.starts_with("nightly build,value,widgets,1,")), "{csv}");
     let none = rsb_model::record::TrendDocument { format_version: 1, series: Vec::new() };
-    assert!(trend::text(&none, Style::PLAIN).starts_with("No series"));
+    assert!(trend::text(&none, None, Style::PLAIN).starts_with("No series"));
 }
 
 #[test]

@@ -1,6 +1,9 @@
-//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of level and the alerts.
+//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of level, confirmed and
+//! suspected, what is expected next, and the alerts.
 
-use rsb_model::record::{Alert, ChangePoint, Direction, SeriesTrend, Severity, TrendDocument};
+use rsb_model::record::{
+    Alert, AlertBasis, ChangePoint, Direction, Forecast, Ramp, SeriesTrend, Severity, TrendDocument, TrendShape,
+};
 use rsb_model::{CaseId, Timestamp};
 
 use crate::document::{ReportError, csv, csv_number};
@@ -106,6 +109,15 @@ const fn direction_word(direction: Direction) -> &'static str {
     }
 }
 
+const fn shape_word(shape: TrendShape) -> &'static str {
+    match shape {
+        TrendShape::Stable => "stable",
+        TrendShape::Step => "step",
+        TrendShape::Drift => "drift",
+        TrendShape::Ramp => "ramp",
+    }
+}
+
 fn day(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d").to_string()
 }
@@ -122,12 +134,57 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
     )
 }
 
-fn shifts(document: &TrendDocument) -> Vec<String> {
-    document
-        .series
-        .iter()
-        .flat_map(|series| series.change_points.iter().map(move |point| shift(series, point)))
-        .collect()
+fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {
+    format!(
+        "{} {}: {} between {} and {}, step by step ({} → {})",
+        short(&series.id),
+        series.metric,
+        format_percent(ramp.change_percent),
+        day(ramp.from_timestamp),
+        day(ramp.to_timestamp),
+        format_quantity(ramp.before, &series.unit),
+        format_quantity(ramp.after, &series.unit),
+    )
+}
+
+fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
+    format!("{}, so far in {}", shift(series, point), format_count(point.points, "point", "points"))
+}
+
+fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
+    let quantity = |value: f64| format_quantity(value, &series.unit);
+    let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(|((low, high), confidence)| {
+        format!(", {} to {} with {:.4} %", quantity(low), quantity(high), 100.0 * confidence).replace(".0000 %", " %")
+    });
+    format!(
+        "{} {}: {} in {} days{}",
+        short(&series.id),
+        series.metric,
+        quantity(forecast.value),
+        forecast.days,
+        interval.unwrap_or_default(),
+    )
+}
+
+/// The heading of what is foretold.
+const EXPECTED: &str = "Expected";
+
+/// Lines under their headings: what changed, what is suspected, and what is expected.
+fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 3] {
+    fn each(document: &TrendDocument, of: impl Fn(&SeriesTrend) -> Vec<String>) -> Vec<String> {
+        document.series.iter().flat_map(of).collect()
+    }
+    let changes = |series: &SeriesTrend| {
+        let steps = series.change_points.iter().map(|point| shift(series, point));
+        steps.chain(series.ramp.iter().map(|ramp| climb(series, ramp))).collect()
+    };
+    let suspected = |series: &SeriesTrend| series.suspected.iter().map(|point| suspicion(series, point)).collect();
+    let expected = |series: &SeriesTrend| series.forecast.iter().map(|forecast| outlook(series, forecast)).collect();
+    [
+        ("Changes of level", each(document, changes)),
+        ("Suspected changes, not confirmed yet", each(document, suspected)),
+        (EXPECTED, each(document, expected)),
+    ]
 }
 
 /// Every alert with its series, the worst first.
@@ -146,18 +203,35 @@ const fn severity(severity: Severity) -> (&'static str, Tone) {
     }
 }
 
-/// For a terminal.
-pub fn text(document: &TrendDocument, style: Style) -> String {
+/// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where they are followed: it stands in
+/// the place of what each series says of them by itself.
+pub fn text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     if document.series.is_empty() {
         return "No series: nothing has been stored that can be followed over time.\n".to_owned();
     }
-    let mut out = table(document).text(style);
-    let shifts = shifts(document);
-    if !shifts.is_empty() {
-        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Changes of level")));
-        out.extend(shifts.iter().map(|line| style.wrap(line, 2)));
+    format!("{}{}", table(document).text(style), told(document, changes, style))
+}
+
+/// What [`text`] says without the table.
+pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
+    told(document, changes, style).trim_start_matches('\n').to_owned()
+}
+
+fn told(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
+    let mut out = String::new();
+    let is_told = |heading: &str| changes.is_none() || heading == EXPECTED;
+    for (heading, lines) in
+        sections(document).into_iter().filter(|(heading, lines)| is_told(heading) && !lines.is_empty())
+    {
+        out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
+        // A unit stands in such a line up to three times; broken within one, a part of it would begin a line.
+        out.extend(lines.iter().map(|line| format!("  {line}\n")));
     }
-    let alerts = alerts(document);
+    if let Some(changes) = changes.filter(|text| !text.is_empty()) {
+        out.push_str(&format!("\n{changes}"));
+    }
+    let mut alerts = alerts(document);
+    alerts.retain(|(_, alert)| changes.is_none() || alert.basis == AlertBasis::Drift);
     if !alerts.is_empty() {
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, "Alerts")));
     }
@@ -185,14 +259,17 @@ pub fn sentence(document: &TrendDocument) -> String {
     let alone = document.series.iter().filter(|series| is_alone(series)).count();
     let followed = || document.series.iter().filter(|series| !is_alone(series));
     let count = |direction| followed().filter(|series| series.direction == direction).count();
+    let shifts: usize = document.series.iter().map(|series| series.change_points.len()).sum();
+    let suspected: usize = document.series.iter().map(|series| series.suspected.len()).sum();
     format!(
-        "{}: {} increasing, {} decreasing, {} stable{}; {}.",
+        "{}: {} increasing, {} decreasing, {} stable{}; {}{}.",
         format_count(document.series.len(), "series", "series"),
         count(Direction::Increasing),
         count(Direction::Decreasing),
         count(Direction::Stable),
         if alone > 0 { format!(", {alone} with one run and no trend yet") } else { String::new() },
-        format_count(shifts(document).len(), "change of level", "changes of level"),
+        format_count(shifts, "change of level", "changes of level"),
+        if suspected > 0 { format!(", {suspected} suspected") } else { String::new() },
     )
 }
 
@@ -201,10 +278,9 @@ pub fn markdown(document: &TrendDocument) -> String {
     let mut out = format!("# Trends\n\n{}\n\n", sentence(document));
     out.extend(no_slope(document).map(|line| line + "\n\n"));
     out.push_str(&table(document).markdown());
-    let shifts = shifts(document);
-    if !shifts.is_empty() {
-        out.push_str("\n## Changes of level\n\n");
-        out.extend(shifts.iter().map(|line| format!("- {}\n", escape(line))));
+    for (heading, lines) in sections(document).into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        out.push_str(&format!("\n## {heading}\n\n"));
+        out.extend(lines.iter().map(|line| format!("- {}\n", escape(line))));
     }
     let alerts = alerts(document);
     if !alerts.is_empty() {
@@ -219,7 +295,7 @@ pub fn markdown(document: &TrendDocument) -> String {
     out
 }
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 19] = [
     "id",
     "metric",
     "unit",
@@ -233,6 +309,12 @@ const COLUMNS: [&str; 13] = [
     "p_value",
     "direction",
     "change_points",
+    "suspected",
+    "shape",
+    "forecast_days",
+    "forecast",
+    "forecast_low",
+    "forecast_high",
 ];
 
 /// A row for each series.
@@ -255,6 +337,12 @@ pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
             csv_number(series.p_value),
             direction_word(series.direction).to_owned(),
             series.change_points.len().to_string(),
+            series.suspected.len().to_string(),
+            shape_word(series.shape).to_owned(),
+            csv_number(series.forecast.as_ref().map(|forecast| forecast.days)),
+            csv_number(series.forecast.as_ref().map(|forecast| forecast.value)),
+            csv_number(series.forecast.as_ref().and_then(|forecast| forecast.low)),
+            csv_number(series.forecast.as_ref().and_then(|forecast| forecast.high)),
         ]
     };
     csv(&COLUMNS, document.series.iter().map(row))

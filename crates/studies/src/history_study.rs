@@ -8,7 +8,7 @@
 //! The first part of the runs is for tuning. What counts is the second.
 
 mod replay;
-mod series;
+pub(crate) mod series;
 mod whole;
 
 use std::fmt::Write as _;

@@ -8,6 +8,7 @@ mod project_study;
 mod shaders;
 mod speed;
 mod store_study;
+mod trend_study;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,8 +26,9 @@ fn main() -> ExitCode {
         Some("speed") => speed::run(),
         Some("store-study") => store_study::run(&arguments[1..]),
         Some("gate-study") => gate_study::run(&arguments[1..]),
+        Some("trend-study") => trend_study::run(&arguments[1..]),
         _ => {
-            eprintln!("Usage: cargo xtask shaders | speed | gate-study … | store-study …");
+            eprintln!("Usage: cargo xtask shaders | speed | gate-study … | store-study … | trend-study …");
             return ExitCode::from(2);
         }
     };

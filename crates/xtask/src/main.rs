@@ -21,6 +21,7 @@ Usage: cargo xtask <CHORE>
   speed    the figures of docs/speed.md, measured here
   gate-study  the error rates of docs/gate-study.md: record processes of two builds here, judge them as the gate would
   store-study  the figures of docs/store-study.md: a history of ten million values is made, asked and removed
+  trend-study  the figures of docs/trend-study.md: false change points, power, agreement with people, time
   screenshot  terminal text with colors on standard input, an SVG on standard output";
 
 fn main() -> ExitCode {
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("test") => steps::test(),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
-        Some("shaders" | "speed" | "gate-study" | "store-study") => steps::study(&arguments),
+        Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => steps::study(&arguments),
         Some("screenshot") => screenshot::run(),
         _ => {
             eprintln!("{USAGE}");

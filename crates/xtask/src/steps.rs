@@ -94,7 +94,8 @@ pub(crate) fn study(arguments: &[String]) -> Result<()> {
     let mut command = Command::new("cargo");
     // Where the user is: some arguments are paths.
     // What is timed in its own process is compiled for speed.
-    let profile: &[&str] = if arguments.iter().any(|chore| chore == "store-study") { &["--release"] } else { &[] };
+    let is_timed = arguments.first().is_some_and(|chore| matches!(chore.as_str(), "store-study" | "trend-study"));
+    let profile: &[&str] = if is_timed { &["--release"] } else { &[] };
     command.args(["run", "--quiet", "--package", "studies"]).args(profile).arg("--").args(arguments);
     finish(command, &format!("studies {}", arguments.join(" ")))
 }

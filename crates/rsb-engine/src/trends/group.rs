@@ -132,8 +132,10 @@ pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, setting
     let counts = |change: &ChangePoint, least: f64| {
         change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)
     };
-    let is_of_ramp = |at: usize| trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at));
-    let confirmed = trend.change_points.iter().filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
+    let is_of_ramp =
+        |at: usize| trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at));
+    let confirmed =
+        trend.change_points.iter().filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
     let suspected = trend.suspected.iter().filter(|change| counts(change, threshold));
     let steps = confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
     let mut found: Vec<Shift> = steps

@@ -31,7 +31,7 @@ pub struct TrackRequest<'a> {
 }
 
 /// The changes of level that a look shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tracked {
     /// What the history shows now, the worst first; those that are new have `first_seen` at the time of the look.
     pub alerts: Vec<TrackedAlert>,

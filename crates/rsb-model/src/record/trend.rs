@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Severity;
+use super::{Severity, TrackedAlert};
 
 /// Trends of many series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +12,9 @@ pub struct TrendDocument {
     pub format_version: u32,
     /// One for each metric of each case.
     pub series: Vec<SeriesTrend>,
+    /// Of stored runs: the changes of level that are followed from one look to the next, the worst first.
+    #[serde(default)]
+    pub changes: Vec<TrackedAlert>,
 }
 
 /// The trend of one series.

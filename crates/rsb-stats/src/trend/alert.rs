@@ -39,7 +39,8 @@ impl Findings<'_> {
         let last = self.confirmed.len().saturating_sub(1);
         let confirmed = self.confirmed.iter().enumerate().rev();
         let confirmed = confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
-        let is_of_ramp = |index: usize| self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index));
+        let is_of_ramp =
+            |index: usize| self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index));
         let confirmed = confirmed.filter(|(_, change)| !is_of_ramp(change.index));
         let confirmed = confirmed.filter(|(_, change)| counts(change)).map(|(_, change)| self.stepped(change));
         let ramp = self.ramp.map(|ramp| self.climbed(ramp));
@@ -67,7 +68,13 @@ impl Findings<'_> {
             change.change_percent
         );
         let look = format!("measure again: a new level is confirmed when {needed} points hold it");
-        Happened { basis: AlertBasis::Suspected, change_percent: change.change_percent, places: [change.index; 2], description, look }
+        Happened {
+            basis: AlertBasis::Suspected,
+            change_percent: change.change_percent,
+            places: [change.index; 2],
+            description,
+            look,
+        }
     }
 
     fn stepped(&self, change: &ChangePoint) -> Happened {
@@ -80,7 +87,13 @@ impl Findings<'_> {
             description += &format!("; more than {} days before the last point", self.settings.lookback_days);
         }
         let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
-        Happened { basis: AlertBasis::Confirmed, change_percent: change.change_percent, places: [change.index; 2], description, look }
+        Happened {
+            basis: AlertBasis::Confirmed,
+            change_percent: change.change_percent,
+            places: [change.index; 2],
+            description,
+            look,
+        }
     }
 
     fn climbed(&self, ramp: &Ramp) -> Happened {
@@ -93,7 +106,8 @@ impl Findings<'_> {
         if !self.is_recent(ramp.to_index) {
             description += &format!("; more than {} days before the last point", self.settings.lookback_days);
         }
-        let look = format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
+        let look =
+            format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
         let places = [ramp.from_index, ramp.to_index];
         Happened { basis: AlertBasis::Ramp, change_percent: ramp.change_percent, places: places, description, look }
     }
@@ -107,7 +121,8 @@ impl Findings<'_> {
         } else {
             format!("{metric} goes by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
         };
-        let look = "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
+        let look =
+            "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
         // A drift is about now, wherever it began; what it is compared with is its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];

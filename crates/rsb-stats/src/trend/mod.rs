@@ -66,7 +66,7 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     let drifts = family(analyses.iter().map(|analysis| vec![analysis.drift_chance]).collect());
     let each = analyses.into_iter().zip(changes.into_iter().zip(drifts));
     let series = each.map(|(analysis, (changes, drifts))| analysis.told(&changes, &drifts)).collect();
-    TrendDocument { format_version: FORMAT_VERSION, series }
+    TrendDocument { format_version: FORMAT_VERSION, series, changes: Vec::new() }
 }
 
 /// The chances of each series, corrected for those of all.
@@ -105,24 +105,20 @@ impl<'a> Analysis<'a> {
         let mut climb = None;
         let mut best = BestTold::Line;
         if !changes.confirmed.is_empty() {
-            best = shape::best_told(&change::tamed(&values, settings), &changes.confirmed, settings.min_size);
-            match best {
-                BestTold::Levels => {}
-                BestTold::Climb { .. } => climb = Some(best),
-                BestTold::Line => {
-                    // A steady climb is a trend, not a staircase.
-                    changes.confirmed.clear();
-                    changes.suspected = None;
-                }
+            let (told, has_levels) = shape::best_told(&values, &changes.confirmed, settings.min_size);
+            best = told;
+            climb = matches!(best, BestTold::Climb { .. }).then_some(best);
+            if !has_levels {
+                // A steady climb is a trend, not a staircase.
+                changes.confirmed.clear();
+                changes.suspected = None;
             }
         }
         let around = line.map_or(0.0, |line| correlation_around(line, &days, &values));
         let inflation = (1.0 + around) / (1.0 - around);
         let test = monotone::mann_kendall(&values, inflation);
         let drift_chance = match (best, line, test) {
-            (BestTold::Line, Some(line), Some(test)) => {
-                line.inflated_chance(values.len(), inflation).max(test.p_value)
-            }
+            (BestTold::Line, Some(line), Some(test)) => line.inflated_chance(values.len(), inflation).max(test.p_value),
             _ => 1.0,
         };
         Some(Self { series, settings, points, values, days, line, direction, changes, climb, test, drift_chance })

@@ -21,20 +21,21 @@ pub(super) enum BestTold {
     Climb { from: usize, to: usize, before: f64, after: f64 },
 }
 
-/// What tells `values` best, where `changes` were found in them; outliers are tamed. A climb takes more than `min_size`
-/// points: what takes fewer is a step.
-pub(super) fn best_told(values: &[f64], changes: &[DetectedChange], min_size: usize) -> BestTold {
+/// What tells `values` best, and whether levels tell them better than a line, where `changes` were found in them. A climb
+/// takes more than `min_size` points: what takes fewer is a step.
+pub(super) fn best_told(values: &[f64], changes: &[DetectedChange], min_size: usize) -> (BestTold, bool) {
     let stride = values.len().div_ceil(POINTS).max(1);
     let thin = Thinned { stride, values: values.iter().copied().step_by(stride).collect() };
     let by_levels = thin.criterion(thin.around_levels(changes), 2 * changes.len() + 1);
     let by_line = thin.criterion(thin.around_line(), 2);
     let climb = thin.climb(min_size);
     let by_climb = climb.map_or(f64::INFINITY, |(distance, _)| thin.criterion(distance, 4));
-    match climb {
+    let best = match climb {
         _ if by_line <= by_levels && by_line <= by_climb => BestTold::Line,
         Some((_, climb)) if by_climb < by_levels => climb,
         _ => BestTold::Levels,
-    }
+    };
+    (best, by_levels < by_line)
 }
 
 struct Thinned {

@@ -23,13 +23,13 @@ pub(super) enum Part {
 
 /// One series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RecordedSeries {
-    pub(super) id: String,
+pub(crate) struct RecordedSeries {
+    pub(crate) id: String,
     /// A unit that does not say counts as a time.
-    pub(super) better: Better,
+    pub(crate) better: Better,
     /// When each value was measured, oldest first.
-    pub(super) times: Vec<i64>,
-    pub(super) values: Vec<f64>,
+    pub(crate) times: Vec<i64>,
+    pub(crate) values: Vec<f64>,
     /// When the second part of its suite begins.
     second_from: i64,
 }
@@ -40,6 +40,14 @@ impl RecordedSeries {
         self.id.split('/').next().unwrap_or(&self.id)
     }
 
+    /// The first `end` of its values.
+    pub(crate) fn first(&self, end: usize) -> Self {
+        let mut first = self.clone();
+        first.values.truncate(end);
+        first.times.truncate(end);
+        first
+    }
+
     /// The part that its `at`-th value belongs to.
     pub(super) fn part_of(&self, at: usize) -> Part {
         if self.times.get(at).is_some_and(|time| *time >= self.second_from) { Part::Second } else { Part::First }
@@ -47,7 +55,7 @@ impl RecordedSeries {
 }
 
 /// The series in `file`, by id.
-pub(super) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
+pub(crate) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let points = match text.split_once('=') {
         Some((name, data)) if name.contains("BENCHMARK_DATA") => published(data),

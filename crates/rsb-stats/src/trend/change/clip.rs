@@ -9,16 +9,13 @@ const REACH: f64 = 3.0;
 /// From here on a point says nothing but its neighbors' median.
 const GONE: f64 = 6.0;
 
-/// `values`, each held to within [`REACH`] of the median of the `half` points on either side of it and itself (Hampel).
-///
-/// A level that holds for more than `half` points keeps its place: at its edge most of the window is on its own side.
+/// `values`, each brought back to the median of itself and the `half` points on either side where it lies far from it
+/// (Hampel). A level that holds for more than `half` points keeps its place: at its edge most of a window is on its side.
 pub(super) fn clipped(values: &[f64], half: usize) -> Vec<f64> {
     let n = values.len();
     let mut window = SortedWindow::default();
+    values.iter().take(half).for_each(|value| window.insert(*value));
     let mut centers = Vec::with_capacity(n);
-    for &value in values.iter().take(half) {
-        window.insert(value);
-    }
     for (at, &value) in values.iter().enumerate() {
         if let Some(&next) = values.get(at + half) {
             window.insert(next);

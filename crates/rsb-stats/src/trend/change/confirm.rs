@@ -1,8 +1,8 @@
 //! Which changes stand where neighbors resemble each other.
 
+use super::MOST_CORRELATION;
 use super::chance::ln_chance;
 use super::levels::{Sums, ends};
-use super::MOST_CORRELATION;
 
 /// Squares of figures of unit size that are no more than rounding.
 const ROUNDING: f64 = 1e-20;

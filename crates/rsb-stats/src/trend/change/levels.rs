@@ -81,10 +81,7 @@ impl Sums {
         let pairs = (to - from - 1) as f64;
         let products = self.lagged[to] - self.lagged[from + 1];
         let (later, earlier) = (self.sum[to] - self.sum[from + 1], self.sum[to - 1] - self.sum[from]);
-        Remainder {
-            squares: self.scatter(from, to),
-            lagged: products - mean * (later + earlier) + pairs * mean * mean,
-        }
+        Remainder { squares: self.scatter(from, to), lagged: products - mean * (later + earlier) + pairs * mean * mean }
     }
 
     /// The product of the two neighbors where the stretch `from..at` meets `at..to`.

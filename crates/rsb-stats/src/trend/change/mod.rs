@@ -75,15 +75,13 @@ pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
         found.correlation = correlation(&sums, &starts);
         found.best_chance = confirm::best_chance(&sums, bar);
         found.confirmed = told(values, &cut);
+        if found.confirmed.last().is_some_and(|last| !stands(values, last, min_size)) {
+            found.confirmed.pop();
+        }
     }
     let level_from = found.confirmed.last().map_or(0, |change| change.index);
     found.suspected = newest::suspected(values, &tame, level_from, found.correlation, settings);
     found
-}
-
-/// `values` with outliers brought back to what their neighbors do.
-pub(super) fn tamed(values: &[f64], settings: &TrendSettings) -> Vec<f64> {
-    clip::clipped(values, settings.min_size.max(2))
 }
 
 /// The sums of values without outliers, about 0 and of unit size. `None` where there is one level and nothing else.
@@ -150,10 +148,26 @@ fn told(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     changes.collect()
 }
 
+/// Whether enough points stand at the newest level. A few wild points at the end draw a point before them in, to be as
+/// many as a level needs.
+fn stands(values: &[f64], last: &DetectedChange, min_size: usize) -> bool {
+    values.len() - first_new(values, last.index, last) >= min_size
+}
+
+/// The position of the first point since `from` that lies nearer to the level after `change` than to that before it.
+fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
+    let is_new = |value: &f64| (value - change.after).abs() < (value - change.before).abs();
+    let since = values.get(from..).unwrap_or_default();
+    from + since.iter().position(is_new).unwrap_or(since.len())
+}
+
 /// Variance of independent noise, from how far neighbors differ: a change of level is one difference of many.
 fn variance_of_steps(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let sigma = median(&steps).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2;
-    if sigma > 0.0 { sigma * sigma } else { steps.iter().map(|step| step * step).sum::<f64>() / 2.0 / values.len() as f64 }
+    if sigma > 0.0 {
+        sigma * sigma
+    } else {
+        steps.iter().map(|step| step * step).sum::<f64>() / 2.0 / values.len() as f64
+    }
 }
-

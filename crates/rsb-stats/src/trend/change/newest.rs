@@ -5,6 +5,7 @@
 //! points as a level needs, which are not confirmed yet, are judged by their mean.
 
 use super::DetectedChange;
+use super::levels::Sums;
 use crate::distribution::t_above;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::history::edge::{Edge, Looks};
@@ -22,24 +23,36 @@ pub(super) fn suspected(
     correlation: f64,
     settings: &TrendSettings,
 ) -> Option<DetectedChange> {
-    let level = values.get(level_from..)?;
+    let (level, tame_level) = (values.get(level_from..)?, tame.get(level_from..)?);
     // Up to twice as many points: a small change needs more than the fewest to be confirmed.
     let looks = 2 * settings.min_size.max(2) - 1;
     let fewest = settings.min_data_points.max(4);
+    // A change that is not known yet makes neighbors look alike: only those before it are asked.
+    let quiet = tame_level.len().saturating_sub(looks).max(fewest).min(tame_level.len());
+    let alike = correlation.min(correlation_of(&tame_level[..quiet]));
     let of_last = |points: usize| {
         let middle = level.len().checked_sub(points).filter(|before| before + 1 >= fewest)?;
         if points < settings.min_size {
-            return by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], correlation);
+            return by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], alike);
         }
-        let p_value = by_mean(&tame.get(level_from..)?[..middle], &tame[level_from + middle..], correlation);
+        let p_value = by_mean(&tame_level[..middle], &tame_level[middle..], alike);
         let (before, after) = (median(&level[..middle])?, median(&level[middle..])?);
         Some(DetectedChange { index: 0, before, after, points, p_value })
     };
     let all = (1..=looks).filter_map(of_last);
     let strongest = all.min_by(|a, b| a.p_value.total_cmp(&b.p_value))?;
     let p_value = (strongest.p_value * 2.0 * looks as f64).min(1.0);
-    let index = values.len() - strongest.points;
+    // As many points as tell most may begin with one of before.
+    let points = values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
+    let (index, strongest) = (values.len() - points, DetectedChange { points, ..strongest });
     (p_value <= settings.change_chance()).then_some(DetectedChange { index, p_value, ..strongest })
+}
+
+/// How alike neighbors are, as around levels ([`super::correlation`]).
+fn correlation_of(values: &[f64]) -> f64 {
+    let center = mean(values).unwrap_or(0.0);
+    let rest: Vec<f64> = values.iter().map(|value| value - center).collect();
+    super::correlation(&Sums::new(rest), &[])
 }
 
 /// The chance of such a mean of `last`, in its own direction, after the points `before`.

@@ -1,0 +1,74 @@
+//! How well change points agree with those that several people marked: the two measures of van den Burg and Williams
+//! ("An Evaluation of Change Point Detection Algorithms", 2020), written from their definitions.
+
+use std::collections::BTreeSet;
+
+/// How far from a marked point one may lie that counts for it.
+const MARGIN: usize = 5;
+
+/// The covering of each annotator's segments by the best of the `found` ones, weighted by length; the mean over the
+/// annotators. `n` is the length of the series.
+pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) -> f64 {
+    let ours = segments(found, n);
+    let of_one = |marked: &Vec<usize>| {
+        let covered = |&(from, to): &(usize, usize)| {
+            let overlaps = ours.iter().map(|&(begin, end)| {
+                let common = to.min(end).saturating_sub(from.max(begin));
+                common as f64 / ((to - from) + (end - begin) - common) as f64
+            });
+            (to - from) as f64 * overlaps.fold(0.0, f64::max)
+        };
+        segments(marked, n).iter().map(covered).sum::<f64>() / n as f64
+    };
+    annotations.iter().map(of_one).sum::<f64>() / annotations.len() as f64
+}
+
+/// The harmonic mean of precision, against the points of all annotators together, and of recall, the mean over the
+/// annotators. Point 0 is in every list.
+pub(super) fn f1(annotations: &[Vec<usize>], found: &[usize]) -> f64 {
+    let with_first = |points: &[usize]| points.iter().copied().chain([0]).collect::<BTreeSet<usize>>();
+    let ours = with_first(found);
+    let marked: Vec<BTreeSet<usize>> = annotations.iter().map(|points| with_first(points)).collect();
+    let union: BTreeSet<usize> = marked.iter().flatten().copied().collect();
+    let precision = hits(&union, &ours) as f64 / ours.len() as f64;
+    let recalls = marked.iter().map(|points| hits(points, &ours) as f64 / points.len() as f64);
+    let recall = recalls.sum::<f64>() / marked.len() as f64;
+    2.0 * precision * recall / (precision + recall)
+}
+
+/// How many of `marked` have one of `found` within the margin, the nearest one, each used once.
+fn hits(marked: &BTreeSet<usize>, found: &BTreeSet<usize>) -> usize {
+    let mut free = found.clone();
+    let mut hits = 0;
+    for mark in marked {
+        let near = free.iter().copied().filter(|point| point.abs_diff(*mark) <= MARGIN);
+        if let Some(point) = near.min_by_key(|point| (point.abs_diff(*mark), *point)) {
+            free.remove(&point);
+            hits += 1;
+        }
+    }
+    hits
+}
+
+fn segments(points: &[usize], n: usize) -> Vec<(usize, usize)> {
+    let inner: BTreeSet<usize> = points.iter().copied().filter(|point| (1..n).contains(point)).collect();
+    let ends: Vec<usize> = std::iter::once(0).chain(inner).chain([n]).collect();
+    ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples in the documentation of TCPDBench's `metrics.py`.
+    #[test]
+    fn measures_are_those_of_the_benchmark() {
+        let near = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-12, "{ours} {theirs}");
+        near(f1(&[vec![10, 20], vec![11, 20], vec![10], vec![0, 5]], &[10, 20]), 1.0);
+        near(f1(&[vec![], vec![10], vec![50]], &[10]), 0.909_090_909_090_909_1);
+        near(f1(&[vec![], vec![10], vec![50]], &[]), 0.8);
+        near(covering(&[vec![10, 20], vec![10], vec![0, 5]], &[10, 20], 45), 0.796_296_296_296_296_3);
+        near(covering(&[vec![], vec![10], vec![40]], &[10], 45), 0.795_414_462_081_128_6);
+        near(covering(&[vec![], vec![10], vec![40]], &[], 45), 0.818_930_041_152_263_4);
+    }
+}

@@ -1,0 +1,94 @@
+//! The Turing Change Point Dataset (github.com/alan-turing-institute/TCPD): series that five people each have marked.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::agreement::{covering, f1};
+use super::trend_of;
+
+/// The series that constants were chosen on.
+const TUNING: &str = include_str!("tuning.txt");
+
+#[derive(Deserialize)]
+struct Recorded {
+    n_obs: usize,
+    n_dim: usize,
+    series: Vec<Dimension>,
+}
+
+#[derive(Deserialize)]
+struct Dimension {
+    raw: Vec<Option<f64>>,
+}
+
+/// Covering and F1 of a series, of ours and of no change point.
+#[derive(Clone, Copy, Default)]
+struct Scores {
+    ours: [f64; 2],
+    nothing: [f64; 2],
+}
+
+/// The scores on the series of `directory`, those for tuning and those for reporting apart.
+pub(super) fn table(directory: Option<&Path>) -> Result<String> {
+    let Some(directory) = directory else {
+        return Ok("skipped: no `--tcpd DIR`, a checkout of github.com/alan-turing-institute/TCPD\n".to_owned());
+    };
+    let file = directory.join("annotations.json");
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let marked: BTreeMap<String, BTreeMap<String, Vec<usize>>> = serde_json::from_str(&text)?;
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for (name, annotations) in marked {
+        let file = directory.join("datasets").join(&name).join(format!("{name}.json"));
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            missing.push(name);
+            continue;
+        };
+        let recorded: Recorded =
+            serde_json::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?;
+        if recorded.n_dim == 1 {
+            rows.push((scores(&recorded, annotations.into_values().collect()), name));
+        }
+    }
+    Ok(shown(&rows, &missing))
+}
+
+fn scores(recorded: &Recorded, annotations: Vec<Vec<usize>>) -> Scores {
+    let points = recorded.series.iter().flat_map(|dimension| dimension.raw.iter().enumerate());
+    let (places, values): (Vec<usize>, Vec<f64>) = points.filter_map(|(at, value)| Some((at, (*value)?))).unzip();
+    let found = trend_of(&values).change_points;
+    let found: Vec<usize> = found.iter().filter_map(|change| places.get(change.index).copied()).collect();
+    let both = |found: &[usize]| [covering(&annotations, found, recorded.n_obs), f1(&annotations, found)];
+    Scores { ours: both(&found), nothing: both(&[]) }
+}
+
+fn shown(rows: &[(Scores, String)], missing: &[String]) -> String {
+    let is_tuned = |name: &str| TUNING.lines().any(|line| line == name);
+    let mut text =
+        "| series | number | covering | F1 | nothing found: covering | F1 |\n|---|---|---|---|---|---|\n".to_owned();
+    let mut part = |title: &str, wanted: &dyn Fn(&str) -> bool| {
+        let all: Vec<Scores> = rows.iter().filter(|(_, name)| wanted(name)).map(|(scores, _)| *scores).collect();
+        let mean = |of: &dyn Fn(&Scores) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let cells: [f64; 4] = [
+            mean(&|one| one.ours[0]),
+            mean(&|one| one.ours[1]),
+            mean(&|one| one.nothing[0]),
+            mean(&|one| one.nothing[1]),
+        ];
+        let [a, b, c, d] = cells;
+        let _ = writeln!(text, "| {title} | {} | {a:.3} | {b:.3} | {c:.3} | {d:.3} |", all.len());
+    };
+    part("for tuning", &is_tuned);
+    part("for reporting", &|name| !is_tuned(name));
+    part("all", &|_| true);
+    text.push('\n');
+    for (scores, name) in rows {
+        let ([covering, f1], [c, f]) = (scores.ours, scores.nothing);
+        let _ = writeln!(text, "    {name:20} {covering:.3} {f1:.3}   nothing found {c:.3} {f:.3}");
+    }
+    let _ = writeln!(text, "\nNot there, or of several dimensions: {}.", missing.join(", "));
+    text
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask trend-study`: how often `trend` sees a change where there is none, how soon it sees one, how well its points
+//! agree with people's, and what it takes.
+
+mod agreement;
+mod dataset;
+mod noise;
+mod runners;
+mod speed;
+mod steps;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use rsb_model::Timestamp;
+use rsb_model::record::SeriesTrend;
+use rsb_stats::{SeriesInput, TrendSettings, trend_with};
+
+const USAGE: &str = "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
+
+/// What is asked for.
+struct Asked {
+    /// Seeded series of each kind and length.
+    count: usize,
+    /// Directory of the Turing Change Point Dataset.
+    tcpd: Option<PathBuf>,
+    /// CSV of real benchmark series.
+    series: Option<PathBuf>,
+    /// A Python with apache-otava.
+    otava: Option<String>,
+}
+
+impl Asked {
+    fn of(arguments: &[String]) -> Result<Self> {
+        let mut asked = Self { count: 1000, tcpd: None, series: None, otava: None };
+        let mut rest = arguments.iter();
+        while let Some(flag) = rest.next() {
+            let value = rest.next().with_context(|| format!("{flag} needs a value: {USAGE}"))?;
+            match flag.as_str() {
+                "--count" => asked.count = value.parse().with_context(|| format!("`{value}` is no number"))?,
+                "--tcpd" => asked.tcpd = Some(PathBuf::from(value)),
+                "--series" => asked.series = Some(PathBuf::from(value)),
+                "--otava" => asked.otava = Some(value.clone()),
+                _ => bail!("`{flag}` is unknown: {USAGE}"),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// Prints the study as Markdown.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let asked = Asked::of(arguments)?;
+    let otava = asked.otava.as_deref();
+    println!("## False change points\n\n{}", noise::table(asked.count, otava)?);
+    println!("## How soon a step is seen\n\n{}", steps::table(asked.count));
+    println!("## Agreement with people\n\n{}", dataset::table(asked.tcpd.as_deref())?);
+    println!("## Series of hosted runners\n\n{}", runners::table(asked.series.as_deref())?);
+    println!("## Time\n\n{}", speed::table(otava)?);
+    Ok(())
+}
+
+/// What `trend` says of daily `values` with its defaults.
+fn trend_of(values: &[f64]) -> SeriesTrend {
+    let day = |at: usize| Timestamp::from_second(1_700_000_000 + 86_400 * at as i64).unwrap_or_default();
+    let input = SeriesInput {
+        id: "series".to_owned(),
+        metric: "time_ms".to_owned(),
+        unit: "ms".to_owned(),
+        better: Some(rsb_model::Better::Lower),
+        points: values.iter().enumerate().map(|(at, &value)| (day(at), value)).collect(),
+    };
+    let mut document = trend_with(&[input], &TrendSettings::DEFAULT);
+    // A series with a finite value has a trend.
+    document.series.swap_remove(0)
+}

@@ -1,0 +1,76 @@
+//! Real series of hosted runners: what is alerted, and that the trend agrees with the gate.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use rsb_model::{Timestamp, Verdict};
+use rsb_stats::compare::ErrorRates;
+use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
+use rsb_stats::{SeriesInput, trend};
+
+use crate::history_study::series::{RecordedSeries, read};
+
+/// The last runs that both are asked about.
+const LAST: usize = 5;
+
+/// Series, points, change points and alerts of `file`, and how many change points lie among runs that the gate's history
+/// rule calls Unchanged.
+pub(super) fn table(file: Option<&Path>) -> Result<String> {
+    let Some(file) = file else {
+        return Ok("skipped: no `--series FILE`, a CSV with the columns id, timestamp, value and unit\n".to_owned());
+    };
+    let series = read(file)?;
+    let document = trend(&series.iter().map(input).collect::<Vec<_>>());
+    let count = |of: &dyn Fn(&rsb_model::record::SeriesTrend) -> usize| document.series.iter().map(of).sum::<usize>();
+    let mut text = "| series | points | change points | suspected | alerts | points that the gate calls unchanged: judged | a change point there |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let (mut judged, mut against) = (0, 0);
+    for one in &series {
+        for end in (LEVEL + LAST..=one.values.len()).step_by(LAST) {
+            if !is_unchanged(one, end) {
+                continue;
+            }
+            judged += 1;
+            let found = trend(&[input(&one.first(end))]).series;
+            let is_last = |index: usize| index + LAST >= end && index + 1 < end;
+            against += usize::from(found.iter().any(|one| one.change_points.iter().any(|c| is_last(c.index))));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | {} | {} | {judged} | {against} |",
+        series.len(),
+        count(&|one| one.n),
+        count(&|one| one.change_points.len()),
+        count(&|one| one.suspected.len()),
+        count(&|one| one.alerts.len()),
+    );
+    Ok(text)
+}
+
+fn input(series: &RecordedSeries) -> SeriesInput {
+    let time = |time: &i64| Timestamp::from_millisecond(*time).unwrap_or_default();
+    SeriesInput {
+        id: series.id.clone(),
+        metric: "value".to_owned(),
+        unit: String::new(),
+        better: Some(series.better),
+        points: series.times.iter().map(time).zip(series.values.iter().copied()).collect(),
+    }
+}
+
+/// What the gate's rule says of the last runs of the first `end`, taken as repeats of one code.
+fn is_unchanged(series: &RecordedSeries, end: usize) -> bool {
+    let (before, now) = (end.saturating_sub(LAST + RUNS)..end - LAST, end - LAST..end);
+    let question = Question {
+        before: series.values[before].to_vec(),
+        accepted_from: None,
+        now: series.values[now].to_vec(),
+        better: series.better,
+        threshold: 0.1,
+        slack: 0.0,
+        role: QuestionRole::Case,
+    };
+    let judged = judge(&[question], &Rule::DEFAULT, ErrorRates::USUAL);
+    judged.each.iter().all(|one| one.verdict == Verdict::Unchanged)
+}

@@ -1,0 +1,77 @@
+//! Steps put into noise, run by run: after how many points each is seen.
+
+use std::fmt::Write as _;
+
+use rsb_stats::rng::Rng;
+
+use super::noise::shown;
+use super::trend_of;
+
+/// Points before the step.
+const BEFORE: usize = 100;
+
+/// How far from the true place a point counts.
+const NEAR: usize = 3;
+
+/// Most points after the step.
+const MOST: usize = 12;
+
+/// A step and after how many points it is to be seen.
+struct Aim {
+    step: f64,
+    cv: f64,
+    within: usize,
+}
+
+const AIMS: [Aim; 4] = [
+    Aim { step: 0.10, cv: 0.02, within: 3 },
+    Aim { step: 0.10, cv: 0.05, within: 8 },
+    Aim { step: 0.05, cv: 0.02, within: 6 },
+    Aim { step: -0.10, cv: 0.02, within: 3 },
+];
+
+/// After how many points of the new level it was first suspected or confirmed, and first confirmed.
+fn seen(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
+    let level = |at: usize| if at < BEFORE { 100.0 } else { 100.0 * (1.0 + aim.step) };
+    let values: Vec<f64> = (0..BEFORE + MOST).map(|at| level(at) * (1.0 + aim.cv * rng.normal())).collect();
+    let is_near = |index: usize| index.abs_diff(BEFORE) <= NEAR;
+    let mut first = [None; 2];
+    for after in 1..=MOST {
+        let found = trend_of(&values[..BEFORE + after]);
+        let confirmed = found.change_points.iter().any(|change| is_near(change.index));
+        let suspected = found.suspected.iter().any(|change| is_near(change.index));
+        for (slot, is_seen) in first.iter_mut().zip([confirmed || suspected, confirmed]) {
+            if slot.is_none() && is_seen {
+                *slot = Some(after);
+            }
+        }
+    }
+    first
+}
+
+/// How many steps are seen in time.
+pub(super) fn table(count: usize) -> String {
+    let mut text = format!(
+        "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen is suspected or confirmed, within {NEAR} \
+         points of its place.\n\n\
+         | step | CV | aim | seen within | confirmed within 8 | confirmed within {MOST} |\n|---|---|---|---|---|---|\n"
+    );
+    for aim in &AIMS {
+        let mut rng = Rng::new(11);
+        let all: Vec<[Option<usize>; 2]> = (0..count).map(|_| seen(&mut rng, aim)).collect();
+        let share = |which: usize, within: usize| {
+            shown(all.iter().filter(|first| first[which].is_some_and(|after| after <= within)).count(), count)
+        };
+        let _ = writeln!(
+            text,
+            "| {:+.0} % | {:.0} % | {} points | {} | {} | {} |",
+            100.0 * aim.step,
+            100.0 * aim.cv,
+            aim.within,
+            share(0, aim.within),
+            share(1, 8),
+            share(1, MOST)
+        );
+    }
+    text
+}
