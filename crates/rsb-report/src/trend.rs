@@ -179,7 +179,11 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 3] {
         steps.chain(series.ramp.iter().map(|ramp| climb(series, ramp))).collect()
     };
     let suspected = |series: &SeriesTrend| series.suspected.iter().map(|point| suspicion(series, point)).collect();
-    let expected = |series: &SeriesTrend| series.forecast.iter().map(|forecast| outlook(series, forecast)).collect();
+    // Of levels with a step between them the last one is expected, which the table shows.
+    let drifts = |series: &SeriesTrend| matches!(series.shape, TrendShape::Drift | TrendShape::Ramp);
+    let expected = |series: &SeriesTrend| {
+        series.forecast.iter().filter(|_| drifts(series)).map(|forecast| outlook(series, forecast)).collect()
+    };
     [
         ("Changes of level", each(document, changes)),
         ("Suspected changes, not confirmed yet", each(document, suspected)),
