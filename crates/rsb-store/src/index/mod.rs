@@ -1,5 +1,7 @@
 //! The database beside the run files: an index, and nothing that the files do not hold.
 
+#[cfg(test)]
+mod agreement_tests;
 mod ingest;
 mod migrate;
 #[cfg(test)]
