@@ -69,6 +69,41 @@ fn kill_9_loses_nothing_measured_and_leaves_no_process() {
 }
 
 #[test]
+fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
+    let bench = Bench::new();
+    for kill in 0..5 {
+        let mut child = bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_mins(2);
+        // The run, the plan, and one line for each case that ended, each whole.
+        while cases_in_journals(&bench) < 1 + kill && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let acknowledged = cases_in_journals(&bench);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_no_process_left(&bench);
+        let runs = bench.run(&["history", "--json"]).expect(0).json();
+        let runs = runs["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), kill + 1, "each run once");
+        assert!(runs[0]["measured"].as_u64().unwrap() >= acknowledged as u64, "{acknowledged} of {:#}", runs[0]);
+    }
+    bench.run(&["store", "check"]).expect(0);
+}
+
+/// Cases whose result is on disk in the journal of a run.
+fn cases_in_journals(bench: &Bench) -> usize {
+    let Ok(entries) = std::fs::read_dir(bench.path("benchmark_results/runs")) else { return 0 };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let journals = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let cases = |text: String| {
+        let results = text.split_inclusive('\n').filter(|line| line.ends_with('\n') && line.starts_with("{\"result\""));
+        let ids = results.filter_map(|line| line.split("\"benchmark_id\":\"").nth(1)?.split('"').next());
+        ids.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    journals.filter_map(|path| std::fs::read_to_string(path).ok()).map(cases).sum()
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_exits_130() {
     let bench = Bench::new();
     let mut child = started(&bench);

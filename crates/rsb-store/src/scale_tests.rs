@@ -179,6 +179,14 @@ fn readers_read_while_a_writer_writes() {
     assert_eq!(store.series(&SeriesFilter::default()).unwrap().len(), 4);
     assert_eq!(store.select("SELECT count(*) FROM points", LIMIT).unwrap().rows, [[json!(8)]]);
     drop(transaction);
+    // Nor does a writer wait for a reader in the middle of its answer.
+    let mut statement = writer.prepare("SELECT value FROM points").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    assert!(rows.next().unwrap().is_some());
+    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("more", 60) });
+    let known = |id: &str| format!("SELECT count(*) FROM runs WHERE run_id = '{id}'");
+    assert_eq!(store.select(&known("more"), LIMIT).unwrap().rows, [[json!(1)]], "it is in the index");
+    assert!(rows.next().unwrap().is_some());
 }
 
 #[test]

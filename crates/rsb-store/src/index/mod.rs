@@ -1,5 +1,7 @@
 //! The database beside the run files: an index, and nothing that the files do not hold.
 
+#[cfg(test)]
+mod agreement_tests;
 mod ingest;
 mod migrate;
 #[cfg(test)]
@@ -225,18 +227,21 @@ fn add_unless_owned(
     rows: &RunRows,
     notices: &mut Vec<StoreNotice>,
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached("SELECT file FROM runs WHERE run_id = ?1 AND file <> ?2")?;
-    let mut found = statement.query([&rows.run_id, &rows.file])?;
-    match found.next()?.map(|row| row.get::<_, String>(0)).transpose()? {
-        None => writer.add(rows),
-        Some(other) => {
-            notices.push(StoreNotice::LeftOut {
-                path: rows.path.clone(),
-                problem: format!("`{other}` has the run id {} already; remove one of them", rows.run_id),
-            });
-            Ok(())
-        }
+    let mut statement = connection.prepare_cached("SELECT file, stamp FROM runs WHERE run_id = ?1 OR file = ?2")?;
+    let known = statement.query_map([&rows.run_id, &rows.file], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let known: Vec<(String, String)> = known.collect::<rusqlite::Result<_>>()?;
+    if known.iter().any(|(file, stamp)| (file, stamp) == (&rows.file, &rows.stamp)) {
+        // Another process was faster.
+        return Ok(());
     }
+    if let Some((other, _)) = known.iter().find(|(file, _)| *file != rows.file) {
+        notices.push(StoreNotice::LeftOut {
+            path: rows.path.clone(),
+            problem: format!("`{other}` has the run id {} already; remove one of them", rows.run_id),
+        });
+        return Ok(());
+    }
+    writer.add(rows)
 }
 
 /// Those of `present` that `table` does not have as they are now, and the names of files that it has and that are gone.

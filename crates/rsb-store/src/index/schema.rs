@@ -109,7 +109,7 @@ pub(super) static RUN_TABLES: LazyLock<String> = LazyLock::new(|| format!("{RUNS
 
 fn views() -> String {
     let started = moment_of("r.started");
-    let of_measured = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
+    let of_variants = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
     let [latency, in_microseconds, throughput, memory, first_token, peak] =
@@ -120,14 +120,14 @@ fn views() -> String {
             SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,
                 NULL AS architecture_type, NULL AS parameter_count,
                 'suite ' || r.suite || ', profile ' || r.profile || coalesce(', commit ' || r.commit_hash, '') AS description
-            {of_measured} GROUP BY r.id, c.model, c.device;
+            {of_variants} WHERE v.outcome <> 'skipped' GROUP BY r.id, c.model, c.device;
         CREATE VIEW benchmark_results AS
             SELECT {id} AS run_id, c.batch_size, c.sequence_length, c.precision,
                 coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
                 {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
                 {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, x.device_metrics,
                 c.name AS benchmark_id
-            {of_measured} WHERE v.outcome = 'measured';
+            {of_variants} WHERE v.outcome = 'measured';
         CREATE VIEW measurements AS
             SELECT r.run_id, {started} AS timestamp, r.commit_hash AS \"commit\", c.name AS benchmark_id, v.benchmark_type,
                 v.outcome, nullif(v.device_type, '') AS device_type, m.name AS metric, m.unit, nullif(m.better, '') AS better,

@@ -1,0 +1,105 @@
+//! Whatever is added, written again, changed and deleted in whatever order: the index is what it would be if it were built
+//! from the files that are there.
+
+use std::fs;
+
+use proptest::prelude::*;
+use rsb_model::{BenchmarkResult, Run, Samples};
+use serde_json::Value;
+
+use crate::check;
+use crate::store::Store;
+use crate::testing::{machine, measured, run, skipped};
+
+/// What happens to one of a few runs.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// It is measured, or written again with other figures.
+    Write { run: u8, cases: u8, level: u8 },
+    /// Its file goes.
+    Delete { run: u8 },
+    /// Its file is cut.
+    Cut { run: u8 },
+    /// Somebody opens the directory.
+    Open,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0..6_u8, 0..4_u8, 1..9_u8).prop_map(|(run, cases, level)| Step::Write { run, cases, level }),
+        2 => (0..6_u8).prop_map(|run| Step::Delete { run }),
+        1 => (0..6_u8).prop_map(|run| Step::Cut { run }),
+        1 => Just(Step::Open),
+    ]
+}
+
+/// Runs on three days and two machines; some cases end otherwise from time to time, and some keep samples.
+fn made_up(which: u8, cases: u8, level: u8) -> Run {
+    let case = |at: u8| -> BenchmarkResult {
+        let name = format!("case-{at}");
+        match (at + level) % 4 {
+            0 => skipped(&name),
+            1 => BenchmarkResult { samples: Vec::<Samples>::new(), ..measured(&name, f64::from(level)) },
+            _ => measured(&name, f64::from(level) + 0.1 * f64::from(at)),
+        }
+    };
+    let environment = machine(2 + u32::from(which % 2));
+    let benchmarks = (0..cases).map(case).collect();
+    Run { environment, benchmarks, ..run(&format!("run-{which}"), i64::from(which) * 43_200) }
+}
+
+/// Everything that people can ask, in an order of its own.
+fn everything(store: &Store) -> Vec<Vec<Vec<Value>>> {
+    let ask = |sql: &str| store.select(sql, std::time::Duration::from_mins(1)).unwrap().rows;
+    vec![
+        ask("SELECT run_id, file, started, suite, measured, skipped FROM runs ORDER BY run_id"),
+        ask("SELECT * FROM measurements ORDER BY run_id, benchmark_id, metric"),
+        // Sums of the same values in another order may differ in their last digit.
+        ask("SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, metric, machine"),
+        ask("SELECT * FROM benchmark_runs ORDER BY id"),
+        ask("SELECT * FROM benchmark_results ORDER BY run_id, benchmark_id"),
+    ]
+}
+
+fn take(dir: &std::path::Path, store: &Store, step: Step) {
+    let path = |run: u8| dir.join(format!("runs/run-{run}.json"));
+    match step {
+        Step::Write { run, cases, level } => {
+            let made_up = made_up(run, cases, level);
+            if path(run).exists() {
+                store.rewrite(&made_up).unwrap();
+            } else {
+                store.begin(&made_up).unwrap().finish(&made_up).unwrap();
+            }
+        }
+        Step::Delete { run } => {
+            let _ = fs::remove_file(path(run)); // It may not be there.
+        }
+        Step::Cut { run } => {
+            if let Ok(text) = fs::read(path(run)) {
+                fs::write(path(run), &text[..text.len() / 2]).unwrap();
+            }
+        }
+        Step::Open => drop(Store::open_existing(dir).unwrap()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_index_is_what_the_files_make_it(steps in prop::collection::vec(step(), 1..14)) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_for_writing(dir.path()).unwrap();
+        for step in steps {
+            take(dir.path(), &store, step);
+        }
+        drop(store);
+        let found = check::check(dir.path()).unwrap();
+        let told: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+        prop_assert!(told.iter().all(|line| line.contains("cut off")), "{:?}", told);
+        let kept = everything(&Store::open_existing(dir.path()).unwrap());
+        check::repair(dir.path()).unwrap();
+        prop_assert_eq!(kept, everything(&Store::open_existing(dir.path()).unwrap()));
+    }
+}
