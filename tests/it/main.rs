@@ -27,6 +27,7 @@ mod probe_trees;
 mod resilience;
 mod schemas;
 mod scripts;
+mod trend;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;
