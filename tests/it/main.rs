@@ -28,7 +28,8 @@ mod resilience;
 mod schemas;
 mod scripts;
 mod stored_runs;
-mod trends;
+mod tracked_changes;
+mod trend;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;

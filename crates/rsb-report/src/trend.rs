@@ -154,7 +154,9 @@ fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
 fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
     let quantity = |value: f64| format_quantity(value, &series.unit);
     let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(|((low, high), confidence)| {
-        format!(", {} to {} with {:.4} %", quantity(low), quantity(high), 100.0 * confidence).replace(".0000 %", " %")
+        // Tenths of a percent, without what rounding of a fraction leaves behind.
+        let percent = (1000.0 * confidence).round() / 10.0;
+        format!(", {} to {} with {percent} %", quantity(low), quantity(high))
     });
     format!(
         "{} {}: {} in {} days{}",
@@ -229,7 +231,8 @@ fn told(document: &TrendDocument, changes: Option<&str>, style: Style) -> String
     {
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
         // A unit stands in such a line up to three times; broken within one, a part of it would begin a line.
-        out.extend(lines.iter().map(|line| format!("  {line}\n")));
+        let unbroken = Style { width: usize::MAX, ..style };
+        out.extend(lines.iter().map(|line| unbroken.wrap(line, 2)));
     }
     if let Some(changes) = changes.filter(|text| !text.is_empty()) {
         out.push_str(&format!("\n{changes}"));

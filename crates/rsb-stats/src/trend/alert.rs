@@ -56,6 +56,12 @@ impl Findings<'_> {
         days_between(time, last) <= self.settings.lookback_days || index + fewest >= self.points.len()
     }
 
+    /// That a change lies before the lookback, where it does.
+    fn age(&self, index: usize) -> String {
+        let days = self.settings.lookback_days;
+        if self.is_recent(index) { String::new() } else { format!("; more than {days} days before the last point") }
+    }
+
     fn raised(&self, change: &ChangePoint) -> Happened {
         let (metric, unit, needed) = (&self.series.metric, &self.series.unit, self.settings.min_size);
         let description = format!(
@@ -79,13 +85,11 @@ impl Findings<'_> {
 
     fn stepped(&self, change: &ChangePoint) -> Happened {
         let (metric, unit, time) = (&self.series.metric, &self.series.unit, change.timestamp);
-        let mut description = format!(
+        let description = format!(
             "{metric} went from {:.4} to {:.4} {unit} at {time} ({:+.1} %)",
             change.before, change.after, change.change_percent
         );
-        if !self.is_recent(change.index) {
-            description += &format!("; more than {} days before the last point", self.settings.lookback_days);
-        }
+        let description = description + &self.age(change.index);
         let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
         Happened {
             basis: AlertBasis::Confirmed,
@@ -99,17 +103,15 @@ impl Findings<'_> {
     fn climbed(&self, ramp: &Ramp) -> Happened {
         let (metric, unit) = (&self.series.metric, &self.series.unit);
         let (from, to) = (ramp.from_timestamp, ramp.to_timestamp);
-        let mut description = format!(
+        let description = format!(
             "{metric} went step by step from {:.4} to {:.4} {unit} between {from} and {to} ({:+.1} %)",
             ramp.before, ramp.after, ramp.change_percent
         );
-        if !self.is_recent(ramp.to_index) {
-            description += &format!("; more than {} days before the last point", self.settings.lookback_days);
-        }
+        let description = description + &self.age(ramp.to_index);
         let look =
             format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
         let places = [ramp.from_index, ramp.to_index];
-        Happened { basis: AlertBasis::Ramp, change_percent: ramp.change_percent, places: places, description, look }
+        Happened { basis: AlertBasis::Ramp, change_percent: ramp.change_percent, places, description, look }
     }
 
     fn drifted(&self, line: Line) -> Option<Happened> {
@@ -126,7 +128,7 @@ impl Findings<'_> {
         // A drift is about now, wherever it began; what it is compared with is its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
-        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places: places, description, look })
+        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places, description, look })
     }
 
     fn alert(&self, happened: Happened) -> Option<Alert> {

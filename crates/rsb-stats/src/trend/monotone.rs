@@ -43,7 +43,7 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
     if values.len() < 3 {
         return median(&values);
     }
-    let is_even = values.len() % 2 == 0;
+    let is_even = values.len().is_multiple_of(2);
     let (below, &mut high, _) = values.select_nth_unstable_by(half, f64::total_cmp);
     let low = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Some(if is_even { f64::midpoint(low, high) } else { high })

@@ -60,7 +60,7 @@ fn segments(points: &[usize], n: usize) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// The examples in the documentation of TCPDBench's `metrics.py`.
+    /// The examples in the documentation of `TCPDBench`'s `metrics.py`.
     #[test]
     fn measures_are_those_of_the_benchmark() {
         let near = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-12, "{ours} {theirs}");

@@ -50,18 +50,18 @@ pub(super) fn table(directory: Option<&Path>) -> Result<String> {
         let recorded: Recorded =
             serde_json::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?;
         if recorded.n_dim == 1 {
-            rows.push((scores(&recorded, annotations.into_values().collect()), name));
+            rows.push((scores(&recorded, &annotations.into_values().collect::<Vec<_>>()), name));
         }
     }
     Ok(shown(&rows, &missing))
 }
 
-fn scores(recorded: &Recorded, annotations: Vec<Vec<usize>>) -> Scores {
+fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
     let points = recorded.series.iter().flat_map(|dimension| dimension.raw.iter().enumerate());
     let (places, values): (Vec<usize>, Vec<f64>) = points.filter_map(|(at, value)| Some((at, (*value)?))).unzip();
     let found = trend_of(&values).change_points;
     let found: Vec<usize> = found.iter().filter_map(|change| places.get(change.index).copied()).collect();
-    let both = |found: &[usize]| [covering(&annotations, found, recorded.n_obs), f1(&annotations, found)];
+    let both = |found: &[usize]| [covering(annotations, found, recorded.n_obs), f1(annotations, found)];
     Scores { ours: both(&found), nothing: both(&[]) }
 }
 

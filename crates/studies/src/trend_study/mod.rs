@@ -61,13 +61,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// What `trend` says of daily `values` with its defaults.
 fn trend_of(values: &[f64]) -> SeriesTrend {
-    let day = |at: usize| Timestamp::from_second(1_700_000_000 + 86_400 * at as i64).unwrap_or_default();
+    let day = |at: i64| Timestamp::from_second(1_700_000_000 + 86_400 * at).unwrap_or_default();
     let input = SeriesInput {
         id: "series".to_owned(),
         metric: "time_ms".to_owned(),
         unit: "ms".to_owned(),
         better: Some(rsb_model::Better::Lower),
-        points: values.iter().enumerate().map(|(at, &value)| (day(at), value)).collect(),
+        points: (0..).zip(values).map(|(at, &value)| (day(at), value)).collect(),
     };
     let mut document = trend_with(&[input], &TrendSettings::DEFAULT);
     // A series with a finite value has a trend.

@@ -74,3 +74,49 @@ fn is_unchanged(series: &RecordedSeries, end: usize) -> bool {
     let judged = judge(&[question], &Rule::DEFAULT, ErrorRates::USUAL);
     judged.each.iter().all(|one| one.verdict == Verdict::Unchanged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The series lie outside of the repository: `RSB_SHARED`, or `../shared`.
+    fn shared() -> Option<Vec<RecordedSeries>> {
+        let shared = std::env::var_os("RSB_SHARED")
+            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
+        let file = shared.join("series/github-runners.csv");
+        if !file.is_file() {
+            test_needs::missing("series", &format!("{} is not here", file.display()));
+            return None;
+        }
+        Some(read(&file).unwrap())
+    }
+
+    #[test]
+    fn alerts_on_hosted_runners_explain_themselves() {
+        let Some(series) = shared() else { return };
+        let document = trend(&series.iter().map(input).collect::<Vec<_>>());
+        let alerts: Vec<_> = document.series.iter().flat_map(|one| &one.alerts).collect();
+        assert!(!alerts.is_empty());
+        for alert in alerts {
+            assert!(alert.change_percent.abs() >= 9.999, "{alert:?}");
+            let texts = [&alert.description, &alert.recommendation, &alert.message];
+            assert!(texts.iter().all(|text| !text.is_empty()) && alert.baseline_mean > 0.0, "{alert:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_gate_calls_unchanged_there_is_no_step() {
+        let Some(series) = shared() else { return };
+        for one in series.iter().filter(|one| one.values.len() >= LEVEL + LAST) {
+            if is_unchanged(one, one.values.len()) {
+                let found = trend(&[input(one)]).series;
+                let from = one.values.len() - LAST;
+                assert!(
+                    found.iter().all(|found| found.change_points.iter().all(|change| change.index < from)),
+                    "{}",
+                    one.id
+                );
+            }
+        }
+    }
+}
