@@ -96,7 +96,7 @@ pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 
 /// The address of a PostgreSQL.
 pub(super) fn parse_address(text: &str) -> Result<String, String> {
-    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+    if rsb_store::address::is_address(text) {
         return Ok(text.to_owned());
     }
     // An address may hold a password: it is not repeated.

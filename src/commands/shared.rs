@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rsb_report::number::format_count;
+use rsb_store::address::is_address;
 use rsb_store::{MergedFile, Store};
 
 use crate::exit::{CliError, CliResult, Exit};
@@ -37,11 +38,6 @@ struct CopyCounts {
     copied: usize,
     known: usize,
     left_out: usize,
-}
-
-/// Whether `text` is meant as an address of PostgreSQL, with or without the feature.
-pub(super) fn is_address(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
 fn existing(dir: &str) -> Result<Store, CliError> {

@@ -93,18 +93,15 @@ fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> Cl
 fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
     let (_, directories) = settings::load(&followed.places)?;
     let wanted = settings_of(&followed.settings);
-    let (store, mut look) = match &followed.input {
-        Some(path) => {
-            let series = given(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
-            let document = trend_with(&inputs(&series), &wanted);
-            (None, Look { series, document, tracked: Tracked::default(), now: Timestamp::now() })
-        }
-        None => {
-            let store = gate::open(&directories, &mut console::tell)?;
-            let series = stored(followed, &store)?;
-            let look = over(&store, series, &wanted)?;
-            (Some(store), look)
-        }
+    let (store, mut look) = if let Some(path) = &followed.input {
+        let series = given(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
+        let document = trend_with(&inputs(&series), &wanted);
+        (None, Look { series, document, tracked: Tracked::default(), now: Timestamp::now() })
+    } else {
+        let store = gate::open(&directories, &mut console::tell)?;
+        let series = stored(followed, &store)?;
+        let look = over(&store, series, &wanted)?;
+        (Some(store), look)
     };
     if followed.improvements {
         look.tracked.alerts.retain(|alert| alert.direction == "better");

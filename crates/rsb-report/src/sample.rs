@@ -480,5 +480,5 @@ pub(crate) fn trends() -> TrendDocument {
         values: vec![12.0],
         ..second.clone()
     };
-    TrendDocument { format_version: 1, series: vec![base, second, short] }
+    TrendDocument { format_version: 1, series: vec![base, second, short], changes: Vec::new() }
 }

@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused, never misread.
 
+pub mod address;
 pub mod alert_book;
 pub mod baselines;
 pub mod check;

@@ -323,17 +323,16 @@ impl Runs {
         let words = |error: ParquetError| error.to_string();
         let text = |at: usize| row.get_string(at).map_err(words);
         let id = text(0)?;
-        let place = match self.places.get(id) {
-            Some(place) => *place,
-            None => {
-                let run: Run = serde_json::from_str(text(14)?).map_err(|error| format!("run `{id}`: {error}"))?;
-                if run.run_id.0 != *id || !run.benchmarks.is_empty() {
-                    return Err(format!("the rows of run `{id}` do not hold that run"));
-                }
-                self.all.push(run);
-                self.places.insert(id.clone(), self.all.len() - 1);
-                self.all.len() - 1
+        let place = if let Some(place) = self.places.get(id) {
+            *place
+        } else {
+            let run: Run = serde_json::from_str(text(14)?).map_err(|error| format!("run `{id}`: {error}"))?;
+            if run.run_id.0 != *id || !run.benchmarks.is_empty() {
+                return Err(format!("the rows of run `{id}` do not hold that run"));
             }
+            self.all.push(run);
+            self.places.insert(id.clone(), self.all.len() - 1);
+            self.all.len() - 1
         };
         let run = self.all.get_mut(place).ok_or("a run is missing")?;
         let rest = text(13)?;

@@ -14,6 +14,7 @@ use postgres::{Client, Config, NoTls, Transaction};
 use rsb_model::{Fields, Fingerprint, Run, RunId};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::address::without_password;
 use crate::error::StoreError;
 use crate::files;
 use crate::index::better_text;
@@ -117,26 +118,6 @@ impl std::fmt::Debug for SharedStore {
     }
 }
 
-/// Whether `text` is meant as an address of PostgreSQL.
-pub fn is_address(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
-}
-
-/// `address` without its password.
-pub fn without_password(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // The options may hold one, too.
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
-    match host.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split_once(':').map_or(user, |(user, _)| user);
-            format!("{scheme}://{user}@{host}{path}")
-        }
-        None => format!("{scheme}://{host}{path}"),
-    }
-}
-
 impl SharedStore {
     /// Connects to `address`, encrypted where the server can, and always where `sslmode=require` is in it. Certificates are
     /// checked against those of the system, or of `SSL_CERT_FILE`. Tables are made or brought up to date.
@@ -190,7 +171,7 @@ impl SharedStore {
 
     /// Brings the tables up to date, one program at a time.
     fn migrate(&mut self) -> Result<(), SharedStoreError> {
-        let known = MIGRATIONS.len() as i32;
+        let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
         let migrated = (|| {
             let mut transaction = self.client.transaction()?;
             transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;

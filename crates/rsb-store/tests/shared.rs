@@ -10,7 +10,7 @@ use std::thread;
 
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp};
-use rsb_store::shared::{Sent, SharedStore, SharedStoreError, without_password};
+use rsb_store::shared::{Sent, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
 
 /// A server of its own on a free port, which ends with the test.
@@ -342,15 +342,7 @@ fn in_a_child() {
 }
 
 #[test]
-fn an_address_never_shows_its_password() {
-    for (address, shown) in [
-        ("postgres://me:secret@host:5432/db?sslmode=require", "postgres://me@host:5432/db"),
-        ("postgres://me:p@ss@host/db", "postgres://me@host/db"),
-        ("postgres://host/db?password=secret", "postgres://host/db"),
-        ("postgres://host", "postgres://host"),
-    ] {
-        assert_eq!(without_password(address), shown);
-    }
+fn a_wrong_address_is_refused_without_its_password() {
     let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes").unwrap_err().to_string();
     assert!(wrong.contains("is no address") && !wrong.contains("secret"), "{wrong}");
 }

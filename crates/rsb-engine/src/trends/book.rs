@@ -3,7 +3,7 @@
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
 
-use super::group::{Group, PLACE, RunOrder, Shift};
+use super::group::{Group, LevelShift, PLACE, RunOrder};
 
 /// A level that came back this near to the old one, in percent, is the old one.
 const BACK: f64 = 5.0;
@@ -19,7 +19,7 @@ pub(super) struct Look<'a> {
     /// Every series that was looked at, by case and metric: what is not among them was not looked at.
     pub(super) series: &'a [(String, String)],
     /// Every change of level of them.
-    pub(super) shifts: &'a [Shift],
+    pub(super) shifts: &'a [LevelShift],
     /// How many runs must stand after a change before its absence means that there is none.
     pub(super) min_size: usize,
 }
@@ -30,19 +30,16 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &L
     let mut places = Vec::new();
     for group in groups {
         let place = matching(known, &taken, &group, look);
-        match place.and_then(|at| Some((at, known.get_mut(at)?))) {
-            Some((at, alert)) => {
-                if let Some(flag) = taken.get_mut(at) {
-                    *flag = true;
-                }
-                renew(alert, group);
-                places.push(at);
+        if let Some((at, alert)) = place.and_then(|at| Some((at, known.get_mut(at)?))) {
+            if let Some(flag) = taken.get_mut(at) {
+                *flag = true;
             }
-            None => {
-                known.push(first_told(group, known, look));
-                taken.push(true);
-                places.push(known.len() - 1);
-            }
+            renew(alert, group);
+            places.push(at);
+        } else {
+            known.push(first_told(group, known, look));
+            taken.push(true);
+            places.push(known.len() - 1);
         }
     }
     for (alert, found) in known.iter_mut().zip(taken) {
@@ -121,10 +118,10 @@ fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
     let Some(leading) = alert.moves.iter().find(|one| was_looked_at(one)) else { return };
     let began = alert.range.first_after.timestamp;
     if found {
-        let level = |shift: &Shift| shift.before * (1.0 + shift.change_percent / 100.0);
+        let level = |shift: &LevelShift| shift.before * (1.0 + shift.change_percent / 100.0);
         let own = || look.shifts.iter().filter(|shift| shift.id == leading.id && shift.metric == leading.metric);
         let first = own().find(|shift| shift.range.first_after.timestamp == began);
-        let is_back = |shift: &&Shift| {
+        let is_back = |shift: &&LevelShift| {
             let old = first.map_or(f64::NAN, |first| first.before);
             shift.confirmed
                 && shift.range.first_after.timestamp > began
@@ -153,8 +150,8 @@ mod tests {
         RunPoint { timestamp: moment(run), run_id: None, commit: None }
     }
 
-    fn shift(id: &str, run: usize, before: f64, change_percent: f64, confirmed: bool) -> Shift {
-        Shift {
+    fn shift(id: &str, run: usize, before: f64, change_percent: f64, confirmed: bool) -> LevelShift {
+        LevelShift {
             id: id.to_owned(),
             metric: "time_ms".to_owned(),
             direction: if change_percent > 0.0 { "worse" } else { "better" },
@@ -167,7 +164,7 @@ mod tests {
     }
 
     /// Looks at a history of `runs` runs of the cases `a`, `b` and `c`.
-    fn look(known: &mut Vec<TrackedAlert>, runs: usize, shifts: &[Shift]) -> Vec<usize> {
+    fn look(known: &mut Vec<TrackedAlert>, runs: usize, shifts: &[LevelShift]) -> Vec<usize> {
         let order = RunOrder::new((0..runs).map(moment).collect());
         let series: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), "time_ms".to_owned())).into();
         let groups = super::super::group::together(shifts.to_vec(), &order);

@@ -12,7 +12,7 @@ const TOGETHER: usize = 2;
 
 /// A change of level of one series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shift {
+pub struct LevelShift {
     /// The case or series.
     pub id: String,
     /// The metric.
@@ -70,13 +70,13 @@ impl RunOrder {
 }
 
 /// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
-pub(super) fn together(mut shifts: Vec<Shift>, order: &RunOrder) -> Vec<Group> {
-    let at = |shift: &Shift| shift.range.first_after.timestamp;
+pub(super) fn together(mut shifts: Vec<LevelShift>, order: &RunOrder) -> Vec<Group> {
+    let at = |shift: &LevelShift| shift.range.first_after.timestamp;
     shifts.sort_by(|a, b| (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id)));
-    let mut groups: Vec<Vec<Shift>> = Vec::new();
+    let mut groups: Vec<Vec<LevelShift>> = Vec::new();
     for shift in shifts {
-        let joins = |group: &Vec<Shift>| {
-            let same_series = |one: &Shift| one.id == shift.id && one.metric == shift.metric;
+        let joins = |group: &Vec<LevelShift>| {
+            let same_series = |one: &LevelShift| one.id == shift.id && one.metric == shift.metric;
             group.first().is_some_and(|first| {
                 first.direction == shift.direction && order.apart(at(first), at(&shift)) <= TOGETHER
             }) && !group.iter().any(same_series)
@@ -93,8 +93,8 @@ pub(super) fn together(mut shifts: Vec<Shift>, order: &RunOrder) -> Vec<Group> {
 }
 
 impl Group {
-    fn of(mut shifts: Vec<Shift>) -> Option<Self> {
-        let size = |shift: &Shift| shift.change_percent.abs();
+    fn of(mut shifts: Vec<LevelShift>) -> Option<Self> {
+        let size = |shift: &LevelShift| shift.change_percent.abs();
         shifts.sort_by(|a, b| b.confirmed.cmp(&a.confirmed).then(size(b).total_cmp(&size(a))));
         let leading = shifts.first()?;
         let severity = shifts.iter().map(|shift| shift.severity).max()?;
@@ -127,7 +127,7 @@ fn range_at(points: &[rsb_store::SeriesPoint], from: usize, to: usize) -> Option
 
 /// The changes of level of one series that are followed: those that are significant among all series, from half of the
 /// threshold on, suspected ones from the whole threshold on. `points` are those that `trend` was made of, in order of time.
-pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<Shift> {
+pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
     let threshold = settings.alert_threshold_percent;
     let counts = |change: &ChangePoint, least: f64| {
         change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)
@@ -138,7 +138,7 @@ pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, setting
         trend.change_points.iter().filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
     let suspected = trend.suspected.iter().filter(|change| counts(change, threshold));
     let steps = confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
-    let mut found: Vec<Shift> = steps
+    let mut found: Vec<LevelShift> = steps
         .filter_map(|(change, confirmed)| {
             let range = range_at(&series.points, change.index, change.index)?;
             Some(shift(series, (change.before, change.change_percent, confirmed), range, threshold))
@@ -156,7 +156,7 @@ fn shift(
     (before, change_percent, confirmed): (f64, f64, bool),
     range: ChangeRange,
     threshold: f64,
-) -> Shift {
+) -> LevelShift {
     let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
     let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
     let (direction, severity) = match is_worse {
@@ -168,5 +168,5 @@ fn shift(
         None => ("changed", Severity::Info),
     };
     let (id, metric) = (series.id.clone(), series.metric.clone());
-    Shift { id, metric, direction, severity, change_percent, confirmed, before, range }
+    LevelShift { id, metric, direction, severity, change_percent, confirmed, before, range }
 }

@@ -13,7 +13,7 @@ use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
 
-pub use group::{RunOrder, Shift};
+pub use group::{LevelShift, RunOrder};
 
 use crate::error::EngineError;
 
@@ -42,7 +42,7 @@ pub struct Tracked {
 }
 
 /// The changes of level in the trends of `series`.
-pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSettings) -> Vec<Shift> {
+pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSettings) -> Vec<LevelShift> {
     let key = |id: &str, metric: &str, unit: &str| [id, metric, unit].map(str::to_owned);
     let of: HashMap<[String; 3], &Series> =
         series.iter().map(|series| (key(&series.id, &series.metric, &series.unit), series)).collect();
