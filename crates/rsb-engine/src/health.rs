@@ -247,7 +247,7 @@ mod tests {
 
     fn series(id: &str, values: &[f64]) -> Series {
         let point = |(at, &value): (usize, &f64)| SeriesPoint {
-            timestamp: Timestamp::from_second(86_400 * at as i64).unwrap(),
+            timestamp: Timestamp::from_second(86_400 * i64::try_from(at).unwrap()).unwrap(),
             value,
             run_id: None,
             commit: None,

@@ -143,7 +143,7 @@ mod tests {
     use rsb_model::record::{ChangeRange, RunPoint, Severity};
 
     fn moment(run: usize) -> Timestamp {
-        Timestamp::from_second(1_000_000 + 3600 * run as i64).unwrap()
+        Timestamp::from_second(1_000_000 + 3600 * i64::try_from(run).unwrap()).unwrap()
     }
 
     fn point(run: usize) -> RunPoint {
