@@ -92,6 +92,7 @@ ORDER BY measured, benchmark_id"
 }
 
 fn between(before: &str, after: &str) -> String {
+    // CROSS JOIN keeps SQLite to this order: first the few runs of the two commits, then what they hold.
     let is_of = |commit: &str| format!("substr(r.commit_hash, 1, length({commit})) = {commit}");
     let (is_before, is_after) = (is_of(before), is_of(after));
     format!(
@@ -103,11 +104,11 @@ FROM (
         count(p.value) FILTER (WHERE {is_before}) AS runs_before, count(p.value) FILTER (WHERE {is_after}) AS runs_after
     FROM runs r
     CROSS JOIN results x ON x.run = r.id
-    JOIN variants v ON v.id = x.variant AND v.outcome = 'measured'
-    JOIN cases c ON c.id = v.case_id
-    JOIN series s ON s.variant = v.id AND s.machine = r.machine
-    JOIN metrics m ON m.id = s.metric
-    JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
+    CROSS JOIN variants v ON v.id = x.variant AND v.outcome = 'measured'
+    CROSS JOIN cases c ON c.id = v.case_id
+    CROSS JOIN series s ON s.variant = v.id AND s.machine = r.machine
+    CROSS JOIN metrics m ON m.id = s.metric
+    CROSS JOIN points p ON p.series = s.id AND p.started = r.started AND p.run = r.id AND p.position = x.position
     WHERE {is_before} OR {is_after}
     GROUP BY s.machine, c.id, m.id)
 WHERE runs_before > 0 AND runs_after > 0

@@ -14,7 +14,7 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
 };
-use rsb_store::{SeriesFilter, Store, sealed_text};
+use rsb_store::{HistoryFilter, HistoryQuestion, SeriesFilter, Store, sealed_text};
 use rusqlite::Connection;
 
 /// Cases of a run; each has [`METRICS`] metrics: 2,000 series.
@@ -127,6 +127,18 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
     let points = |filter: &SeriesFilter| Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum());
     ask(history, "the last 500 of a metric of a case, as `trend` asks", || points(&last))?;
     ask(history, "all of a metric of a case, as `trend` asks", || points(&all))?;
+    let of_case = HistoryFilter { cases: Some(CASE.to_owned()), ..HistoryFilter::default() };
+    ask(history, "every value of a case, as `history --case` asks", || Ok(store.history(&of_case)?.len()))?;
+    let since = Timestamp::now();
+    let commit = |at: u32| format!("{at:040x}");
+    for (what, question) in [
+        ("`history slowest`", HistoryQuestion::Slowest { limit: 20 }),
+        ("`history between`", HistoryQuestion::Between { before: commit(1), after: commit(MILLION - 1) }),
+        ("`history unmeasured`", HistoryQuestion::Unmeasured { since }),
+    ] {
+        let sql = question.sql();
+        ask(history, what, || Ok(store.select(&sql, Duration::from_mins(1))?.rows.len()))?;
+    }
     let connection = Connection::open(&database)?;
     for (what, sql) in [
         (

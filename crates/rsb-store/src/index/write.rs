@@ -1,6 +1,6 @@
 //! Putting runs into the tables, and taking them out.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rsb_model::{Field, Outcome};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -21,6 +21,8 @@ pub(super) struct RunWriter<'c> {
     metrics: HashMap<&'static str, i64>,
     series: HashMap<(i64, i64, i64), i64>,
     points: Vec<PointNumbers>,
+    /// The runs that were added.
+    added: HashSet<i64>,
     /// Results and total of what was measured, by metric, machine and day.
     days: HashMap<(i64, i64, i64), (i64, f64)>,
     /// Machines and days of which something was taken out.
@@ -47,6 +49,7 @@ impl<'c> RunWriter<'c> {
             metrics: HashMap::new(),
             series: HashMap::new(),
             points: Vec::new(),
+            added: HashSet::new(),
             days: HashMap::new(),
             stale: BTreeSet::new(),
         }
@@ -58,6 +61,7 @@ impl<'c> RunWriter<'c> {
         self.remove("file", &rows.file)?;
         let machine = self.machine(rows)?;
         let run = self.insert_run(rows, machine)?;
+        self.added.insert(run);
         for (position, result) in rows.results.iter().enumerate() {
             self.add_result((run, rows.started, machine), count(position), result)?;
         }
@@ -72,8 +76,10 @@ impl<'c> RunWriter<'c> {
             .prepare_cached(&sql)?
             .query_row([value], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
         let Some((run, started, machine)) = found.optional()? else { return Ok(()) };
-        // What was added in this transaction may still wait.
-        self.flush()?;
+        if self.added.contains(&run) {
+            // Its points may still wait.
+            self.flush()?;
+        }
         let points = "DELETE FROM points WHERE started = ?2 AND run = ?1 AND series IN (
             SELECT s.id FROM results x JOIN series s ON s.variant = x.variant AND s.machine = ?3 WHERE x.run = ?1)";
         self.connection.prepare_cached(points)?.execute(params![run, started, machine])?;
