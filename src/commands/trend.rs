@@ -117,9 +117,7 @@ fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
 /// # Errors
 /// When the results cannot be read.
 pub(super) fn look(store: &Store) -> Result<Look, CliError> {
-    let mut series = store.series(&SeriesFilter::default())?;
-    series.retain(|series| TIMES.contains(&series.metric.as_str()));
-    over(store, series, &TrendSettings::DEFAULT)
+    over(store, times(store, None)?, &TrendSettings::DEFAULT)
 }
 
 fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {
@@ -161,21 +159,34 @@ fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
 }
 
 fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
-    let metric = match args.metric.as_deref() {
-        Some("all") | None => None,
-        Some(name) => Some(name.to_owned()),
+    let cases = args.case.as_deref().map(settings::anywhere);
+    let mut series = match args.metric.as_deref() {
+        Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
+        Some(name) => {
+            store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
+        }
+        None => times(store, cases.as_deref())?,
     };
-    let filter =
-        SeriesFilter { cases: args.case.as_deref().map(settings::anywhere), metric, ..SeriesFilter::default() };
-    let mut series = store.series(&filter)?;
-    if args.metric.is_none() {
-        series.retain(|series| TIMES.contains(&series.metric.as_str()));
-    }
     if let Some(component) = &args.component {
         let prefix = format!("component_specific/{component}/");
         series.retain(|series| series.id.starts_with(&prefix));
     }
     Ok(series)
+}
+
+/// The time of an iteration of each case. Of a long history nothing else is read.
+fn times(store: &Store, cases: Option<&str>) -> Result<Vec<Series>, CliError> {
+    let mut all = Vec::new();
+    for metric in TIMES {
+        let filter = SeriesFilter {
+            cases: cases.map(str::to_owned),
+            metric: Some(metric.to_owned()),
+            ..SeriesFilter::default()
+        };
+        all.extend(store.series(&filter)?);
+    }
+    all.sort_by(|a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
+    Ok(all)
 }
 
 /// Series that are named where none is asked for.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use rsb_model::record::{AlertBasis, SeriesTrend, Severity, TrendShape};
 use rsb_model::{Better, Timestamp, Verdict};
@@ -177,15 +179,16 @@ fn few_points_gaps_ties_and_constants_behave() {
     }
     // A gap of a year is no change, and a series of one moment has none either.
     let mut gap = input(None, &noisy(6, 30, 0.02, |_| 100.0), DAY);
-    gap.points.iter_mut().skip(15).for_each(|point| point.0 += jiff_year());
+    gap.points.iter_mut().skip(15).for_each(|point| point.0 += a_year());
     let at_once = input(None, &noisy(6, 30, 0.02, |_| 100.0), 0);
     for series in trend(&[gap, at_once]).series {
         assert!(series.change_points.is_empty() && series.alerts.is_empty(), "{series:?}");
     }
 }
 
-fn jiff_year() -> std::time::Duration {
-    std::time::Duration::from_hours(365 * 24)
+/// A year.
+fn a_year() -> Duration {
+    Duration::from_hours(365 * 24)
 }
 
 #[test]

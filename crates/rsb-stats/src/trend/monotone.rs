@@ -38,7 +38,7 @@ pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
 }
 
 /// The median, in linear time.
-fn middle(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn middle(mut values: Vec<f64>) -> Option<f64> {
     let half = values.len() / 2;
     if values.len() < 3 {
         return median(&values);

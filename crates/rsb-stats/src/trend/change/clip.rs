@@ -1,6 +1,7 @@
 //! Outliers, brought back to what their neighbors do.
 
-use crate::estimate::{MAD_TO_SIGMA, median};
+use crate::estimate::MAD_TO_SIGMA;
+use crate::trend::monotone::middle;
 use crate::trend::rolling::SortedWindow;
 
 /// How far a point may lie from the median of its neighbors, in robust standard deviations.
@@ -26,7 +27,7 @@ pub(super) fn clipped(values: &[f64], half: usize) -> Vec<f64> {
         centers.push(window.middle_nearest(value));
     }
     let distances: Vec<f64> = values.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
-    let robust = median(&distances).unwrap_or(0.0) * MAD_TO_SIGMA;
+    let robust = middle(distances.clone()).unwrap_or(0.0) * MAD_TO_SIGMA;
     // Where most points equal their neighbors, what the others stray by in the mean.
     let spread = if robust > 0.0 { robust } else { 1.2533 * distances.iter().sum::<f64>() / n.max(1) as f64 };
     let held = |(value, center): (&f64, &f64)| {

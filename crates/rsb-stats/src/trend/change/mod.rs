@@ -16,6 +16,7 @@ mod newest;
 mod partition;
 mod screen;
 
+use super::monotone::middle;
 use super::settings::{ChangeMethod, TrendSettings};
 use crate::estimate::{MAD_TO_SIGMA, median};
 use confirm::Bar;
@@ -86,7 +87,7 @@ pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
 
 /// The sums of values without outliers, about 0 and of unit size. `None` where there is one level and nothing else.
 fn prepared(tame: &[f64]) -> Option<Sums> {
-    let center = median(tame)?;
+    let center = middle(tame.to_vec())?;
     let size = tame.iter().map(|value| (value - center).abs()).fold(0.0, f64::max);
     // What rounding does to equal figures is no change of them.
     let is_flat = size <= 1e-12 * center.abs();
@@ -164,7 +165,7 @@ fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
 /// Variance of independent noise, from how far neighbors differ: a change of level is one difference of many.
 fn variance_of_steps(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let sigma = median(&steps).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2;
+    let sigma = middle(steps.clone()).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2;
     if sigma > 0.0 {
         sigma * sigma
     } else {

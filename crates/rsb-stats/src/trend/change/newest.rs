@@ -32,20 +32,23 @@ pub(super) fn suspected(
     let alike = correlation.min(correlation_of(&tame_level[..quiet]));
     let of_last = |points: usize| {
         let middle = level.len().checked_sub(points).filter(|before| before + 1 >= fewest)?;
-        if points < settings.min_size {
-            return by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], alike);
-        }
-        let p_value = by_mean(&tame_level[..middle], &tame_level[middle..], alike);
-        let (before, after) = (median(&level[..middle])?, median(&level[middle..])?);
-        Some(DetectedChange { index: 0, before, after, points, p_value })
+        let p_value = if points < settings.min_size {
+            by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], alike)?
+        } else {
+            by_mean(&tame_level[..middle], &tame_level[middle..], alike)
+        };
+        Some((points, p_value))
     };
-    let all = (1..=looks).filter_map(of_last);
-    let strongest = all.min_by(|a, b| a.p_value.total_cmp(&b.p_value))?;
-    let p_value = (strongest.p_value * 2.0 * looks as f64).min(1.0);
+    let (points, p_value) = (1..=looks).filter_map(of_last).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let p_value = (p_value * 2.0 * looks as f64).min(1.0);
+    if p_value > settings.change_chance() {
+        return None;
+    }
+    let (before, last) = level.split_at_checked(level.len() - points)?;
+    let strongest = DetectedChange { index: 0, before: median(before)?, after: median(last)?, points, p_value };
     // As many points as tell most may begin with one of before.
     let points = values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
-    let (index, strongest) = (values.len() - points, DetectedChange { points, ..strongest });
-    (p_value <= settings.change_chance()).then_some(DetectedChange { index, p_value, ..strongest })
+    Some(DetectedChange { index: values.len() - points, points, ..strongest })
 }
 
 /// How alike neighbors are, as around levels ([`super::correlation`]).
@@ -64,7 +67,7 @@ fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
 }
 
 /// How far out `last` lies as a whole, in its own direction.
-fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<DetectedChange> {
+fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     let (level, now) = (median(before)?, median(last)?);
     let sign = if now >= level { 1.0 } else { -1.0 };
     let turned = |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
@@ -81,8 +84,7 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<DetectedCha
     let noise = quantile(&distances, Rule::DEFAULT.share)?;
     let ranked = Edge::new(seen.clone(), Rule::DEFAULT.slower * noise).chance(Looks::new(looks), reached);
     let few = if before.len() < LEVEL { by_student(&seen, reached) } else { 0.0 };
-    let p_value = if ranked.is_nan() { 1.0 } else { ranked.max(few) };
-    Some(DetectedChange { index: 0, before: level, after: now, points: last.len(), p_value })
+    Some(if ranked.is_nan() { 1.0 } else { ranked.max(few) })
 }
 
 /// The chance of a next point at `reached` or beyond by Student's t: few points do not tell how fast they thin out.

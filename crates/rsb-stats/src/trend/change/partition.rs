@@ -16,7 +16,11 @@ pub(super) fn among(sums: &Sums, positions: &[usize], min_size: usize, penalty: 
     let mut open = vec![f64::INFINITY; count];
     let mut sum = vec![0.0; count];
     let mut from = vec![0_usize; count];
-    let place: Vec<f64> = positions.iter().map(|&position| position as f64).collect();
+    // Where every position is one, the inverses of all lengths stand in one list, the longest first.
+    let n = sums.len();
+    let inverses: Vec<f64> = (0..n).map(|at| 1.0 / (n - at) as f64).collect();
+    let is_every = count == n + 1;
+    let mut some = Vec::new();
     for (slot, &position) in sum.iter_mut().zip(positions) {
         *slot = sums.sum(position);
     }
@@ -29,7 +33,14 @@ pub(super) fn among(sums: &Sums, positions: &[usize], min_size: usize, penalty: 
         while reach < end && positions[reach] + min_size <= position {
             reach += 1;
         }
-        let Some((least, at)) = minimum(&open[..reach], &sum[..reach], &place[..reach], sum[end], place[end]) else {
+        let inverse = if is_every {
+            &inverses[n - end..]
+        } else {
+            some.clear();
+            some.extend(positions[..reach].iter().map(|&begin| inverses[n - (position - begin)]));
+            &some
+        };
+        let Some((least, at)) = minimum(&open[..reach], &sum[..reach], inverse, sum[end]) else {
             continue;
         };
         from[end] = at;
@@ -47,30 +58,29 @@ pub(super) fn among(sums: &Sums, positions: &[usize], min_size: usize, penalty: 
     starts
 }
 
-/// The least of `open − (total − sum)² / (end − place)`, and where; `None` where nothing is finite.
-fn minimum(open: &[f64], sum: &[f64], place: &[f64], total: f64, end: f64) -> Option<(f64, usize)> {
-    let cost = |open: f64, sum: f64, place: f64| {
+/// The least of `open − (total − sum)² · inverse`, and where; `None` where nothing is finite.
+fn minimum(open: &[f64], sum: &[f64], inverse: &[f64], total: f64) -> Option<(f64, usize)> {
+    let cost = |open: f64, sum: f64, inverse: f64| {
         let rise = total - sum;
-        open - rise * rise / (end - place)
+        open - rise * rise * inverse
     };
-    let mut least = f64::INFINITY;
-    let mut chunk_of_least = 0;
-    let chunks = open.chunks(LANES).zip(sum.chunks(LANES)).zip(place.chunks(LANES)).enumerate();
-    for (chunk, ((open, sum), place)) in chunks {
-        let mut lanes = [f64::INFINITY; LANES];
-        for (lane, ((open, sum), place)) in lanes.iter_mut().zip(open.iter().zip(sum).zip(place)) {
-            *lane = cost(*open, *sum, *place);
+    // Each lane keeps its own least and the number of its chunk, as a figure, so that both are chosen alike.
+    let (mut least, mut chunk_of) = ([f64::INFINITY; LANES], [0.0; LANES]);
+    let mut chunk = 0.0;
+    let (opens, rest) = open.as_chunks::<LANES>();
+    let (sums, _) = sum.as_chunks::<LANES>();
+    let (inverses, _) = inverse.as_chunks::<LANES>();
+    for ((open, sum), inverse) in opens.iter().zip(sums).zip(inverses) {
+        for lane in 0..LANES {
+            let cost = cost(open[lane], sum[lane], inverse[lane]);
+            let is_less = cost < least[lane];
+            least[lane] = if is_less { cost } else { least[lane] };
+            chunk_of[lane] = if is_less { chunk } else { chunk_of[lane] };
         }
-        let lowest = lanes.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
-        if lowest < least {
-            least = lowest;
-            chunk_of_least = chunk;
-        }
+        chunk += 1.0;
     }
-    if !least.is_finite() {
-        return None;
-    }
-    let begin = chunk_of_least * LANES;
-    let at = (begin..open.len()).find(|&at| cost(open[at], sum[at], place[at]) <= least)?;
-    Some((least, at))
+    let whole = (0..LANES).map(|lane| (least[lane], chunk_of[lane] as usize * LANES + lane));
+    let from = open.len() - rest.len();
+    let others = (from..open.len()).map(|at| (cost(open[at], sum[at], inverse[at]), at));
+    whole.chain(others).filter(|(cost, _)| cost.is_finite()).min_by(|a, b| a.0.total_cmp(&b.0))
 }
