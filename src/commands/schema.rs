@@ -14,6 +14,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("benchmark-result", of::<rsb_model::BenchmarkResult>()),
         ("component-benchmark-result", of::<rsb_model::ComponentBenchmarkResult>()),
         ("comparison-result", of::<rsb_model::ComparisonResult>()),
+        ("health", of::<rsb_model::record::HealthDocument>()),
         ("run", of::<rsb_model::Run>()),
         ("trend", of::<rsb_model::record::TrendDocument>()),
     ]

@@ -56,6 +56,7 @@ fn comparisons_and_trends_validate() {
     let gate = bench.run(&["gate", "--json"]);
     check("comparison-result", &gate.json());
     check("trend", &bench.run(&["trend", "--json"]).expect(0).json());
+    check("health", &bench.run(&["health", "--json"]).expect(0).json());
 }
 
 #[test]

@@ -266,3 +266,29 @@ fn a_trend_follows_the_figure_that_the_gate_judges() {
     assert_eq!(n, 20 * run["benchmarks"].as_array().unwrap().len() as u64);
     assert!(trend["series"].as_array().unwrap().iter().all(|series| series["n"] == 20), "{trend:#}");
 }
+
+#[test]
+fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 4, "theirs");
+    let copied = bench.run(&["store", "copy", "theirs", "ours"]).expect(0).stdout;
+    assert_eq!(copied.trim(), "4 runs copied");
+    let again = bench.run(&["store", "copy", "theirs", "ours"]).expect(0).stdout;
+    assert_eq!(again.trim(), "0 runs copied, 4 known");
+    let nowhere = bench.run(&["store", "copy", "nowhere", "ours"]).expect(2);
+    assert!(nowhere.stderr.contains("`nowhere` is no directory"), "{}", nowhere.stderr);
+    // Nobody listens on port 1.
+    let away = "postgres://me:secret@127.0.0.1:1/results?sslmode=disable";
+    let sent = bench.run(&["store", "copy", "theirs", away]);
+    let expected = if cfg!(feature = "postgres") { "stay in the results directory" } else { "--features postgres" };
+    assert!(sent.stderr.contains(expected) && !sent.stderr.contains("secret"), "{}", sent.stderr);
+    let measured = [
+        &["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"][..],
+        &SMALL,
+    ]
+    .concat();
+    let kept = bench.run(&[&["run", "--store", away][..], &measured].concat()).expect(0);
+    assert!(kept.stderr.contains(expected) && !kept.stderr.contains("secret"), "{}", kept.stderr);
+    let wrong = bench.run(&["run", "--store", "db.example", "--dry-run"]).expect(2);
+    assert!(wrong.stderr.contains("postgres://USER@HOST/DATABASE"), "{}", wrong.stderr);
+}
