@@ -282,11 +282,9 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     let sent = bench.run(&["store", "copy", "theirs", away]);
     let expected = if cfg!(feature = "postgres") { "stay in the results directory" } else { "--features postgres" };
     assert!(sent.stderr.contains(expected) && !sent.stderr.contains("secret"), "{}", sent.stderr);
-    let measured = [
-        &["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"][..],
-        &SMALL,
-    ]
-    .concat();
+    let measured =
+        [&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"][..], &SMALL]
+            .concat();
     let kept = bench.run(&[&["run", "--store", away][..], &measured].concat()).expect(0);
     assert!(kept.stderr.contains(expected) && !kept.stderr.contains("secret"), "{}", kept.stderr);
     let wrong = bench.run(&["run", "--store", "db.example", "--dry-run"]).expect(2);

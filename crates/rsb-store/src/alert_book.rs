@@ -1,5 +1,6 @@
 //! The changes of level that were told, in one file beside the runs: what people said of them is nowhere else.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format;
@@ -47,6 +48,14 @@ impl AlertBook {
         read::check_format(&path, &document)?;
         let book: Self = serde_json::from_value(document).map_err(|error| read::shape(&path, "alerts", &error))?;
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })
+    }
+
+    /// Keeps other programs from changing that of `results_dir` until the guard is dropped. `None` where nothing can be locked
+    /// there, since nothing can be written either.
+    pub fn lock(results_dir: &Path) -> Option<File> {
+        let file = files::lock_file(results_dir).ok()?;
+        file.lock().ok()?;
+        Some(file)
     }
 
     /// Writes it in place of what `results_dir` held.

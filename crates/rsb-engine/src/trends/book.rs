@@ -18,10 +18,33 @@ pub(super) struct Look<'a> {
     pub(super) order: &'a RunOrder,
     /// Every series that was looked at, by case and metric: what is not among them was not looked at.
     pub(super) series: &'a [(String, String)],
-    /// Every change of level of them.
+    /// Every change of level of them that is told.
     pub(super) shifts: &'a [LevelShift],
+    /// Every change of them, told or not.
+    pub(super) traces: &'a [Trace<'a>],
     /// How many runs must stand after a change before its absence means that there is none.
     pub(super) min_size: usize,
+}
+
+/// Where a series changed, however little.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trace<'a> {
+    pub(super) id: &'a str,
+    pub(super) metric: &'a str,
+    pub(super) moment: Timestamp,
+}
+
+impl Look<'_> {
+    fn is_looked_at(&self, one: &SeriesMove) -> bool {
+        self.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric)
+    }
+
+    /// Whether `one` changes about where `alert` lies.
+    fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
+        let at = alert.range.first_after.timestamp;
+        let is_it = |trace: &Trace<'_>| trace.id == one.id && trace.metric == one.metric;
+        self.traces.iter().any(|trace| is_it(trace) && self.order.apart(trace.moment, at) <= PLACE)
+    }
 }
 
 /// Brings `known` up to `groups`; those that were not known are added as new. The places of all that `groups` are, in order.
@@ -34,7 +57,7 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &L
             if let Some(flag) = taken.get_mut(at) {
                 *flag = true;
             }
-            renew(alert, group);
+            renew(alert, group, look);
             places.push(at);
         } else {
             known.push(first_told(group, known, look));
@@ -62,15 +85,17 @@ fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'
     candidates.min_by_key(|(_, (alert, _))| apart(alert)).map(|(at, _)| at)
 }
 
-fn renew(alert: &mut TrackedAlert, group: Group) {
+fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
     // What went away and is there again is told again; what a person decided stays decided.
     if alert.state == AlertState::Invalid && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY)) {
         alert.state = AlertState::New;
         alert.because = None;
     }
-    alert.severity = group.severity;
+    // A look at some of the series says nothing of the others.
+    let others = alert.moves.iter().filter(|one| !look.is_looked_at(one)).cloned().collect::<Vec<_>>();
+    alert.severity = if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
     alert.range = group.range;
-    alert.moves = group.moves;
+    alert.moves = group.moves.into_iter().chain(others).collect();
 }
 
 fn first_told(group: Group, known: &[TrackedAlert], look: &Look<'_>) -> TrackedAlert {
@@ -131,7 +156,9 @@ fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
             alert.state = AlertState::Fixed;
             alert.because = Some(format!("the level came back at {}", fix.range.first_after.timestamp));
         }
-    } else if look.order.since(began) >= look.min_size {
+    } else if look.order.since(began) >= look.min_size
+        && alert.moves.iter().all(|one| look.is_looked_at(one) && !look.has_trace(alert, one))
+    {
         alert.state = AlertState::Invalid;
         alert.because = Some(format!("{WENT_AWAY}: with {} runs since there is no change", look.order.since(began)));
     }
@@ -168,7 +195,12 @@ mod tests {
         let order = RunOrder::new((0..runs).map(moment).collect());
         let series: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), "time_ms".to_owned())).into();
         let groups = super::super::group::together(shifts.to_vec(), &order);
-        let look = Look { machine: "m", now: moment(runs), order: &order, series: &series, shifts, min_size: 5 };
+        let traces: Vec<Trace<'_>> = shifts
+            .iter()
+            .map(|shift| Trace { id: &shift.id, metric: &shift.metric, moment: shift.range.first_after.timestamp })
+            .collect();
+        let now = moment(runs);
+        let look = Look { machine: "m", now, order: &order, series: &series, shifts, traces: &traces, min_size: 5 };
         update(known, groups, &look)
     }
 

@@ -126,8 +126,12 @@ fn range_at(points: &[rsb_store::SeriesPoint], from: usize, to: usize) -> Option
 }
 
 /// The changes of level of one series that are followed: those that are significant among all series, from half of the
-/// threshold on, suspected ones from the whole threshold on. `points` are those that `trend` was made of, in order of time.
+/// threshold on, suspected ones from the whole threshold on.
 pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
+    // The points that `trend` counts: finite ones in order of time.
+    let mut points: Vec<rsb_store::SeriesPoint> =
+        series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
+    points.sort_by_key(|point| point.timestamp);
     let threshold = settings.alert_threshold_percent;
     let counts = |change: &ChangePoint, least: f64| {
         change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)
@@ -140,12 +144,12 @@ pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, setting
     let steps = confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
     let mut found: Vec<LevelShift> = steps
         .filter_map(|(change, confirmed)| {
-            let range = range_at(&series.points, change.index, change.index)?;
+            let range = range_at(&points, change.index, change.index)?;
             Some(shift(series, (change.before, change.change_percent, confirmed), range, threshold))
         })
         .collect();
     found.extend(trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(|ramp| {
-        let range = range_at(&series.points, ramp.from_index, ramp.to_index)?;
+        let range = range_at(&points, ramp.from_index, ramp.to_index)?;
         Some(shift(series, (ramp.before, ramp.change_percent, true), range, threshold))
     }));
     found

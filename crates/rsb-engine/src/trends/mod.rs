@@ -8,7 +8,7 @@ mod origin;
 use std::collections::HashMap;
 use std::path::Path;
 
-use rsb_model::record::{AlertState, TrackedAlert, TrendDocument};
+use rsb_model::record::{AlertState, SeriesTrend, TrackedAlert, TrendDocument};
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
@@ -16,6 +16,7 @@ use rsb_store::{AlertBook, Series, Store};
 pub use group::{LevelShift, RunOrder};
 
 use crate::error::EngineError;
+use book::Trace;
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -53,19 +54,24 @@ pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSetting
     shifts.flatten().collect()
 }
 
-/// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks, which is brought up to date.
+/// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks.
+///
+/// What is known is brought up to date by looks with the usual settings alone: others would close what they merely do not
+/// show. A look at some of the series says nothing of the others.
 ///
 /// # Errors
 /// When the file of known alerts cannot be read: what people said is in it.
 pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<Tracked, EngineError> {
+    let is_usual = *request.settings == TrendSettings::DEFAULT;
+    let guard = if is_usual { AlertBook::lock(store.results_dir()) } else { None };
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let before = alert_book.clone();
     let machine = machine(store)?;
-    let moments = request.series.iter().flat_map(|series| &series.points).map(|point| point.timestamp).collect();
-    let order = RunOrder::new(moments);
+    let order = RunOrder::new(store.runs()?.into_iter().map(|run| run.started).collect());
     let series: Vec<(String, String)> =
         request.series.iter().map(|series| (series.id.clone(), series.metric.clone())).collect();
     let shifts = shifts(request.series, request.trends, request.settings);
+    let traces = traces(request.trends);
     let groups = group::together(shifts.clone(), &order);
     let look = book::Look {
         machine: &machine,
@@ -73,6 +79,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
         order: &order,
         series: &series,
         shifts: &shifts,
+        traces: &traces,
         min_size: request.settings.min_size,
     };
     let places = book::update(&mut alert_book.alerts, groups, &look);
@@ -81,11 +88,28 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
             origin::fill(alert, store, tree);
         }
     }
+    let alerts = places.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
+    if !is_usual {
+        return Ok(Tracked { alerts, ..Tracked::default() });
+    }
     let was_open = |alert: &TrackedAlert| before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed());
     let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
-    let alerts = places.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
-    let not_kept = if alert_book == before { None } else { alert_book.write(store.results_dir()).err() };
-    Ok(Tracked { alerts, closed, not_kept: not_kept.map(|error| error.to_string()) })
+    let not_kept = match (alert_book == before, guard.is_some()) {
+        (true, _) => None,
+        (false, true) => alert_book.write(store.results_dir()).err().map(|error| error.to_string()),
+        (false, false) => Some(format!("{} cannot be written", store.results_dir().display())),
+    };
+    Ok(Tracked { alerts, closed, not_kept })
+}
+
+/// Every change that the trends show, however small or doubtful: where there is one, an alert has not gone away.
+fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
+    let of = |series: &'_ SeriesTrend| {
+        let points = series.change_points.iter().chain(&series.suspected).map(|change| change.timestamp);
+        points.chain(series.ramp.iter().map(|ramp| ramp.to_timestamp)).collect::<Vec<_>>()
+    };
+    let each = trends.series.iter().flat_map(|series| of(series).into_iter().map(move |moment| (series, moment)));
+    each.map(|(series, moment)| Trace { id: &series.id, metric: &series.metric, moment }).collect()
 }
 
 /// Notes of the alert that `name` names what a person decided.
@@ -93,6 +117,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
 /// # Errors
 /// When no alert, or more than one, is called so, or the file cannot be read or written.
 pub fn decide(store: &Store, name: &str, (state, because): (AlertState, &str)) -> Result<TrackedAlert, EngineError> {
+    let _guard = AlertBook::lock(store.results_dir());
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let alert = alert_book.find(name).map_err(EngineError::usage)?;
     alert.state = state;
