@@ -73,7 +73,11 @@ impl Findings<'_> {
             change.before,
             change.change_percent
         );
-        let look = format!("measure again: a new level is confirmed when {needed} points hold it");
+        let look = if change.points < needed {
+            format!("measure again: a new level is confirmed when {needed} points hold it")
+        } else {
+            "measure again: so many points are no proof yet in noise like this".to_owned()
+        };
         Happened {
             basis: AlertBasis::Suspected,
             change_percent: change.change_percent,
