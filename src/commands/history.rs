@@ -68,8 +68,10 @@ fn moment(since: Since) -> Result<Timestamp, CliError> {
 
 /// The hash of a revision; what git does not know here may be the beginning of one that it no longer has.
 fn commit(revision: &str) -> Result<String, CliError> {
-    let known =
-        revisions::git(Path::new("."), &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
+    let known = revisions::git(
+        Path::new("."),
+        &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")],
+    );
     match known {
         Ok(hash) => Ok(hash.trim().to_owned()),
         Err(_) if revision.len() >= 4 && revision.bytes().all(|byte| byte.is_ascii_hexdigit()) => {

@@ -41,12 +41,23 @@ pub(super) fn answer(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
+/// The names of the columns; of equal ones the second has `_2` behind it, and so on.
+fn unique(columns: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for column in columns {
+        let numbered = (2..).map(|number| format!("{column}_{number}"));
+        let free = std::iter::once(column.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.extend(free);
+    }
+    names
+}
+
 /// `{format_version, columns, rows: [{column: value, …}, …]}`.
 fn document(answer: &SqlAnswer) -> Value {
-    let row =
-        |row: &Vec<Value>| -> Map<String, Value> { answer.columns.iter().cloned().zip(row.iter().cloned()).collect() };
+    let columns = unique(&answer.columns);
+    let row = |row: &Vec<Value>| -> Map<String, Value> { columns.iter().cloned().zip(row.iter().cloned()).collect() };
     let rows: Vec<Map<String, Value>> = answer.rows.iter().map(row).collect();
-    json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": answer.columns, "rows": rows })
+    json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": columns, "rows": rows })
 }
 
 /// Numbers stand to the right, in as many digits as people read.
@@ -80,6 +91,12 @@ fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_equal_names_stay_apart() {
+        let columns = ["value", "value", "value_2", "value"].map(str::to_owned);
+        assert_eq!(unique(&columns), ["value", "value_2", "value_2_2", "value_3"]);
+    }
 
     #[test]
     fn answers_are_tables_for_people_and_documents_for_programs() {

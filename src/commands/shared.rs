@@ -15,8 +15,11 @@ use crate::{console, show};
 /// When one of them cannot be read or written.
 pub(super) fn copy(from: &str, to: &str) -> CliResult {
     let counts = match (is_address(from), is_address(to)) {
-        (false, false) => take_in(&existing(to)?, &existing_dir(from)?)?,
-        (false, true) => send(&existing(from)?, to)?,
+        (false, false) => {
+            let from = existing_dir(from)?;
+            take_in(&existing(to)?, &from)?
+        }
+        (false, true) => send(&Store::open_existing(&existing_dir(from)?).map_err(CliError::usage)?, to)?,
         (true, false) => fetch(from, &existing(to)?)?,
         (true, true) => {
             let between = tempfile::tempdir()?;
@@ -44,9 +47,12 @@ fn existing(dir: &str) -> Result<Store, CliError> {
     Store::open_for_writing(Path::new(dir)).map_err(CliError::usage)
 }
 
+/// Only what was asked for is created, and a source never is. What may hold a password is not repeated.
 fn existing_dir(dir: &str) -> Result<std::path::PathBuf, CliError> {
     let path = Path::new(dir);
-    let missing = || anyhow::anyhow!("`{dir}` is no directory; name one of results, or postgres://USER@HOST/DATABASE");
+    let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
+    let missing =
+        || anyhow::anyhow!("`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE");
     if path.is_dir() { Ok(path.to_owned()) } else { Err(CliError::usage(missing())) }
 }
 
@@ -74,8 +80,16 @@ fn send(store: &Store, address: &str) -> Result<CopyCounts, CliError> {
     let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
     let mut counts = CopyCounts::default();
     let all = store.runs()?.len();
-    shared.send_all(store, |_, _| counts.copied += 1).map_err(of_shared)?;
-    counts.known = all.saturating_sub(counts.copied);
+    shared
+        .send_all(store, |run_id, sent| match sent {
+            Ok(_) => counts.copied += 1,
+            Err(error) => {
+                counts.left_out += 1;
+                console::say(&format!("left out: {run_id}: {error}"));
+            }
+        })
+        .map_err(of_shared)?;
+    counts.known = all.saturating_sub(counts.copied + counts.left_out);
     Ok(counts)
 }
 

@@ -23,6 +23,12 @@ pub fn run(verb: &StoreVerb) -> CliResult {
 }
 
 fn checked(results: &Path) -> CliResult {
+    if !results.is_dir() {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "there is no directory `{}`; name one of results with --results-dir",
+            results.display()
+        )));
+    }
     let found = check::check(results).map_err(CliError::usage)?;
     for problem in &found.problems {
         show::text(&format!("problem: {problem}"))?;

@@ -62,7 +62,13 @@ fn shown(args: &TrendArgs, style: Style) -> CliResult {
         return Ok(Exit::Pass);
     }
     if look.document.series.is_empty() {
-        show::text("there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric")?;
+        let asked = &args.followed;
+        let is_asked = asked.case.is_some() || asked.metric.is_some() || asked.component.is_some();
+        show::text(if is_asked {
+            "no stored series is of that case, metric or component; `rusty-stack-bench trend --metric all` shows all there are"
+        } else {
+            "there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric"
+        })?;
         return Ok(Exit::Pass);
     }
     let changes = store.is_some().then(|| rsb_report::tracked::text(&look.tracked.alerts, look.now, style));

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::record::{HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, TrackedAlert};
+use rsb_model::record::{
+    AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, Severity, TrackedAlert,
+};
 use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
 use rsb_stats::estimate::{MAD_TO_SIGMA, median};
 use rsb_store::Series;
@@ -57,11 +59,15 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let missing = missing(input.latest, input.earlier);
     let unmeasured = unmeasured(input);
     let recommendations = recommendations(input, &noisy);
+    let worse = input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New);
+    let worst = worse.map(|alert| alert.severity).max();
     let asks = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
-    let status = match (degraded.is_empty(), asks) {
-        (false, _) => OverallStatus::Critical,
-        (true, true) => OverallStatus::Warning,
-        (true, false) => OverallStatus::Healthy,
+    let status = match worst {
+        Some(Severity::Critical) => OverallStatus::Critical,
+        Some(Severity::Warning) => OverallStatus::Warning,
+        // Nothing is known of what was never measured.
+        _ if asks || input.latest.is_none() => OverallStatus::Warning,
+        _ => OverallStatus::Healthy,
     };
     HealthDocument {
         format_version: FORMAT_VERSION,
@@ -87,13 +93,18 @@ fn moved(alert: &TrackedAlert) -> Vec<HealthItem> {
     let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
     let commit =
         run.commit.as_deref().map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
+    let said = match (alert.state, &alert.because) {
+        (AlertState::New, _) => String::new(),
+        (state, Some(because)) => format!(", {}: {because}", state.as_str()),
+        (state, None) => format!(", {}", state.as_str()),
+    };
     let item = |one: &rsb_model::record::SeriesMove| HealthItem {
         id: one.id.clone(),
         metric: Some(one.metric.clone()),
         percent: Some(one.change_percent),
         alert: Some(alert.id.clone()),
         evidence: format!(
-            "since run {at}{commit}{}",
+            "since run {at}{commit}{}{said}",
             if one.confirmed { "" } else { ", suspected: few runs stand on it" }
         ),
     };
@@ -184,7 +195,7 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
             ),
         });
     }
-    for alert in input.alerts.iter().filter(|alert| alert.direction == "worse" && !alert.state.is_closed()) {
+    for alert in input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New) {
         let changed: Vec<String> = alert
             .environment_changes
             .iter()
@@ -267,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stored_is_healthy_and_says_nothing() {
+    fn of_nothing_stored_nobody_can_say_that_it_is_healthy() {
         let page = page(None, &[], &[], 0);
-        assert_eq!((page.status, page.machine, page.recommendations.len()), (OverallStatus::Healthy, None, 0));
+        assert_eq!((page.status, page.machine, page.recommendations.len()), (OverallStatus::Warning, None, 0));
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct Run {
     /// clock said. None of what was imported, nor before format 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
+    /// The id under which it was measured, where another run had that id already in the store that took it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin_id: Option<RunId>,
     /// Whether another tool measured it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub imported: bool,
@@ -83,6 +86,7 @@ impl Run {
             format_version: FORMAT_VERSION,
             run_id,
             sequence: None,
+            origin_id: None,
             imported: false,
             started,
             finished: None,

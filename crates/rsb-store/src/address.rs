@@ -2,7 +2,8 @@
 
 /// Whether `text` is meant as an address of PostgreSQL.
 pub fn is_address(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| ["postgres", "postgresql"].contains(&scheme.as_str()))
 }
 
 /// `address` without its password, and without its options, which may hold one too.
@@ -39,6 +40,6 @@ mod tests {
             assert!(is_address(address));
             assert_eq!(without_password(address), shown);
         }
-        assert!(!is_address("benchmark_results"));
+        assert!(is_address("Postgres://host/db") && !is_address("benchmark_results") && !is_address("http://host"));
     }
 }

@@ -400,6 +400,22 @@ impl Baselines {
         self.files().into_iter().map(info).collect()
     }
 
+    /// That the directory, where there is one, and those in it can be listed: what cannot be seen is not absent.
+    pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
+        let unread = |path: &Path, source| ReadError::Io { path: path.to_owned(), source };
+        let entries = match std::fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(|source| unread(&self.dir, source))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(|source| unread(&self.dir, source))?.path();
+            if path.is_dir() {
+                std::fs::read_dir(&path).map_err(|source| unread(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Machine, name and path of every file.
     fn files(&self) -> Vec<(String, String, PathBuf)> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };

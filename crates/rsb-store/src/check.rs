@@ -207,7 +207,7 @@ fn compare(
 fn wrong_days(store: &Store) -> Result<Vec<String>, StoreError> {
     const SQL: &str = "
         WITH summed AS (
-            SELECT s.metric, s.machine, p.started / 86400000000 AS day, count(*) AS results, total(p.value) AS total
+            SELECT s.metric, s.machine, (p.started - (p.started % 86400000000 + 86400000000) % 86400000000) / 86400000000 AS day, count(*) AS results, total(p.value) AS total
             FROM points p JOIN series s ON s.id = p.series JOIN variants v ON v.id = s.variant
             WHERE v.outcome = 'measured' AND p.value IS NOT NULL GROUP BY 1, 2, 3)
         SELECT m.name || ' on ' || date(coalesce(a.day, b.day) * 86400, 'unixepoch')

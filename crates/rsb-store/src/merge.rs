@@ -146,7 +146,12 @@ fn head(path: PathBuf) -> Result<Head, ReadError> {
 fn is_same(one: &Run, other: &Run) -> bool {
     one.started == other.started
         && one.benchmarks.len() == other.benchmarks.len()
-        && Run { run_id: other.run_id.clone(), sequence: other.sequence, ..one.clone() } == *other
+        && Run {
+            run_id: other.run_id.clone(),
+            origin_id: other.origin_id.clone(),
+            sequence: other.sequence,
+            ..one.clone()
+        } == *other
 }
 
 /// Where the clock went back, by the sequence in which the runs were measured.

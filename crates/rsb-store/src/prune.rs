@@ -37,6 +37,7 @@ impl Baselines {
     /// # Errors
     /// When a baseline cannot be read: nobody knows then what it was made from.
     pub fn run_ids(&self) -> Result<HashSet<RunId>, ReadError> {
+        self.check_readable()?;
         let mut ids = HashSet::new();
         for info in self.list() {
             for run in self.read(&info.path)?.runs {
@@ -59,10 +60,11 @@ impl Store {
     pub fn plan_prune(&self, rule: PruneRule, of_baselines: &HashSet<RunId>) -> Result<PrunePlan, StoreError> {
         let latest = self.latest_id()?;
         let runs = self.runs()?;
-        let mut newer: HashMap<(&str, &str), usize> = HashMap::new();
+        // Imported runs are no measurements of this directory: they push none out.
+        let mut newer: HashMap<(&str, &str, bool), usize> = HashMap::new();
         let mut plan = PrunePlan { deleted: Vec::new(), of_baselines: Vec::new(), kept: 0 };
         for run in &runs {
-            let newer = newer.entry((run.slug.as_str(), run.suite.as_str())).or_default();
+            let newer = newer.entry((run.slug.as_str(), run.suite.as_str(), run.imported)).or_default();
             *newer += 1;
             let is_old = *newer > rule.keep && run.started < rule.before && Some(&run.run_id) != latest.as_ref();
             if !is_old {

@@ -97,9 +97,9 @@ fn between(before: &str, after: &str) -> String {
     let (is_before, is_after) = (is_of(before), is_of(after));
     format!(
         "SELECT benchmark_id, metric, unit, before, after, round(100 * (after / before - 1), 2) AS difference_percent,
-       runs_before, runs_after
+       runs_before, runs_after, (SELECT slug FROM machines WHERE id = machine) AS machine
 FROM (
-    SELECT c.name AS benchmark_id, m.name AS metric, m.unit,
+    SELECT c.name AS benchmark_id, m.name AS metric, m.unit, s.machine,
         avg(p.value) FILTER (WHERE {is_before}) AS before, avg(p.value) FILTER (WHERE {is_after}) AS after,
         count(p.value) FILTER (WHERE {is_before}) AS runs_before, count(p.value) FILTER (WHERE {is_after}) AS runs_after
     FROM runs r

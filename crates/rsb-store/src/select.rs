@@ -80,10 +80,11 @@ fn read_only(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn answer_guarded(connection: &mut Connection, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
-    let until = Instant::now() + limit;
-    let guarded = connection
-        .authorizer(Some(authorize))
-        .and_then(|()| connection.progress_handler(STEPS, Some(move || Instant::now() > until)));
+    // What no clock reaches is no limit.
+    let until = Instant::now().checked_add(limit);
+    let guarded = connection.authorizer(Some(authorize)).and_then(|()| {
+        connection.progress_handler(STEPS, Some(move || until.is_some_and(|until| Instant::now() > until)))
+    });
     let answered = guarded.map_err(Unanswered::Sqlite).and_then(|()| answer(connection, sql));
     // A connection that goes on is as it was; taking a hook off cannot fail but where there are none.
     let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);

@@ -4,7 +4,7 @@
 //! whole and in one transaction, and what is there already is not sent twice. What others have sent is taken in as a directory
 //! of runs is. For people's SQL the metrics stand beside the documents, in the order of time.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,8 +18,9 @@ use crate::address::without_password;
 use crate::error::StoreError;
 use crate::files;
 use crate::index::better_text;
+use crate::read;
 use crate::seal::sealed_text;
-use crate::store::Store;
+use crate::store::{RunSummary, Store};
 
 /// Each step makes the tables of one version those of the next; the first makes them.
 const MIGRATIONS: [&str; 1] = ["
@@ -50,6 +51,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Runs that are sent under one name at most: the second machine with a run of that name has `-2` behind it.
 const NAMESAKES: u32 = 10_000;
+
+/// Names of one run that are looked for among those that are here.
+const NAMED_HERE: usize = 100;
 
 /// Why the shared store did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -201,25 +205,26 @@ impl SharedStore {
     /// When the connection breaks: then nothing of it was sent.
     pub fn send(&mut self, run: &Run) -> Result<Sent, SharedStoreError> {
         let machine = Fingerprint::of(&run.environment).slug();
-        let key = Key { own_id: &run.run_id.0, started: run.started.as_microsecond(), machine: &machine };
+        let key = Key { own_id: &own_id(run).0, started: run.started.as_microsecond(), machine: &machine };
         let shown = self.shown.clone();
         let broken = |error: postgres::Error| SharedStoreError::Broken { shown: shown.clone(), problem: words(&error) };
         let mut transaction = self.client.transaction().map_err(broken)?;
         if let Some(known) = find(&mut transaction, key).map_err(broken)? {
             let text = document(run, &known.run_id)?;
-            if text == known.document {
+            // A copy that somebody else keeps may be of before it was measured further.
+            if text == known.document || samples(run) <= samples_of(&known.document) {
                 return Ok(Sent::Known);
             }
             let replaced = (|| {
-                transaction.execute("UPDATE rsb_runs SET document = $2 WHERE number = $1", &[&known.number, &text])?;
+                let update = "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
+                transaction.execute(update, &[&known.number, &text])?;
                 transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
                 MetricRows::of(run).write(&mut transaction, run, (known.number, &machine))?;
                 transaction.commit()
             })();
             return replaced.map(|()| Sent::Replaced).map_err(broken);
         }
-        for namesake in 1..=NAMESAKES {
-            let run_id = if namesake == 1 { run.run_id.0.clone() } else { format!("{}-{namesake}", run.run_id) };
+        for run_id in names(&own_id(run).0) {
             let text = document(run, &run_id)?;
             match insert(&mut transaction, run, (&run_id, key, &text)).map_err(broken)? {
                 Some(number) => {
@@ -234,27 +239,49 @@ impl SharedStore {
         Err(SharedStoreError::Broken { shown, problem: format!("{NAMESAKES} runs are called {}", run.run_id) })
     }
 
-    /// Sends every run of `store` that is not there yet; `told` hears of each.
+    /// Sends every run of `store` that is not there yet, and those whose files changed since; `told` hears of each, and why one was
+    /// refused: the others are sent all the same.
     ///
     /// # Errors
     /// When the connection breaks, or a run cannot be read.
-    pub fn send_all(&mut self, store: &Store, mut told: impl FnMut(&RunId, Sent)) -> Result<(), SharedStoreError> {
+    pub fn send_all(
+        &mut self,
+        store: &Store,
+        mut told: impl FnMut(&RunId, Result<Sent, SharedStoreError>),
+    ) -> Result<(), SharedStoreError> {
         let known = self.known()?;
         for run in store.runs()?.into_iter().rev() {
-            if !known.contains(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug)) {
-                let run = store.run(&run.run_id.0)?;
-                let sent = self.send(&run)?;
-                told(&run.run_id, sent);
+            let changed = std::fs::metadata(&run.path).and_then(|file| file.modified()).ok();
+            let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+            let received = known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
+            // Clocks differ: what changed within a day of being received is compared as a whole.
+            let is_older = |received: &f64| changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received);
+            if received.is_some_and(is_older) {
+                continue;
+            }
+            let run = store.run(&run.run_id.0)?;
+            match self.send(&run) {
+                Ok(Sent::Known) => {}
+                Err(error) if self.client.is_closed() => return Err(error),
+                sent => told(&run.run_id, sent),
             }
         }
         Ok(())
     }
 
-    /// What is there: the name that its own machine gave each run, when it began in microseconds, and the machine.
-    fn known(&mut self) -> Result<HashSet<(String, i64, String)>, SharedStoreError> {
-        let rows = self.client.query("SELECT own_id, started_us, machine FROM rsb_runs", &[]);
-        let rows = rows.map_err(|error| self.broken(&error))?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    /// What is there: each name of each run, when it began in microseconds, and the machine; with when it was received, in seconds
+    /// since 1970.
+    fn known(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
+        let sql =
+            "SELECT own_id, run_id, started_us, machine, extract(epoch FROM received)::double precision FROM rsb_runs";
+        let rows = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
+        let mut known = HashMap::new();
+        for row in &rows {
+            for name in [0, 1] {
+                known.insert((row.get(name), row.get(2), row.get(3)), row.get(4));
+            }
+        }
+        Ok(known)
     }
 
     /// Writes the runs that `store` does not have into `dir`, a file each, for [`Store::merge`]. How many there are.
@@ -262,25 +289,35 @@ impl SharedStore {
     /// # Errors
     /// When the connection breaks, or a file cannot be written.
     pub fn fetch(&mut self, store: &Store, dir: &Path) -> Result<usize, SharedStoreError> {
-        let here: HashSet<(String, i64)> =
-            store.runs()?.into_iter().map(|run| (run.run_id.0, run.started.as_microsecond())).collect();
-        let all = self
-            .client
-            .query("SELECT number, run_id, own_id, started_us FROM rsb_runs ORDER BY started_us, number", &[]);
-        let all = all.map_err(|error| self.broken(&error))?;
-        let mut fetched = 0;
+        let runs = store.runs()?;
+        let taken: HashSet<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
+        let sql = "SELECT number, own_id, started_us, machine FROM rsb_runs ORDER BY started_us, number";
+        let all = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
+        let mut fetched = HashSet::new();
         for row in all {
-            let (number, run_id, own_id, started): (i64, String, String, i64) =
-                (row.get(0), row.get(1), row.get(2), row.get(3));
-            if [run_id.clone(), own_id].into_iter().any(|id| here.contains(&(id, started))) {
+            let (number, own_id): (i64, String) = (row.get(0), row.get(1));
+            let (started, machine): (i64, String) = (row.get(2), row.get(3));
+            let has_its_name = |run: &RunSummary| names(&own_id).take(NAMED_HERE).any(|name| name == run.run_id.0);
+            let is_it = |run: &&RunSummary| run.started.as_microsecond() == started && run.slug == machine;
+            if runs.iter().filter(is_it).any(has_its_name) {
                 continue;
             }
             let row = self.client.query_one("SELECT document FROM rsb_runs WHERE number = $1", &[&number]);
             let document: String = row.map_err(|error| self.broken(&error))?.get(0);
+            let free = names(&own_id).find(|name| !taken.contains(name.as_str()) && !fetched.contains(name));
+            let run_id = free.unwrap_or_else(|| own_id.clone());
             files::check_name(&run_id)?;
-            files::write_atomically(&dir.join(format!("{run_id}.json")), &document)?;
-            fetched += 1;
+            let path = dir.join(format!("{run_id}.json"));
+            files::write_atomically(&path, &document)?;
+            // What cannot be read is for whoever takes the files in to tell.
+            if let Ok(run) = read::read_run(&path)
+                && run.run_id.0 != run_id
+            {
+                files::write_atomically(&path, &self::document(&run, &run_id)?)?;
+            }
+            fetched.insert(run_id);
         }
+        let fetched = fetched.len();
         Ok(fetched)
     }
 }
@@ -301,9 +338,30 @@ fn words(error: &postgres::Error) -> String {
 
 /// A run under the name that it has in the shared store, as text.
 fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
-    let document = Run { run_id: RunId(run_id.to_owned()), sequence: None, ..run.clone() };
+    let own = own_id(run);
+    let origin_id = (own.0 != run_id).then(|| own.clone());
+    let document = Run { run_id: RunId(run_id.to_owned()), origin_id, sequence: None, ..run.clone() };
     let text = sealed_text(&document).map_err(|error| StoreError::write(Path::new(run_id), error.into()))?;
     Ok(text)
+}
+
+/// The id under which a run was measured.
+fn own_id(run: &Run) -> &RunId {
+    run.origin_id.as_ref().unwrap_or(&run.run_id)
+}
+
+/// `id`, or the same with `-2`, `-3` … behind it.
+fn names(id: &str) -> impl Iterator<Item = String> {
+    (1..=NAMESAKES).map(move |namesake| if namesake == 1 { id.to_owned() } else { format!("{id}-{namesake}") })
+}
+
+fn samples(run: &Run) -> usize {
+    run.benchmarks.iter().flat_map(|case| &case.samples).map(|samples| samples.times_ns.len()).sum()
+}
+
+/// How many samples a document holds; none where it is no run that this program knows.
+fn samples_of(document: &str) -> usize {
+    serde_json::from_str(document).map_or(0, |run: Run| samples(&run))
 }
 
 /// A row of the table of runs.
@@ -314,7 +372,8 @@ struct Known {
 }
 
 fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>, postgres::Error> {
-    let sql = "SELECT number, run_id, document FROM rsb_runs WHERE own_id = $1 AND started_us = $2 AND machine = $3 FOR UPDATE";
+    let sql = "SELECT number, run_id, document FROM rsb_runs \
+               WHERE own_id = $1 AND started_us = $2 AND machine = $3 FOR UPDATE";
     let row = transaction.query_opt(sql, &[&key.own_id, &key.started, &key.machine])?;
     Ok(row.map(|row| Known { number: row.get(0), run_id: row.get(1), document: row.get(2) }))
 }

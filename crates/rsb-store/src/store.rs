@@ -50,6 +50,8 @@ pub struct RunSummary {
     pub counts: Counts,
     /// What a reader should know.
     pub notes: Vec<Note>,
+    /// Whether another tool or another directory measured it.
+    pub imported: bool,
 }
 
 /// A comparison in a list.
@@ -370,6 +372,7 @@ impl Store {
                 simulated: count(row, "simulated")?,
             },
             notes: row.get::<_, FromJson<_>>("notes")?.0,
+            imported: row.get("imported")?,
         })
     }
 

@@ -200,7 +200,7 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     let (_dir, here) = store(&runs);
     let mut shared = server.connect();
     let mut sent = Vec::new();
-    shared.send_all(&here, |id, how| sent.push((id.0.clone(), how))).unwrap();
+    shared.send_all(&here, |id, how| sent.push((id.0.clone(), how.unwrap()))).unwrap();
     assert_eq!(sent.len(), 5);
     assert!(sent.iter().all(|(_, how)| *how == Sent::Added));
     // What is there is not even read again.
@@ -258,6 +258,57 @@ fn many_writers_and_many_first_connections_lose_and_double_nothing() {
     let (_dir, there) = store(&[]);
     take_in(&mut server.connect(), &there);
     assert_eq!(in_order(&there).len(), 12);
+}
+
+#[test]
+fn runs_of_one_name_go_back_and_forth_without_multiplying() {
+    let Some(server) = Server::start() else { return };
+    // Two machines that began a run at the same second and commit.
+    let (_first, first) = store(&[run("same", 1000, 2)]);
+    let (_second, second) = store(&[run("same", 1001, 2)]);
+    let mut shared = server.connect();
+    for _ in 0..3 {
+        for here in [&first, &second] {
+            shared.send_all(here, |_, sent| assert!(sent.is_ok())).unwrap();
+            take_in(&mut shared, here);
+        }
+    }
+    assert_eq!(server.count("SELECT count(*) FROM rsb_runs"), 2);
+    assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 2 * 2 * 2);
+    assert_eq!((in_order(&first).len(), in_order(&second).len()), (2, 2));
+}
+
+#[test]
+fn what_was_measured_further_is_sent_again_and_an_older_copy_takes_nothing_back() {
+    let Some(server) = Server::start() else { return };
+    let old = run("grown", 1000, 1);
+    let (_here, here) = store(&[old.clone()]);
+    let (_there, there) = store(&[]);
+    let mut shared = server.connect();
+    shared.send_all(&here, |_, sent| assert!(sent.is_ok())).unwrap();
+    take_in(&mut shared, &there);
+    let mut grown = old;
+    grown.benchmarks[0].samples.push(Samples { replicate: 1, iters: vec![1], times_ns: vec![7.0] });
+    here.rewrite(&grown).unwrap();
+    let mut sent = Vec::new();
+    shared.send_all(&here, |_, how| sent.push(how.unwrap())).unwrap();
+    assert_eq!(sent, [Sent::Replaced]);
+    shared.send_all(&there, |id, _| panic!("{id} is of before")).unwrap();
+    let (_third, third) = store(&[]);
+    take_in(&mut shared, &third);
+    assert_eq!(in_order(&third)[0].benchmarks[0].samples.len(), 2);
+}
+
+#[test]
+fn a_run_that_is_refused_does_not_keep_the_others() {
+    let Some(server) = Server::start() else { return };
+    let mut odd = run("odd", 1000, 1);
+    odd.suite = "qu\0ick".to_owned();
+    let (_here, here) = store(&[odd, run("after", 1001, 1)]);
+    let mut shared = server.connect();
+    let mut told = Vec::new();
+    shared.send_all(&here, |id, sent| told.push((id.0.clone(), sent.is_ok()))).unwrap();
+    assert_eq!(told, [("odd".to_owned(), false), ("after".to_owned(), true)]);
 }
 
 #[test]

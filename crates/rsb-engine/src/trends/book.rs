@@ -3,7 +3,7 @@
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, SeriesMove, TrackedAlert};
 
-use super::group::{Group, LevelShift, PLACE, RunOrder};
+use super::group::{Group, LevelShift, PLACE, SeriesPlaces};
 
 /// A level that came back this near to the old one, in percent, is the old one.
 const BACK: f64 = 5.0;
@@ -15,9 +15,8 @@ pub(super) struct Look<'a> {
     pub(super) machine: &'a str,
     /// When.
     pub(super) now: Timestamp,
-    pub(super) order: &'a RunOrder,
-    /// Every series that was looked at, by case and metric: what is not among them was not looked at.
-    pub(super) series: &'a [(String, String)],
+    /// Every series that was looked at: what is not among them was not looked at.
+    pub(super) places: &'a SeriesPlaces,
     /// Every change of level of them that is told.
     pub(super) shifts: &'a [LevelShift],
     /// Every change of them, told or not.
@@ -35,15 +34,37 @@ pub(super) struct Trace<'a> {
 }
 
 impl Look<'_> {
-    fn is_looked_at(&self, one: &SeriesMove) -> bool {
-        self.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric)
+    /// How far `alert` lies from `moment`, in points of the first of its series that is looked at.
+    fn apart(&self, alert: &TrackedAlert, moment: Timestamp) -> Option<usize> {
+        let at = alert.range.first_after.timestamp;
+        alert.moves.iter().find_map(|one| self.places.apart(&one.id, &one.metric, at, moment))
     }
 
     /// Whether `one` changes about where `alert` lies.
     fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
         let at = alert.range.first_after.timestamp;
         let is_it = |trace: &Trace<'_>| trace.id == one.id && trace.metric == one.metric;
-        self.traces.iter().any(|trace| is_it(trace) && self.order.apart(trace.moment, at) <= PLACE)
+        let is_there = |trace: &Trace<'_>| self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE);
+        self.traces.iter().any(|trace| is_it(trace) && is_there(trace))
+    }
+
+    /// When the level of `one`, which changed where `alert` lies, came back: by a later change that is confirmed.
+    fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
+        let at = alert.range.first_after.timestamp;
+        let own = || self.shifts.iter().filter(|shift| shift.id == one.id && shift.metric == one.metric);
+        let moment = |shift: &LevelShift| shift.range.first_after.timestamp;
+        let is_there = |shift: &&LevelShift| {
+            shift.direction == alert.direction
+                && self.places.apart(&one.id, &one.metric, moment(shift), at) <= Some(PLACE)
+        };
+        let old = own().find(is_there)?;
+        let level = |shift: &LevelShift| shift.before * (1.0 + shift.change_percent / 100.0);
+        let is_back = |shift: &&LevelShift| {
+            shift.confirmed
+                && moment(shift) > moment(old)
+                && (level(shift) - old.before).abs() <= BACK / 100.0 * old.before.abs()
+        };
+        own().find(is_back).map(moment)
     }
 }
 
@@ -74,15 +95,13 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &L
 /// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
 fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'_>) -> Option<usize> {
     let at = group.range.first_after.timestamp;
-    let apart = |alert: &TrackedAlert| look.order.apart(alert.range.first_after.timestamp, at);
     let is_it = |alert: &TrackedAlert| {
-        alert.machine == look.machine
-            && alert.direction == group.direction
-            && apart(alert) <= PLACE
-            && group.shares(&alert.moves)
+        alert.machine == look.machine && alert.direction == group.direction && group.shares(&alert.moves)
     };
     let candidates = known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
-    candidates.min_by_key(|(_, (alert, _))| apart(alert)).map(|(at, _)| at)
+    let near = candidates
+        .filter_map(|(place, (alert, _))| Some((look.apart(alert, at).filter(|apart| *apart <= PLACE)?, place)));
+    near.min().map(|(_, place)| place)
 }
 
 fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
@@ -92,7 +111,7 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
         alert.because = None;
     }
     // A look at some of the series says nothing of the others.
-    let others = alert.moves.iter().filter(|one| !look.is_looked_at(one)).cloned().collect::<Vec<_>>();
+    let others = alert.moves.iter().filter(|one| !look.places.knows(one)).cloned().collect::<Vec<_>>();
     alert.severity = if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
     alert.range = group.range;
     alert.moves = group.moves.into_iter().chain(others).collect();
@@ -133,41 +152,61 @@ fn name(group: &Group, known: &[TrackedAlert], machine: &str) -> String {
 /// How a sentence of this program begins that says why an alert was closed.
 const WENT_AWAY: &str = "it went away by itself";
 
-/// Closes what is over: taken back by a later change, or not found any more though runs enough were added.
+/// How a sentence of this program begins that says of an alert that it is fixed.
+const CAME_BACK: &str = "the level came back";
+
+/// Closes what is over: taken back by a later change in every series, or not found any more though points enough were added.
 fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
-    if alert.machine != look.machine || alert.state.is_closed() {
+    if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
     }
-    let was_looked_at =
-        |one: &SeriesMove| look.series.iter().any(|(id, metric)| *id == one.id && *metric == one.metric);
-    let Some(leading) = alert.moves.iter().find(|one| was_looked_at(one)) else { return };
-    let began = alert.range.first_after.timestamp;
     if found {
-        let level = |shift: &LevelShift| shift.before * (1.0 + shift.change_percent / 100.0);
-        let own = || look.shifts.iter().filter(|shift| shift.id == leading.id && shift.metric == leading.metric);
-        let first = own().find(|shift| shift.range.first_after.timestamp == began);
-        let is_back = |shift: &&LevelShift| {
-            let old = first.map_or(f64::NAN, |first| first.before);
-            shift.confirmed
-                && shift.range.first_after.timestamp > began
-                && (level(shift) - old).abs() <= BACK / 100.0 * old.abs()
-        };
-        if let Some(fix) = own().find(is_back) {
-            alert.state = AlertState::Fixed;
-            alert.because = Some(format!("the level came back at {}", fix.range.first_after.timestamp));
-        }
-    } else if look.order.since(began) >= look.min_size
-        && alert.moves.iter().all(|one| look.is_looked_at(one) && !look.has_trace(alert, one))
-    {
+        take_back(alert, look);
+    } else if alert.state == AlertState::New && alert.moves.iter().all(|one| is_gone(alert, one, look)) {
         alert.state = AlertState::Invalid;
-        alert.because = Some(format!("{WENT_AWAY}: with {} runs since there is no change", look.order.since(began)));
+        alert.because = Some(format!("{WENT_AWAY}: {} points and more since show no change", look.min_size));
     }
+}
+
+/// Fixed is what came back in every series. Where some came back the others are left.
+fn take_back(alert: &mut TrackedAlert, look: &Look<'_>) {
+    let backs: Vec<Option<Timestamp>> = alert.moves.iter().map(|one| look.back(alert, one)).collect();
+    let is_ours = alert.because.as_deref().is_some_and(|why| why.starts_with(CAME_BACK));
+    match backs.iter().copied().collect::<Option<Vec<Timestamp>>>() {
+        Some(all) if !alert.state.is_closed() => {
+            let words =
+                alert.because.take().map_or_else(String::new, |words| format!(" ({}: {words})", alert.state.as_str()));
+            let last = all.into_iter().max().map_or_else(String::new, |moment| format!(" at {moment}"));
+            alert.state = AlertState::Fixed;
+            alert.because = Some(format!("{CAME_BACK}{last}{words}"));
+        }
+        Some(_) => {}
+        None => {
+            if alert.state == AlertState::Fixed && is_ours {
+                alert.state = AlertState::New;
+                alert.because = None;
+            }
+            let mut backs = backs.into_iter();
+            alert.moves.retain(|_| backs.next().flatten().is_none());
+        }
+    }
+}
+
+/// Whether `one` is looked at, has points before and enough since, and no change there. Where runs before were deleted, nobody
+/// can tell.
+fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &Look<'_>) -> bool {
+    let began = alert.range.first_after.timestamp;
+    let (before, since) =
+        (look.places.before(&one.id, &one.metric, began), look.places.since(&one.id, &one.metric, began));
+    let enough = Some(look.min_size);
+    before >= enough && since >= enough && !look.has_trace(alert, one)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use rsb_model::record::{ChangeRange, RunPoint, Severity};
+    use rsb_store::{Series, SeriesPoint};
 
     fn moment(run: usize) -> Timestamp {
         Timestamp::from_second(1_000_000 + 3600 * i64::try_from(run).unwrap()).unwrap()
@@ -192,16 +231,69 @@ mod tests {
 
     /// Looks at a history of `runs` runs of the cases `a`, `b` and `c`.
     fn look(known: &mut Vec<TrackedAlert>, runs: usize, shifts: &[LevelShift]) -> Vec<usize> {
-        let order = RunOrder::new((0..runs).map(moment).collect());
-        let series: Vec<_> = ["a", "b", "c"].map(|id| (id.to_owned(), "time_ms".to_owned())).into();
-        let groups = super::super::group::together(shifts.to_vec(), &order);
+        look_from(known, 0..runs, &["a", "b", "c"], shifts)
+    }
+
+    fn look_from(
+        known: &mut Vec<TrackedAlert>,
+        runs: std::ops::Range<usize>,
+        ids: &[&str],
+        shifts: &[LevelShift],
+    ) -> Vec<usize> {
+        let point = |run| SeriesPoint { timestamp: moment(run), value: 1.0, run_id: None, commit: None };
+        let series = |id: &&str| Series {
+            id: (*id).to_owned(),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: None,
+            points: runs.clone().map(point).collect(),
+        };
+        let places = SeriesPlaces::new(&ids.iter().map(series).collect::<Vec<_>>());
+        let groups = super::super::group::together(shifts.to_vec(), &places);
         let traces: Vec<Trace<'_>> = shifts
             .iter()
             .map(|shift| Trace { id: &shift.id, metric: &shift.metric, moment: shift.range.first_after.timestamp })
             .collect();
-        let now = moment(runs);
-        let look = Look { machine: "m", now, order: &order, series: &series, shifts, traces: &traces, min_size: 5 };
+        let look = Look { machine: "m", now: moment(runs.end), places: &places, shifts, traces: &traces, min_size: 5 };
         update(known, groups, &look)
+    }
+
+    #[test]
+    fn what_came_back_in_some_series_alone_is_not_fixed_and_the_others_are_left() {
+        let mut known = Vec::new();
+        let steps = [shift("a", 20, 100.0, 40.0, true), shift("b", 20, 100.0, 30.0, true)];
+        look(&mut known, 30, &steps);
+        let half = [&steps[..], &[shift("a", 40, 140.0, -28.5, true)]].concat();
+        look(&mut known, 50, &half);
+        let worse = known.iter().find(|alert| alert.direction == "worse").unwrap();
+        assert_eq!(worse.state, AlertState::New);
+        assert_eq!(worse.moves.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["b"]);
+        let whole = [&half[..], &[shift("b", 55, 130.0, -23.0, true)]].concat();
+        look(&mut known, 70, &whole);
+        let worse = known.iter().find(|alert| alert.direction == "worse").unwrap();
+        assert_eq!(worse.state, AlertState::Fixed);
+    }
+
+    #[test]
+    fn a_look_at_some_series_takes_nothing_from_an_alert() {
+        let mut known = Vec::new();
+        let steps = [shift("a", 20, 100.0, 40.0, true), shift("b", 20, 100.0, 30.0, true)];
+        look(&mut known, 30, &steps);
+        for ids in [["a"], ["b"]] {
+            let own: Vec<LevelShift> = steps.iter().filter(|step| ids.contains(&step.id.as_str())).cloned().collect();
+            look_from(&mut known, 0..30, &ids, &own);
+            assert_eq!((known.len(), known[0].moves.len()), (1, 2), "{ids:?}");
+        }
+        look(&mut known, 31, &steps);
+        assert_eq!((known.len(), known[0].state), (1, AlertState::New));
+    }
+
+    #[test]
+    fn where_the_runs_before_were_deleted_nothing_went_away() {
+        let mut known = Vec::new();
+        look(&mut known, 40, &[shift("a", 20, 1.0, 12.0, true)]);
+        look_from(&mut known, 18..60, &["a", "b", "c"], &[]);
+        assert_eq!(known[0].state, AlertState::New);
     }
 
     #[test]
@@ -263,7 +355,7 @@ mod tests {
         assert_eq!(known[0].state, AlertState::New, "two runs say nothing");
         look(&mut known, 36, &[]);
         assert_eq!(known[0].state, AlertState::Invalid);
-        assert!(known[0].because.as_deref().unwrap().contains("7 runs since"));
+        assert!(known[0].because.as_deref().unwrap().contains("5 points and more since"));
         look(&mut known, 37, &found);
         assert_eq!((known.len(), known[0].state, &known[0].because), (1, AlertState::New, &None));
     }

@@ -1,8 +1,11 @@
 //! Series that moved together: one change, however many cases show it.
 
+use std::collections::HashMap;
+
 use rsb_model::record::{ChangePoint, ChangeRange, RunPoint, SeriesMove, SeriesTrend, Severity};
 use rsb_model::{Better, Timestamp};
 use rsb_stats::TrendSettings;
+use rsb_store::{Series, SeriesPoint};
 
 /// How many runs apart two estimates of one change may lie: a level of five points is placed no better.
 pub(super) const PLACE: usize = 4;
@@ -41,36 +44,48 @@ pub(super) struct Group {
     pub(super) moves: Vec<SeriesMove>,
 }
 
-/// The runs of all series in order of time: where a moment lies among them.
+/// When each series was measured: distances are counted in its own points, since a suite may be measured in every sixth run.
 #[derive(Debug, Default)]
-pub struct RunOrder(Vec<Timestamp>);
+pub struct SeriesPlaces(HashMap<(String, String), Vec<Timestamp>>);
 
-impl RunOrder {
-    /// Of the moments of all points, in any order.
-    pub fn new(mut moments: Vec<Timestamp>) -> Self {
-        moments.sort_unstable();
-        moments.dedup();
-        Self(moments)
+impl SeriesPlaces {
+    /// Of all series that are looked at.
+    pub fn new(all: &[Series]) -> Self {
+        let moments = |series: &Series| {
+            let mut moments: Vec<Timestamp> = series.points.iter().map(|point| point.timestamp).collect();
+            moments.sort_unstable();
+            moments
+        };
+        Self(all.iter().map(|series| ((series.id.clone(), series.metric.clone()), moments(series))).collect())
     }
 
-    /// How many runs come before `moment`.
-    fn place(&self, moment: Timestamp) -> usize {
-        self.0.partition_point(|run| *run < moment)
+    fn of(&self, id: &str, metric: &str) -> Option<&[Timestamp]> {
+        self.0.get(&(id.to_owned(), metric.to_owned())).map(Vec::as_slice)
     }
 
-    /// How many runs lie between two moments.
-    pub(super) fn apart(&self, one: Timestamp, other: Timestamp) -> usize {
-        self.place(one).abs_diff(self.place(other))
+    /// Whether the series is looked at.
+    pub(super) fn knows(&self, one: &SeriesMove) -> bool {
+        self.of(&one.id, &one.metric).is_some()
     }
 
-    /// How many runs there are from `moment` on.
-    pub(super) fn since(&self, moment: Timestamp) -> usize {
-        self.0.len() - self.place(moment)
+    /// How many points of the series come before `moment`; `None` where it is not looked at.
+    pub(super) fn before(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
+        Some(self.of(id, metric)?.partition_point(|point| *point < moment))
+    }
+
+    /// How many points of the series there are from `moment` on.
+    pub(super) fn since(&self, id: &str, metric: &str, moment: Timestamp) -> Option<usize> {
+        Some(self.of(id, metric)?.len() - self.before(id, metric, moment)?)
+    }
+
+    /// How many points of the series lie between two moments.
+    pub(super) fn apart(&self, id: &str, metric: &str, one: Timestamp, other: Timestamp) -> Option<usize> {
+        Some(self.before(id, metric, one)?.abs_diff(self.before(id, metric, other)?))
     }
 }
 
 /// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
-pub(super) fn together(mut shifts: Vec<LevelShift>, order: &RunOrder) -> Vec<Group> {
+pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Vec<Group> {
     let at = |shift: &LevelShift| shift.range.first_after.timestamp;
     shifts.sort_by(|a, b| (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id)));
     let mut groups: Vec<Vec<LevelShift>> = Vec::new();
@@ -78,7 +93,10 @@ pub(super) fn together(mut shifts: Vec<LevelShift>, order: &RunOrder) -> Vec<Gro
         let joins = |group: &Vec<LevelShift>| {
             let same_series = |one: &LevelShift| one.id == shift.id && one.metric == shift.metric;
             group.first().is_some_and(|first| {
-                first.direction == shift.direction && order.apart(at(first), at(&shift)) <= TOGETHER
+                first.direction == shift.direction
+                    && places
+                        .apart(&shift.id, &shift.metric, at(first), at(&shift))
+                        .is_some_and(|apart| apart <= TOGETHER)
             }) && !group.iter().any(same_series)
         };
         match groups.last_mut() {
@@ -115,8 +133,8 @@ impl Group {
 }
 
 /// The range from before the point at `from` of `points` to that at `to`.
-fn range_at(points: &[rsb_store::SeriesPoint], from: usize, to: usize) -> Option<ChangeRange> {
-    let run = |point: &rsb_store::SeriesPoint| RunPoint {
+fn range_at(points: &[SeriesPoint], from: usize, to: usize) -> Option<ChangeRange> {
+    let run = |point: &SeriesPoint| RunPoint {
         timestamp: point.timestamp,
         run_id: point.run_id.clone(),
         commit: point.commit.clone(),
@@ -127,10 +145,9 @@ fn range_at(points: &[rsb_store::SeriesPoint], from: usize, to: usize) -> Option
 
 /// The changes of level of one series that are followed: those that are significant among all series, from half of the
 /// threshold on, suspected ones from the whole threshold on.
-pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
+pub(super) fn shifts_of(series: &Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
     // The points that `trend` counts: finite ones in order of time.
-    let mut points: Vec<rsb_store::SeriesPoint> =
-        series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
+    let mut points: Vec<SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
     points.sort_by_key(|point| point.timestamp);
     let threshold = settings.alert_threshold_percent;
     let counts = |change: &ChangePoint, least: f64| {
@@ -145,21 +162,30 @@ pub(super) fn shifts_of(series: &rsb_store::Series, trend: &SeriesTrend, setting
     let mut found: Vec<LevelShift> = steps
         .filter_map(|(change, confirmed)| {
             let range = range_at(&points, change.index, change.index)?;
-            Some(shift(series, (change.before, change.change_percent, confirmed), range, threshold))
+            let is_recent = is_recent(&points, change.index, settings);
+            Some(shift(series, (change.before, change.change_percent, confirmed), range, (threshold, is_recent)))
         })
         .collect();
     found.extend(trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(|ramp| {
         let range = range_at(&points, ramp.from_index, ramp.to_index)?;
-        Some(shift(series, (ramp.before, ramp.change_percent, true), range, threshold))
+        let is_recent = is_recent(&points, ramp.to_index, settings);
+        Some(shift(series, (ramp.before, ramp.change_percent, true), range, (threshold, is_recent)))
     }));
     found
 }
 
+/// Whether the point lies within the lookback: so many days before the last one, or among the last points that a verdict needs.
+fn is_recent(points: &[SeriesPoint], index: usize, settings: &TrendSettings) -> bool {
+    let (Some(point), Some(last)) = (points.get(index), points.last()) else { return false };
+    let days = last.timestamp.duration_since(point.timestamp).as_secs_f64() / 86_400.0;
+    days <= settings.lookback_days || index + 2 * settings.min_data_points.max(settings.min_size) >= points.len()
+}
+
 fn shift(
-    series: &rsb_store::Series,
+    series: &Series,
     (before, change_percent, confirmed): (f64, f64, bool),
     range: ChangeRange,
-    threshold: f64,
+    (threshold, is_recent): (f64, bool),
 ) -> LevelShift {
     let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
     let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
@@ -171,6 +197,7 @@ fn shift(
         None if is_large => ("changed", Severity::Warning),
         None => ("changed", Severity::Info),
     };
+    let severity = if is_recent { severity } else { Severity::Info };
     let (id, metric) = (series.id.clone(), series.metric.clone());
     LevelShift { id, metric, direction, severity, change_percent, confirmed, before, range }
 }

@@ -13,7 +13,7 @@ use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
 
-pub use group::{LevelShift, RunOrder};
+pub use group::{LevelShift, SeriesPlaces};
 
 use crate::error::EngineError;
 use book::Trace;
@@ -67,28 +67,25 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let before = alert_book.clone();
     let machine = machine(store)?;
-    let order = RunOrder::new(store.runs()?.into_iter().map(|run| run.started).collect());
-    let series: Vec<(String, String)> =
-        request.series.iter().map(|series| (series.id.clone(), series.metric.clone())).collect();
+    let places = SeriesPlaces::new(request.series);
     let shifts = shifts(request.series, request.trends, request.settings);
     let traces = traces(request.trends);
-    let groups = group::together(shifts.clone(), &order);
+    let groups = group::together(shifts.clone(), &places);
     let look = book::Look {
         machine: &machine,
         now: request.now,
-        order: &order,
-        series: &series,
+        places: &places,
         shifts: &shifts,
         traces: &traces,
         min_size: request.settings.min_size,
     };
-    let places = book::update(&mut alert_book.alerts, groups, &look);
-    for at in &places {
+    let found = book::update(&mut alert_book.alerts, groups, &look);
+    for at in &found {
         if let Some(alert) = alert_book.alerts.get_mut(*at) {
             origin::fill(alert, store, tree);
         }
     }
-    let alerts = places.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
+    let alerts = found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
     if !is_usual {
         return Ok(Tracked { alerts, ..Tracked::default() });
     }

@@ -79,8 +79,12 @@ fn difference(field: &str, before: &str, after: &str) -> Difference {
 
 /// The commits after `before` up to `after`, oldest first; none where the repository does not know both.
 fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
+    // A run file may be anybody's: what is no hash is no argument of git.
+    if ![before, after].into_iter().all(is_hash) {
+        return Vec::new();
+    }
     let range = format!("{before}..{after}");
-    let Ok(text) = git(tree, &["log", "--reverse", "--format=%h %s", &range, "--"]) else {
+    let Ok(text) = git(tree, &["log", "--reverse", "--format=%h %s", "--end-of-options", &range, "--"]) else {
         return Vec::new();
     };
     let all: Vec<&str> = text.lines().collect();
@@ -91,9 +95,48 @@ fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
     named
 }
 
+/// Whether `text` can be the hash of a commit.
+fn is_hash(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commits_between_two_runs_are_named_and_what_is_no_hash_reaches_no_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| git(dir.path(), arguments).unwrap();
+        git(&["init", "--quiet"]);
+        let commit = |subject: &str| {
+            git(&[
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@localhost",
+                "commit",
+                "--quiet",
+                "--allow-empty",
+                "-m",
+                subject,
+            ]);
+            git(&["rev-parse", "HEAD"])
+        };
+        let [first, _, last] = ["first", "second", "third"].map(commit);
+        let named = commits(dir.path(), &first, &last);
+        assert_eq!(named.iter().map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>(), ["second", "third"]);
+        let victim = dir.path().join("victim");
+        for (before, after) in [
+            (format!("--output={}/", dir.path().display()), "/victim".to_owned()),
+            (format!("--output={}", victim.display()), last.clone()),
+            (first, "HEAD".to_owned()),
+            (String::new(), String::new()),
+        ] {
+            assert_eq!(commits(dir.path(), &before, &after), Vec::<String>::new());
+        }
+        assert!(!victim.exists());
+    }
 
     #[test]
     fn what_may_move_a_figure_is_named_and_what_always_varies_is_not() {
