@@ -282,7 +282,7 @@ fn runs_of_one_name_go_back_and_forth_without_multiplying() {
 fn what_was_measured_further_is_sent_again_and_an_older_copy_takes_nothing_back() {
     let Some(server) = Server::start() else { return };
     let old = run("grown", 1000, 1);
-    let (_here, here) = store(&[old.clone()]);
+    let (_here, here) = store(std::slice::from_ref(&old));
     let (_there, there) = store(&[]);
     let mut shared = server.connect();
     shared.send_all(&here, |_, sent| assert!(sent.is_ok())).unwrap();
