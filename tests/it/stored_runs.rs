@@ -248,7 +248,7 @@ fn a_damaged_index_is_named_and_repaired() {
     std::fs::write(&file, text.replace("2026-03-02", "2026-03-03")).unwrap();
     let changed = bench.run(&["store", "check"]).expect(1);
     assert!(changed.stdout.contains("day-001.json") && changed.stdout.contains("changed since"), "{}", changed.stdout);
-    bench.run(&["store", "check", "--results-dir", "nowhere"]).expect(0);
+    bench.run(&["store", "check", "--results-dir", "nowhere"]).expect(2);
     assert!(bench.run(&["store", "repair", "--results-dir", "nowhere"]).expect(2).stderr.contains("nowhere"));
 }
 
