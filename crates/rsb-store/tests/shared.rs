@@ -22,7 +22,7 @@ struct Server {
 
 impl Server {
     /// `None` where PostgreSQL is not installed.
-    fn start() -> Option<Self> {
+    fn prepare() -> Option<Self> {
         let Some(programs) = programs() else {
             test_needs::missing("postgres", "PostgreSQL's programs are not in /usr/lib/postgresql/*/bin");
             return None;
@@ -35,8 +35,13 @@ impl Server {
         let data = server.data();
         server
             .run("initdb", &["-D", &data, "-U", "bench", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
-        server.certificate();
-        server.up();
+        Some(server)
+    }
+
+    /// As [`Self::prepare`], and up.
+    fn start() -> Option<Self> {
+        let server = Self::prepare()?;
+        server.up("");
         Some(server)
     }
 
@@ -44,10 +49,10 @@ impl Server {
         self.dir.path().join("data").display().to_string()
     }
 
-    fn up(&self) {
+    fn up(&self, more: &str) {
         let settings = format!(
-            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c ssl=on -c max_connections=40 \
-             -c shared_buffers=16MB",
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c max_connections=40 -c shared_buffers=16MB \
+             {more}",
             self.port,
             self.dir.path().display()
         );
@@ -337,7 +342,7 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
     }
     let gone = SharedStore::connect(&server.address()).unwrap_err().to_string();
     assert!(gone.contains("cannot be reached") && gone.contains("stay in the results directory"), "{gone}");
-    server.up();
+    server.up("");
     let mut shared = server.connect();
     let mut later = Vec::new();
     shared.send_all(&here, |id, _| later.push(id.0.clone())).unwrap();
@@ -362,7 +367,9 @@ fn tables_of_a_later_program_are_refused() {
 /// In a process of its own, since the file of certificates is named by the environment.
 #[test]
 fn an_encrypted_connection_is_checked_against_the_certificates() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Server::prepare() else { return };
+    server.certificate();
+    server.up("-c ssl=on");
     let address = server.address().replace("sslmode=disable", "sslmode=require");
     let child = |certificates: Option<&Path>| -> Output {
         let mut command = Command::new(std::env::current_exe().unwrap());

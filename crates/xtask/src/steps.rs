@@ -50,6 +50,8 @@ pub(crate) fn test() -> Result<()> {
         let mut command = Command::new("cargo");
         let arguments = [runner, crates, &["--features", &features]].concat();
         command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
+        // Tests run side by side: threads of OpenMP that wait would take the CPUs that others need.
+        command.env("OMP_WAIT_POLICY", "passive");
         finish(command, &format!("cargo {}", arguments.join(" ")))
     });
     eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
