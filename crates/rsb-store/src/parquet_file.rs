@@ -429,7 +429,7 @@ mod tests {
             let error = read(&whole[..cut]).unwrap_err().to_string();
             assert!(error.contains("runs.parquet` is no export"), "{error}");
         }
-        for at in (0..whole.len()).step_by(7) {
+        for at in (0..whole.len()).step_by(31) {
             let mut changed = whole.clone();
             changed[at] ^= 0x55;
             // Anything but a panic; what still reads as runs has their names.
