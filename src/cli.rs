@@ -29,7 +29,7 @@ pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use values::{Since, VerdictFile};
-use values::{parse_address, parse_axis, parse_percent, profile, suite, text};
+use values::{parse_axis, parse_percent, profile, suite, text};
 pub use watch::WatchArgs;
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
@@ -229,7 +229,7 @@ pub struct RunArgs {
     pub id_file: Option<PathBuf>,
     /// Also send this run, and earlier ones that could not be sent, to a PostgreSQL that machines share:
     /// postgres://USER@HOST/DATABASE
-    #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true, value_parser = parse_address)]
+    #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true)]
     pub store: Option<String>,
     /// How to measure
     #[command(flatten)]

@@ -94,15 +94,6 @@ pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
 }
 
-/// The address of a PostgreSQL.
-pub(super) fn parse_address(text: &str) -> Result<String, String> {
-    if rsb_store::address::is_address(text) {
-        return Ok(text.to_owned());
-    }
-    // An address may hold a password: it is not repeated.
-    Err("it is no address of PostgreSQL; write postgres://USER@HOST/DATABASE".to_owned())
-}
-
 /// A time between turns: at least a minute, at most a year.
 pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);

@@ -35,6 +35,12 @@ pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
 /// # Errors
 /// When the arguments or the configuration are invalid, or the results cannot be kept.
 pub fn run(args: &RunArgs, style: Style) -> CliResult {
+    // Checked here and not by clap, which repeats what is wrong: an address may hold a password.
+    if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--store (or RSB_STORE) holds no address of PostgreSQL; write postgres://USER@HOST/DATABASE"
+        )));
+    }
     if let Some(python) = &args.measure.python {
         rsb_probe::choose_python(python.clone());
     }
