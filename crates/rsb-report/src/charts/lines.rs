@@ -252,7 +252,8 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
         }
     }
     lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
-    let mut others = 0;
+    // Marks of roles are filled; beside them the rest are open ones.
+    let mut others = if lines.iter().any(|line| line.paint != Paint::Plain) { 4 } else { 0 };
     for line in lines.iter_mut().filter(|line| line.paint == Paint::Plain) {
         line.paint = Paint::Series(others);
         others += 1;
@@ -263,15 +264,14 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
 /// What a line stands for where lines differ by that alone: a type, a memory.
 fn role(sample: &Sample<'_>, varying: &[&str]) -> Option<Paint> {
     let value = |key: &str| sample.keys.get(key).map(String::as_str);
-    match varying {
-        ["dtype"] => dtype_paint(value("dtype")?),
-        ["memory_tier"] => Some(match value("memory_tier")? {
-            "device" => Paint::DeviceCopy,
-            "host" => Paint::Host,
-            _ => return None,
-        }),
-        _ => None,
+    if varying.contains(&"memory_tier") {
+        return match value("memory_tier")? {
+            "device" => Some(Paint::DeviceCopy),
+            "host" => Some(Paint::Host),
+            _ => None,
+        };
     }
+    if varying == ["dtype"] { dtype_paint(value("dtype")?) } else { None }
 }
 
 fn last(line: &Line<'_>) -> f64 {

@@ -45,10 +45,15 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
 
 fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
     let work = |result: &'a BenchmarkResult| {
+        let intensity = number(result, "arithmetic_intensity")?;
+        // Where no rate of operations is recorded, it is that of the bytes times the operations for each.
+        let of_bytes =
+            || Some(intensity * number(result, "throughput_gb_s").or_else(|| number(result, "bandwidth_gb_s"))?);
+        let of_teraflops = || number(result, "tflops").map(|rate| rate * 1e3);
         Some(Work {
             benchmark: benchmark_of(result),
-            intensity: number(result, "arithmetic_intensity")?,
-            gflops: number(result, "gflops").or_else(|| number(result, "tflops").map(|rate| rate * 1e3))?,
+            intensity,
+            gflops: number(result, "gflops").or_else(of_teraflops).or_else(of_bytes)?,
             peak: number(result, "peak_gflops"),
             result,
         })

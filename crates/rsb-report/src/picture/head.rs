@@ -87,6 +87,8 @@ fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
     let glyphs = place.glyphs;
     match dataset.kind {
         DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(dataset.paint.marker()),
+        // Beside each such bar stands its arrow.
+        DatasetKind::Bars { .. } if dataset.paint.is_change() => glyphs.marker(dataset.paint.marker()),
         DatasetKind::Path => glyphs.pick('─', '-'),
         DatasetKind::Dots => glyphs.pick('⠂', '.'),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => fill,
