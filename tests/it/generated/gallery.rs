@@ -1,5 +1,7 @@
 //! docs/gallery.md: every kind of chart in text and SVG, drawn of the real runs in docs/gallery.
 
+mod rows;
+
 use std::fmt::Write as _;
 
 use rsb_model::record::TrendDocument;
@@ -9,6 +11,7 @@ use rsb_report::{Chart, Color, Glyphs, Style, picture, svg};
 use rsb_stats::trend::TrendSettings;
 use rsb_stats::{Policy, SeriesInput, trend_with};
 
+use self::rows::{HEAD, ROWS};
 use super::{check, root};
 
 /// A row: what it shows, the words behind `rusty-stack-bench chart`, and which of the charts that come.
@@ -37,28 +40,27 @@ const fn lacking(heading: &'static str, why: &'static str) -> Entry {
     Entry::Lacking(Lack { heading, why })
 }
 
-include!("gallery_rows.rs");
-
 /// Columns and lines of the text.
 const TEXT: (usize, usize) = (84, 22);
 
 /// The words of a command.
 struct Words<'a> {
     kind: &'static ChartKind,
-    files: Vec<&'a str>,
-    flag: Box<dyn Fn(&str) -> Option<&'a str> + 'a>,
+    rest: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    /// What stands behind the flag `name`.
+    fn flag(&self, name: &str) -> Option<&'a str> {
+        let at = self.rest.iter().position(|word| *word == name)?;
+        self.rest.get(at + 1).copied()
+    }
 }
 
 fn words(command: &str) -> Words<'_> {
     let mut parts = command.split_whitespace();
     let kind = parts.next().and_then(ChartKind::find).unwrap_or_else(|| panic!("`{command}` begins with no kind"));
-    let rest: Vec<&str> = parts.collect();
-    let files = rest.iter().copied().take_while(|word| !word.starts_with("--")).collect();
-    let flag = move |name: &str| {
-        let at = rest.iter().position(|word| *word == name)?;
-        rest.get(at + 1).copied()
-    };
-    Words { kind, files, flag: Box::new(flag) }
+    Words { kind, rest: parts.collect() }
 }
 
 fn read(file: &str, pattern: Option<&str>) -> Run {
@@ -95,19 +97,18 @@ fn history(file: &str, pattern: Option<&str>) -> TrendDocument {
 
 fn chart(row: &Row) -> Chart {
     let words = words(row.command);
-    let flag = &words.flag;
-    let (pattern, metric) = (flag("--benchmark"), flag("--metric").map(|name| Field::find(name).unwrap()));
+    let (pattern, metric) = (words.flag("--benchmark"), words.flag("--metric").map(|name| Field::find(name).unwrap()));
     let charts = match words.kind.source {
         ChartSource::Run => {
-            let run = read(words.files[0], pattern);
+            let run = read(words.rest[0], pattern);
             words.kind.draw(&ChartSubject { run: Some(&run), metric, ..ChartSubject::default() })
         }
         ChartSource::Comparison => {
-            let result = compared(flag("--against").unwrap(), words.files[0], pattern);
+            let result = compared(words.flag("--against").unwrap(), words.rest[0], pattern);
             words.kind.draw(&ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
         }
         ChartSource::History => {
-            let document = history(flag("--input").unwrap(), pattern);
+            let document = history(words.flag("--input").unwrap(), pattern);
             words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
         }
     };
@@ -149,8 +150,10 @@ fn the_gallery_is_drawn_of_the_runs_beside_it() {
     }
     check(&root().join("docs/gallery.md"), &text);
     for entry in std::fs::read_dir(root().join("docs/gallery")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let is_known = !name.ends_with(".svg") || pictures.iter().any(|(known, _)| *known == name);
+        let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap().to_owned();
+        let is_known = path.extension().is_none_or(|extension| extension != "svg")
+            || pictures.iter().any(|(known, _)| *known == name);
         assert!(is_known, "docs/gallery/{name} is in no row: delete it");
     }
 }

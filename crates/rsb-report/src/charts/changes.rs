@@ -4,6 +4,7 @@ use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
 
 use super::axis;
+use super::comparison::worth_drawing;
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, worsening};
 use crate::label::Shortener;
@@ -16,7 +17,7 @@ const EVEN_PERCENT: f64 = 5.0;
 
 fn shown(result: &ComparisonResult) -> Vec<&Comparison> {
     let is_finite = |each: &&Comparison| each.difference_percent.is_some_and(f64::is_finite);
-    by_importance(result).into_iter().filter(is_finite).collect()
+    by_importance(result).into_iter().filter(|each| worth_drawing(each)).filter(is_finite).collect()
 }
 
 fn subtitle(words: &str, left_out: usize) -> String {
@@ -26,9 +27,9 @@ fn subtitle(words: &str, left_out: usize) -> String {
     }
 }
 
-/// Whether a change is for the better, for the worse, or none to speak of.
+/// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is none of them.
 fn paint(comparison: &Comparison) -> Paint {
-    match worsening(comparison) {
+    match worsening(comparison).filter(|_| comparison.verdict.is_decided()) {
         Some(worse) if worse > EVEN_PERCENT => Paint::Bad,
         Some(worse) if worse < -EVEN_PERCENT => Paint::Good,
         Some(_) => Paint::Even,
@@ -42,7 +43,7 @@ fn word(comparison: &Comparison) -> &'static str {
         Paint::Good => "better",
         Paint::Bad => "worse",
         Paint::Even => "within 5 %",
-        _ => "changed",
+        _ => "no verdict",
     }
 }
 
@@ -67,7 +68,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
         name: "delta".to_owned(),
         title: format!("Change of each figure against {}", result.baseline_run_id),
         subtitle: subtitle(
-            "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %",
+            "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %, ? no verdict",
             all.len() - rows.len(),
         ),
         place: ChartPlace::Comparison,
@@ -77,7 +78,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             group(Paint::Good, "better"),
             group(Paint::Even, "within 5 %"),
             group(Paint::Bad, "worse"),
-            group(Paint::Caution, "no direction"),
+            group(Paint::Caution, "no verdict"),
         ],
         legend_position: Legend::Below,
     })
