@@ -203,10 +203,8 @@ fn pictures(charts: &[Chart], path: Option<&Path>, theme: &Theme) -> CliResult {
     match (charts, path) {
         ([chart], Some(path)) if !path.is_dir() => report::to(Some(path), &draw(chart)?),
         ([chart], None) => report::to(None, &draw(chart)?),
-        (_, None) => Err(CliError::usage(anyhow!(
-            "these are {} charts; name a directory for them with --output, or choose one with --benchmark",
-            charts.len()
-        ))),
+        (_, None) => Err(several(charts)),
+        (_, Some(file)) if file.extension().is_some_and(|extension| extension == "svg") => Err(several(charts)),
         (_, Some(dir)) => {
             output::create_dir(dir).map_err(refused)?;
             for chart in charts {
@@ -216,4 +214,12 @@ fn pictures(charts: &[Chart], path: Option<&Path>, theme: &Theme) -> CliResult {
             Ok(Exit::Pass)
         }
     }
+}
+
+/// That one picture was asked for, and there are more.
+fn several(charts: &[Chart]) -> CliError {
+    CliError::usage(anyhow!(
+        "these are {} charts; name a directory for them with --output, or choose one with --benchmark",
+        charts.len()
+    ))
 }

@@ -112,6 +112,8 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
         DatasetKind::Path => canvas.line((left, y), (right, y), (paint, 2)),
         DatasetKind::Marks => canvas.mark((x, y), paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, paint),
+        // Beside each such bar stands its mark.
+        DatasetKind::Bars { .. } if paint.is_change() => canvas.mark((x, y), paint),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => {
             canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), paint);
         }

@@ -121,10 +121,10 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
 }
 
 fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
-    let memory = memory.map(|memory| format!("memory {}, {}", format_quantity(memory.gb_s, "GB/s"), memory.how));
-    let peak = peak.map(|peak| format!("arithmetic {}, measured beside the cases", format_quantity(peak, "GFLOP/s")));
+    let memory = memory.map(|memory| format!("of memory is {}", memory.how));
+    let peak = peak.map(|_| "of arithmetic was measured beside the cases".to_owned());
     let roofs: Vec<String> = [memory, peak].into_iter().flatten().collect();
-    format!("roofs: {}; both scales logarithmic", roofs.join("; "))
+    format!("the roof {}; logarithmic scales", roofs.join(", "))
 }
 
 /// The slope that memory allows, up to the flat roof of arithmetic.
@@ -134,19 +134,14 @@ fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peak: Option<
     let ridge = memory.zip(peak).map(|(memory, peak)| (peak / memory.gb_s).clamp(first, last));
     if let Some(memory) = memory {
         let end = ridge.unwrap_or(last);
-        let middle = (first * end).sqrt();
-        let said = format_quantity(memory.gb_s, "GB/s");
-        let points = vec![
-            Point::at(first, first * memory.gb_s),
-            Point::at(middle, middle * memory.gb_s).saying(said),
-            Point::at(end, end * memory.gb_s),
-        ];
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).named("memory"));
+        let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
+        let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).named(name));
     }
     if let Some(peak) = peak {
-        let said = format_quantity(peak, "GFLOP/s");
-        let points = vec![Point::at(ridge.unwrap_or(first), peak).saying(said), Point::at(last, peak)];
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).named("arithmetic"));
+        let points = vec![Point::at(ridge.unwrap_or(first), peak), Point::at(last, peak)];
+        let name = format!("arithmetic, {}", format_quantity(peak, "GFLOP/s"));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).named(name));
     }
     datasets
 }
