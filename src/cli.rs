@@ -3,6 +3,7 @@
 
 mod baseline;
 mod bisect;
+mod chart;
 mod factor;
 mod gate;
 mod project;
@@ -23,6 +24,7 @@ use crate::exit;
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
+pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
@@ -85,6 +87,16 @@ Examples:
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
   history slowest --sql                      the SQL of a question that has a name";
 
+/// A chart of each source.
+const CHART_EXAMPLES: &str = "\
+Examples:
+  chart                                      every kind, and what it needs
+  chart line --benchmark memory-bandwidth    the latest run: throughput by size
+  chart bar --metric time_ms --ascii         in plain characters
+  chart delta --against previous             what changed since the run before
+  chart trend --benchmark gemm               over the stored runs
+  chart roofline --format svg -o roofline.svg";
+
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -132,6 +144,9 @@ pub enum Verb {
     Store(StoreVerb),
     /// Write a report of a run with charts
     Report(ReportArgs),
+    /// Draw charts: in the terminal, as SVG or as a page; without a kind, list the kinds
+    #[command(after_help = CHART_EXAMPLES)]
+    Chart(ChartArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
     /// Show, diagnose or create the Python environment of the frameworks

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rsb_engine::plan::CustomEntry;
 use rsb_model::{Profile, Suite};
+use rsb_report::theme::UnknownPigment;
+use rsb_report::{Glyphs, Theme, ThemeName};
 use serde::Deserialize;
 
 /// The name looked for in the current directory.
@@ -44,6 +46,8 @@ pub struct Config {
     pub thresholds: BTreeMap<String, f64>,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomSection>,
+    /// How charts look.
+    pub charts: ChartsSection,
 }
 
 /// `[run]`: the same names as the flags.
@@ -81,6 +85,31 @@ pub struct CustomSection {
     pub benchmark: String,
     #[serde(default)]
     pub axes: BTreeMap<String, Vec<String>>,
+}
+
+/// `[charts]`: theme, characters, and the colors of single roles.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct ChartsSection {
+    pub theme: Option<ThemeName>,
+    pub glyphs: Option<Glyphs>,
+    pub colors: BTreeMap<String, String>,
+}
+
+impl ChartsSection {
+    /// The theme with the colors that were changed; `usual` where none is named.
+    ///
+    /// # Errors
+    /// When a role or a color is none.
+    pub fn theme(&self, usual: ThemeName) -> Result<Theme, String> {
+        let mut theme = Theme::from(self.theme.unwrap_or(usual));
+        for (role, color) in &self.colors {
+            let pigment = color.parse().map_err(|error: UnknownPigment| format!("`charts.colors.{role}`: {error}"))?;
+            theme = theme.with(role, pigment).map_err(|error| format!("`charts.colors`: {error}"))?;
+        }
+        Ok(theme)
+    }
 }
 
 impl Config {
@@ -138,6 +167,7 @@ impl Config {
         if seconds.contains(&Some(0)) {
             return Err("a time limit must be at least 1 second".to_owned());
         }
+        self.charts.theme(ThemeName::Dark)?;
         for (name, percent) in &self.thresholds {
             if rsb_workloads::find(name).is_none() && rsb_engine::frameworks::find(name).is_none() {
                 let near =
@@ -212,6 +242,10 @@ mod tests {
             ("[thresholds]\ngemm = -1.0\n", "above 0"),
             ("[thresholds]\ngemm = nan\n", "above 0"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[charts]\ntheme = \"blue\"\n", "high-contrast"),
+            ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
+            ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),
+            ("[charts.colors]\nbaseline = \"rot\"\n", "light-red"),
         ] {
             let message = Config::parse(text).unwrap_err();
             assert!(message.contains(expected), "{text}\n{message}");

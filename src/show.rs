@@ -30,6 +30,11 @@ fn width() -> usize {
     terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
 }
 
+/// Whether a person looks on, with room for a picture beside the words. What is piped or written stays words alone.
+pub fn has_room_for_pictures(style: Style) -> bool {
+    style.width >= 80 && std::io::stdout().is_terminal()
+}
+
 /// What an error of [`text`] is about.
 pub const FAILED: &str = "cannot write to standard output";
 

@@ -2,11 +2,12 @@
 
 use anyhow::anyhow;
 use rsb_engine::gate::{self, SideName};
-use rsb_report::Style;
+use rsb_report::{GateFormat, Style, charts};
 
-use super::judge;
+use super::{chart, judge, settings};
 use crate::cli::CompareArgs;
 use crate::exit::{CliError, CliResult, Exit};
+use crate::show;
 
 /// The verb `compare`.
 ///
@@ -25,5 +26,12 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     // For a reader only: what is kept, and what decides, is the verdict without them.
     let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
     let shown = rsb_stats::with_statistics(result, &baseline, &current);
+    if judge::format(&args.judge) == GateFormat::Text {
+        let (config, _) = settings::load(&args.judge.places)?;
+        let picture = chart::at_a_glance(charts::comparison(&shown).as_slice(), &config.charts, style)?;
+        if !picture.is_empty() {
+            show::text(&picture)?;
+        }
+    }
     Ok(judge::deliver(&args.judge, &shown, None, (style, exit)))
 }

@@ -2,6 +2,7 @@
 
 pub mod baseline;
 pub mod bisect;
+pub mod chart;
 pub mod compare;
 pub mod completions;
 pub mod components;

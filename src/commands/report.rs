@@ -7,8 +7,7 @@ use rsb_model::Run;
 use rsb_report::{ChartLink, Report, Style, charts, report};
 use rsb_store::{Store, output};
 
-use super::judge;
-use super::settings;
+use super::{chart, judge, settings};
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::{console, show};
@@ -44,7 +43,12 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
         }
         ReportFormat::Json => to(args.output.as_deref(), &report::json(&report)?),
         ReportFormat::Csv => to(args.output.as_deref(), &report::csv(&report)?),
-        ReportFormat::Text => to(args.output.as_deref(), &report::text(&report, style)),
+        ReportFormat::Text => {
+            let to_terminal = args.output.is_none();
+            let charts = if to_terminal { charts::glance(&report) } else { Vec::new() };
+            let pictures = chart::at_a_glance(&charts, &config.charts, style)?;
+            to(args.output.as_deref(), &(pictures + &report::text(&report, style)))
+        }
     }
 }
 

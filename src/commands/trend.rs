@@ -126,6 +126,34 @@ pub(super) fn look(store: &Store) -> Result<Look, CliError> {
     over(store, times(store, None)?, &TrendSettings::DEFAULT)
 }
 
+/// The stored series whose ids contain `cases`: of `metric`, else the time of an iteration. Nothing is kept of the look.
+///
+/// # Errors
+/// When the results cannot be read.
+pub(super) fn history(store: &Store, cases: Option<&str>, metric: Option<&str>) -> Result<TrendDocument, CliError> {
+    let cases = cases.map(settings::anywhere);
+    let series = match metric {
+        Some(name) => {
+            store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
+        }
+        None => times(store, cases.as_deref())?,
+    };
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
+}
+
+/// The series of a CSV file whose ids contain `cases`.
+///
+/// # Errors
+/// When the file cannot be read, or holds no such series.
+pub(super) fn history_in(file: &Path, cases: Option<&str>) -> Result<TrendDocument, CliError> {
+    let mut series = rsb_store::read_series(file).map_err(CliError::usage)?;
+    if let Some(cases) = cases {
+        let pattern = format!("*{cases}*");
+        series.retain(|series| rsb_stats::glob::matches(&pattern, &series.id));
+    }
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
+}
+
 fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {
     let document = trend_with(&inputs(&series), wanted);
     let now = Timestamp::now();

@@ -61,7 +61,7 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
         x_axis: changes(reach(result, shown)),
         y_axis: axis::rows(shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric))),
         datasets,
-        legend: Legend::Below,
+        legend_position: Legend::Below,
     })
 }
 

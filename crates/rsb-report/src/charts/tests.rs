@@ -278,13 +278,10 @@ fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
     run
 }
 
-/// The height of every mark over the lower edge of the frame, in pixels.
+/// The height of every mark over the lower edge of a frame of 310 pixels.
 fn heights(chart: &Chart) -> Vec<f64> {
-    let svg = drawn(chart);
-    let legend = chart.named().count();
-    let cy = numbers(&svg, &["cy"]);
-    let bottom = numbers(&svg, &["y2"]).into_iter().fold(0.0, f64::max);
-    cy[..cy.len() - legend].iter().map(|cy| bottom - cy).collect()
+    let marks = chart.named().flat_map(|dataset| &dataset.points);
+    marks.map(|point| 310.0 * chart.y_axis.share(point.y)).collect()
 }
 
 #[test]
@@ -344,7 +341,7 @@ fn a_chart_is_data_that_a_page_can_read() {
     let chart = throughput_by_size(&sample::run()).remove(0);
     let json = serde_json::to_value(&chart).unwrap();
     assert!(json["x_axis"]["labels"][0]["text"].is_string() && json["y_axis"]["title"] == "GB/s", "{json}");
-    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend"] == "right", "{json}");
+    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend_position"] == "right", "{json}");
     let mut broken = chart;
     broken.datasets[1].points[0].y = f64::NAN;
     assert_eq!(crate::svg(&broken), None);
