@@ -83,6 +83,8 @@ Examples:
   query \"SELECT * FROM benchmark_runs ORDER BY timestamp DESC LIMIT 10\"
   query \"SELECT timestamp, value FROM measurements WHERE benchmark_id LIKE '%gemm%' AND metric = 'time_ms'\" --csv
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
+  query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
+                                             all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
 
 /// The commands; each benchmark's name is a command too.
@@ -121,7 +123,7 @@ pub enum Verb {
     Query(QueryArgs),
     /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
     Watch(WatchArgs),
-    /// Export all stored results as CSV or JSON
+    /// Export all stored results as CSV, JSON, Parquet or a database of DuckDB
     Export(ExportArgs),
     /// Import results of other tools, or the runs of another directory
     Import(ImportArgs),
@@ -312,6 +314,8 @@ pub enum ExportFormat {
     Json,
     /// A row for each process of each case, with raw samples, machine and verdict; `import` takes it back.
     Parquet,
+    /// A database of DuckDB with the views of `query` as tables.
+    Duckdb,
 }
 
 /// Arguments of `export`.
