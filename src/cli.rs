@@ -26,7 +26,9 @@ pub use bisect::BisectArgs;
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
+pub use stored::{
+    AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
+};
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use values::{Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, suite, text};

@@ -54,7 +54,7 @@ pub fn text(text: &str) -> std::io::Result<()> {
 ///
 /// # Errors
 /// As [`text`], and those of `write`.
-pub fn pieces(write: impl FnOnce(&mut Sink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written =
         write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes())).and_then(|()| Ok(out.flush()?));
@@ -74,7 +74,7 @@ pub fn pieces(write: impl FnOnce(&mut Sink<'_>) -> anyhow::Result<()>) -> anyhow
 }
 
 /// Takes pieces of a text.
-pub type Sink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
+pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
 
 /// Writes `document` as one JSON document to standard output.
 ///

@@ -36,7 +36,7 @@ pub fn run(args: &ExportArgs) -> CliResult {
 }
 
 /// The rows of one run after another.
-fn csv(store: &Store, take: &mut show::Sink<'_>) -> anyhow::Result<()> {
+fn csv(store: &Store, take: &mut show::TextSink<'_>) -> anyhow::Result<()> {
     take(&export::csv_header()?)?;
     for run in store.runs()? {
         take(&export::csv_lines(&store.history_of(&run.run_id)?)?)?;
@@ -45,7 +45,7 @@ fn csv(store: &Store, take: &mut show::Sink<'_>) -> anyhow::Result<()> {
 }
 
 /// One run after another.
-fn json(store: &Store, take: &mut show::Sink<'_>) -> anyhow::Result<()> {
+fn json(store: &Store, take: &mut show::TextSink<'_>) -> anyhow::Result<()> {
     let (mut writer, begin) = ItemWriter::begin("runs");
     take(&begin)?;
     for run in store.runs()? {
@@ -80,7 +80,7 @@ fn duckdb(args: &ExportArgs, store: &Store) -> CliResult {
     let path = named(args, "a database of DuckDB")?;
     let library = rsb_store::duckdb::library().map_err(of_sql)?;
     output::check(path).map_err(refused)?;
-    let exported = kept(store)?;
+    let exported = cached_export(store)?;
     // A database is written in many places: whole, it takes the name.
     let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let dir = tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
@@ -104,7 +104,7 @@ fn named<'a>(args: &'a ExportArgs, format: &str) -> Result<&'a Path, CliError> {
 
 /// An export in Parquet that has the runs of today.
 #[cfg(feature = "duckdb")]
-pub(super) struct KeptExport {
+pub(super) struct CachedExport {
     /// Its file.
     pub(super) path: std::path::PathBuf,
     /// Where it is, if it goes with the program.
@@ -113,19 +113,19 @@ pub(super) struct KeptExport {
 
 /// The export of `store`, which is kept beside the results where these can be written.
 #[cfg(feature = "duckdb")]
-pub(super) fn kept(store: &Store) -> Result<KeptExport, CliError> {
-    use rsb_store::parquet_file::{ExportError, kept};
+pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
+    use rsb_store::parquet_file::{ExportError, cached};
 
     let dir = store.results_dir();
     let begin = || console::say("note: the runs are exported to Parquet, which is kept beside them until they change");
-    match kept(store, dir, begin) {
-        Ok(path) => return Ok(KeptExport { path, _dir: None }),
+    match cached(store, dir, begin) {
+        Ok(path) => return Ok(CachedExport { path, _dir: None }),
         Err(ExportError::Io { .. } | ExportError::Parquet(_)) => {}
         Err(ExportError::Store(error)) => return Err(error.into()),
     }
     let dir = tempfile::tempdir()?;
-    let path = kept(store, dir.path(), || ()).context("the runs cannot be exported to Parquet")?;
-    Ok(KeptExport { path, _dir: Some(dir) })
+    let path = cached(store, dir.path(), || ()).context("the runs cannot be exported to Parquet")?;
+    Ok(CachedExport { path, _dir: Some(dir) })
 }
 
 #[cfg(not(feature = "duckdb"))]

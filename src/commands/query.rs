@@ -55,7 +55,7 @@ pub(super) fn of_sql(error: SqlError) -> CliError {
 #[cfg(feature = "duckdb")]
 fn by_duckdb(store: &Store, sql: &str, limit: Duration) -> Result<SqlAnswer, CliError> {
     let library = rsb_store::duckdb::library().map_err(of_sql)?;
-    let exported = super::export::kept(store)?;
+    let exported = super::export::cached_export(store)?;
     let waiting = wait(limit);
     let answer = rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(of_sql)?;
     drop(waiting);

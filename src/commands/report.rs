@@ -107,7 +107,7 @@ pub(super) fn to(path: Option<&Path>, text: &str) -> CliResult {
 /// As [`to`], what `write` hands on, piece by piece: all of it is never in memory at once.
 pub(super) fn pieces_to(
     path: Option<&Path>,
-    write: impl FnOnce(&mut show::Sink<'_>) -> anyhow::Result<()>,
+    write: impl FnOnce(&mut show::TextSink<'_>) -> anyhow::Result<()>,
 ) -> CliResult {
     match file(path) {
         Some(path) => {

@@ -5,10 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::raw::{
-    Api, INLINED, column_type, duckdb_connection, duckdb_data_chunk, duckdb_database, duckdb_result, duckdb_string_t,
-    duckdb_type, idx_t, statement_type,
+    DuckdbApi, INLINED, column_type, duckdb_connection, duckdb_data_chunk, duckdb_database, duckdb_result,
+    duckdb_string_t, duckdb_type, idx_t, statement_type,
 };
-use crate::search::Library;
+use crate::search::DuckdbLibrary;
 
 /// Success.
 const SUCCESS: i32 = 0;
@@ -62,7 +62,7 @@ pub enum StatementKind {
 
 /// A database and the connection to it; both are closed when the last one who has it is gone.
 struct Handle {
-    api: Arc<Api>,
+    api: Arc<DuckdbApi>,
     database: duckdb_database,
     connection: duckdb_connection,
 }
@@ -83,13 +83,13 @@ impl Drop for Handle {
 }
 
 /// A database in memory.
-pub struct Connection {
+pub struct DuckdbConnection {
     handle: Arc<Handle>,
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for DuckdbConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
+        f.debug_struct("DuckdbConnection").finish_non_exhaustive()
     }
 }
 
@@ -126,12 +126,12 @@ fn c_text(text: &str) -> Result<CString, DuckdbError> {
     CString::new(text).map_err(|_| DuckdbError::new("a zero byte stands in it"))
 }
 
-impl Library {
+impl DuckdbLibrary {
     /// Opens an empty database in memory, with these options.
     ///
     /// # Errors
     /// When DuckDB does not know an option, or cannot start.
-    pub fn in_memory(&self, options: &[(&str, &str)]) -> Result<Connection, DuckdbError> {
+    pub fn in_memory(&self, options: &[(&str, &str)]) -> Result<DuckdbConnection, DuckdbError> {
         let api = &self.api;
         let mut config = ptr::null_mut();
         // SAFETY: it is made here, given back below, and used in between alone.
@@ -148,7 +148,7 @@ impl Library {
         let opened = set.and_then(|()| open(&mut handle, config));
         // SAFETY: it was made above, and a database keeps none of it.
         unsafe { (api.duckdb_destroy_config)(&raw mut config) };
-        opened.map(|()| Connection { handle: Arc::new(handle) })
+        opened.map(|()| DuckdbConnection { handle: Arc::new(handle) })
     }
 }
 
@@ -169,7 +169,7 @@ fn open(handle: &mut Handle, config: crate::raw::duckdb_config) -> Result<(), Du
     if state == SUCCESS { Ok(()) } else { Err(DuckdbError::new("it gives no connection")) }
 }
 
-impl Connection {
+impl DuckdbConnection {
     /// What stops a statement from another thread.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter { handle: Arc::clone(&self.handle) }
@@ -261,7 +261,7 @@ fn names(columns: Vec<(String, duckdb_type)>) -> Vec<String> {
 
 /// What a question gave, until it is given back.
 struct Answer<'c> {
-    api: &'c Api,
+    api: &'c DuckdbApi,
     result: duckdb_result,
 }
 
@@ -307,7 +307,7 @@ impl<'c> Answer<'c> {
 
 /// Some rows, until they are given back.
 struct Chunk<'c> {
-    api: &'c Api,
+    api: &'c DuckdbApi,
     chunk: duckdb_data_chunk,
 }
 

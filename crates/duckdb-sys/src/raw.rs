@@ -94,12 +94,12 @@ pub(crate) mod statement_type {
 macro_rules! functions {
     ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?; )*) => {
         /// The functions that are used.
-        pub(crate) struct Api {
+        pub(crate) struct DuckdbApi {
             loaded: Loaded,
             $( $(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
         }
 
-        impl Api {
+        impl DuckdbApi {
             /// Looks every function up; gives the name of the first that the library lacks.
             pub(crate) fn resolve(loaded: Loaded) -> Result<Self, &'static str> {
                 Ok(Self { $( $name: loaded.function(stringify!($name)).ok_or(stringify!($name))?, )* loaded })

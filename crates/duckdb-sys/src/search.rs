@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use runtime_loading::{Lack, Loaded, Unavailable};
 
-use crate::raw::Api;
+use crate::raw::DuckdbApi;
 
 /// The variable that names the library's file.
 const FILE: &str = "RSB_DUCKDB_LIBRARY";
@@ -59,17 +59,17 @@ impl DuckdbPlaces {
 
 /// DuckDB, loaded.
 #[derive(Clone)]
-pub struct Library {
-    pub(crate) api: Arc<Api>,
+pub struct DuckdbLibrary {
+    pub(crate) api: Arc<DuckdbApi>,
 }
 
-impl std::fmt::Debug for Library {
+impl std::fmt::Debug for DuckdbLibrary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Library").field("loaded", self.api.loaded()).finish()
+        f.debug_struct("DuckdbLibrary").field("loaded", self.api.loaded()).finish()
     }
 }
 
-impl Library {
+impl DuckdbLibrary {
     /// Loads it from where this process finds it.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Library {
             lack: Lack::Function,
             ..Unavailable::new("DuckDB (libduckdb)", format!("{} does not have {name}", path.display()), CURE)
         };
-        Ok(Self { api: Arc::new(Api::resolve(loaded).map_err(lacking)?) })
+        Ok(Self { api: Arc::new(DuckdbApi::resolve(loaded).map_err(lacking)?) })
     }
 
     /// Its version, as it says it.
@@ -112,17 +112,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(NAME);
         let named = DuckdbPlaces { file: Some(file.clone()), dir: None };
-        let error = Library::load_from(&named).unwrap_err();
+        let error = DuckdbLibrary::load_from(&named).unwrap_err();
         assert!(error.why.contains("RSB_DUCKDB_LIBRARY names") && error.cure == CURE, "{error}");
         std::fs::write(&file, "not a library").unwrap();
         let beside = DuckdbPlaces { file: None, dir: Some(dir.path().to_owned()) };
         // Where the system has one, that is taken.
-        if let Err(error) = Library::load_from(&beside) {
+        if let Err(error) = DuckdbLibrary::load_from(&beside) {
             assert!(error.why.contains(&*file.to_string_lossy()), "what is there is told: {error}");
         }
         // A library, and another one.
         let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };
-        let error = Library::load_from(&other).unwrap_err();
+        let error = DuckdbLibrary::load_from(&other).unwrap_err();
         assert!(error.why.contains("does not have duckdb_library_version"), "{error}");
         assert_eq!(error.lack, Lack::Function);
     }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use duckdb_sys::{Connection, DuckdbError, DuckdbValue, Interrupter, Library, StatementKind};
+use duckdb_sys::{DuckdbConnection, DuckdbError, DuckdbLibrary, DuckdbValue, Interrupter, StatementKind};
 use rsb_model::Reason;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// As [`crate::Store::select`]; and where there is no DuckDB.
-pub fn select(library: &Library, parquet: &Path, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
     let settings = format!(
         "SET allowed_paths = [{}]; SET temp_directory = ''; SET enable_external_access = false; SET lock_configuration = true",
@@ -57,7 +57,7 @@ pub fn select(library: &Library, parquet: &Path, sql: &str, limit: Duration) -> 
 ///
 /// # Errors
 /// When DuckDB does not take it.
-pub fn write_database(library: &Library, parquet: &Path, file: &Path) -> Result<(), SqlError> {
+pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> Result<(), SqlError> {
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
     let mut sql = format!("SET temp_directory = ''; ATTACH {} AS exported;", quoted(&name_of(file)?));
     // The raw samples are in Parquet, which DuckDB reads as it is.
@@ -73,8 +73,8 @@ pub fn write_database(library: &Library, parquet: &Path, file: &Path) -> Result<
 ///
 /// # Errors
 /// When there is none here.
-pub fn library() -> Result<Library, SqlError> {
-    Library::load().map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
+pub fn library() -> Result<DuckdbLibrary, SqlError> {
+    DuckdbLibrary::load().map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
 }
 
 fn broken(error: &DuckdbError) -> SqlError {
@@ -96,7 +96,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A database in memory with the views of `parquet`.
-fn over(library: &Library, parquet: &Path) -> Result<Connection, DuckdbError> {
+fn over(library: &DuckdbLibrary, parquet: &Path) -> Result<DuckdbConnection, DuckdbError> {
     let connection = library.in_memory(&OPTIONS)?;
     let path = name_of(parquet).map_err(|error| DuckdbError { message: error.to_string() })?;
     connection.execute(&views(&path))?;
@@ -169,7 +169,7 @@ impl From<DuckdbError> for Unanswered {
     }
 }
 
-fn answer(connection: &Connection, sql: &str) -> Result<SqlAnswer, Unanswered> {
+fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, Unanswered> {
     let refused = |problem: &str| Unanswered::Other(SqlError::Refused { problem: problem.to_owned() });
     match connection.kind(sql)? {
         StatementKind::Select => {}
@@ -258,7 +258,7 @@ impl Form {
 }
 
 /// Each view with its columns.
-fn tables(connection: &Connection) -> Result<Vec<String>, DuckdbError> {
+fn tables(connection: &DuckdbConnection) -> Result<Vec<String>, DuckdbError> {
     let mut tables = Vec::new();
     for view in VIEWS {
         let mut columns = Vec::new();

@@ -11,7 +11,7 @@ use crate::testing::{DAY, keep, measured, run, skipped, with_runs};
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// A directory with some runs, and its export; none where there is no DuckDB.
-fn exported() -> Option<(Library, tempfile::TempDir, Store, PathBuf)> {
+fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
     let library = match library() {
         Ok(library) => library,
         Err(error) => {

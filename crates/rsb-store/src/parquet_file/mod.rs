@@ -4,8 +4,8 @@
 //! Whoever reads only the columns needs no word of this project. Two columns hold what columns cannot: `result` the rest of
 //! the record and `run` the run without its cases, both as JSON, so that a file comes back as the runs it was made of.
 
+mod cached;
 mod columns;
-mod kept;
 mod read;
 mod trends;
 
@@ -26,8 +26,8 @@ use rsb_model::{BenchmarkResult, CaseId, Fingerprint, Run, RunId, Verdict};
 use crate::error::StoreError;
 use crate::index::ResultRow;
 use crate::store::Store;
+pub use cached::cached;
 use columns::{CaseRow, Rows};
-pub use kept::kept;
 pub use read::read_parquet;
 pub use trends::write_trends;
 

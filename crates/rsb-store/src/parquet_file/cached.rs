@@ -23,7 +23,7 @@ const KEY: &str = "made_of";
 ///
 /// # Errors
 /// When a run cannot be read, or nothing can be written in `dir`.
-pub fn kept(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
+pub fn cached(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
     let made_of = made_of(store)?;
     // DuckDB is told whole names alone.
     let dir = fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
@@ -101,7 +101,7 @@ mod tests {
         let (dir, store) = with_runs(3, 2);
         let written = || {
             let mut begun = false;
-            let path = kept(&store, dir.path(), || begun = true).unwrap();
+            let path = cached(&store, dir.path(), || begun = true).unwrap();
             assert_eq!(read_parquet(&path).unwrap().len(), store.runs().unwrap().len());
             begun
         };
