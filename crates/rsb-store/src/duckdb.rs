@@ -47,7 +47,7 @@ pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duratio
             SqlError::Refused { problem: "this does more".to_owned() }
         }
         Unanswered::Duckdb(error) => match tables(&connection) {
-            Ok(tables) => SqlError::Invalid { problem: error.message, tables },
+            Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
             Err(error) => broken(&error),
         },
     })
@@ -75,6 +75,11 @@ pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> R
 /// When there is none here.
 pub fn library() -> Result<DuckdbLibrary, SqlError> {
     DuckdbLibrary::load().map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
+}
+
+/// What DuckDB said, without the question that it repeats below.
+fn in_a_line(message: &str) -> String {
+    message.split("\n\nLINE ").next().unwrap_or_default().replace('\n', " ")
 }
 
 fn broken(error: &DuckdbError) -> SqlError {
