@@ -87,7 +87,7 @@ pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series]
             ..TrendRow::default()
         };
         for (position, point) in one.points.iter().enumerate() {
-            sink.push(TrendRow {
+            sink.push(&TrendRow {
                 kind: "point",
                 position: Some(position),
                 value: Some(point.value),
@@ -98,17 +98,17 @@ pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series]
         for trend in document.series.iter().filter(is_of) {
             for (kind, changes) in [("change", &trend.change_points), ("suspected", &trend.suspected)] {
                 for change in changes {
-                    sink.push(changed(kind, change, one, &bare))?;
+                    sink.push(&changed(kind, change, one, &bare))?;
                 }
             }
             for alert in &trend.alerts {
-                sink.push(alerted(alert, &bare))?;
+                sink.push(&alerted(alert, &bare))?;
             }
         }
     }
     for alert in &document.changes {
         for row in tracked(alert) {
-            sink.push(row)?;
+            sink.push(&row)?;
         }
     }
     sink.finish()
@@ -208,8 +208,8 @@ struct TrendRows {
 }
 
 impl<W: Write + Send> TrendSink<W> {
-    fn push(&mut self, row: TrendRow<'_>) -> Result<(), ParquetError> {
-        self.rows.push(&row);
+    fn push(&mut self, row: &TrendRow<'_>) -> Result<(), ParquetError> {
+        self.rows.push(row);
         if self.rows.count >= GROUP { self.flush() } else { Ok(()) }
     }
 
