@@ -327,7 +327,7 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
         assert!(first.stderr.contains("kept beside them"), "{}", first.stderr);
         let again = bench.run(&["query", "--engine", "duckdb", "SELECT mean FROM daily_means", "--csv"]).expect(0);
         assert!(again.stderr.is_empty() && again.stdout.lines().count() > 3, "{}{}", again.stdout, again.stderr);
-        let elsewhere = bench.run(&["query", "--engine", "duckdb", "SELECT * FROM '/etc/passwd'"]).expect(2);
+        let elsewhere = bench.run(&["query", "--engine", "duckdb", "SELECT * FROM read_text('/etc/passwd')"]).expect(2);
         assert!(elsewhere.stderr.contains("only one SELECT"), "{}", elsewhere.stderr);
         bench.run(&write).expect(0);
         bench.run(&write).expect(0);

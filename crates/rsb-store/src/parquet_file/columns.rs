@@ -10,7 +10,7 @@ use rsb_model::{BenchmarkResult, Run, Samples, Verdict};
 use crate::index::{ResultRow, better_text};
 
 /// What all rows of a case share.
-pub(super) struct CaseRow<'a> {
+pub(super) struct ExportedCase<'a> {
     pub(super) run: &'a Run,
     pub(super) result: &'a BenchmarkResult,
     /// Its place in the run.
@@ -118,8 +118,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn push(&mut self, case: &CaseRow<'_>, part: usize, samples: Option<&Samples>) {
-        let CaseRow { run, result, position, machine, shell, rest, verdict, indexed } = *case;
+    pub(super) fn push(&mut self, case: &ExportedCase<'_>, part: usize, samples: Option<&Samples>) {
+        let ExportedCase { run, result, position, machine, shell, rest, verdict, indexed } = *case;
         let git = run.environment.git.as_ref();
         self.count += 1;
         self.run_id.push(run.run_id.0.as_str().into());
@@ -167,7 +167,7 @@ impl Rows {
         self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
-        let mut group = Columns(group);
+        let mut group = ColumnWriter(group);
         group.write::<ByteArrayType>(&self.run_id, None, None)?;
         group.write::<Int64Type>(&self.started, None, None)?;
         group.write::<ByteArrayType>(&self.suite, None, None)?;
@@ -203,9 +203,9 @@ impl Rows {
 }
 
 /// The columns of a group of rows, one after another.
-pub(super) struct Columns<'g, 'f, W: Write>(pub(super) &'g mut SerializedRowGroupWriter<'f, W>);
+pub(super) struct ColumnWriter<'g, 'f, W: Write>(pub(super) &'g mut SerializedRowGroupWriter<'f, W>);
 
-impl<W: Write + Send> Columns<'_, '_, W> {
+impl<W: Write + Send> ColumnWriter<'_, '_, W> {
     pub(super) fn write<T: DataType>(
         &mut self,
         values: &[T::T],

@@ -27,7 +27,7 @@ use crate::error::StoreError;
 use crate::index::ResultRow;
 use crate::store::Store;
 pub use cached::cached;
-use columns::{CaseRow, Rows};
+use columns::{ExportedCase, Rows};
 pub use read::read_parquet;
 pub use trends::write_trends;
 
@@ -131,7 +131,7 @@ impl<W: Write + Send> ParquetSink<W> {
             let rest = to_json(&BenchmarkResult { samples: Vec::new(), ..result.clone() })?;
             let (machine, shell, rest) = (machine.as_str(), shell.as_str(), rest.as_str());
             let indexed = &ResultRow::of(result);
-            let case = CaseRow { run, result, position, machine, shell, rest, verdict, indexed };
+            let case = ExportedCase { run, result, position, machine, shell, rest, verdict, indexed };
             if result.samples.is_empty() {
                 self.rows.push(&case, 0, None);
             }

@@ -9,7 +9,7 @@ use parquet::file::writer::SerializedFileWriter;
 use rsb_model::record::{Alert, ChangePoint, SeriesTrend, TrackedAlert, TrendDocument};
 use rsb_model::{Better, Timestamp};
 
-use super::columns::{Columns, Optional};
+use super::columns::{ColumnWriter, Optional};
 use super::{GROUP, properties, schema};
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_text;
@@ -220,7 +220,7 @@ impl<W: Write + Send> TrendSink<W> {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
-        let mut columns = Columns(&mut group);
+        let mut columns = ColumnWriter(&mut group);
         names.iter().try_for_each(|column| columns.write::<ByteArrayType>(column, None, None))?;
         origins.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
         columns.optional::<Int64Type>(&timestamp)?;
