@@ -1,6 +1,19 @@
 """A transformer of the package `transformers`, with random weights or of a local directory: a prompt, or tokens after it."""
 
-from .core import Case, Failure, Skip, Work, local_model, milliseconds, model_fields, package, token_times, torch_device, torch_dtype, within
+from .core import (
+    Case,
+    Failure,
+    Skip,
+    Work,
+    local_model,
+    milliseconds,
+    model_fields,
+    package,
+    token_times,
+    torch_device,
+    torch_dtype,
+    within,
+)
 
 SEED = 20_231
 VOCABULARY = 1000

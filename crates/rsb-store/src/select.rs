@@ -45,7 +45,7 @@ pub enum SqlError {
         tables: Vec<String>,
     },
     /// It would change something, or reach elsewhere.
-    #[error("only one SELECT is answered, which changes nothing and reads nothing but the index; {problem}")]
+    #[error("only one SELECT is answered, which changes nothing and reads nothing but the stored results; {problem}")]
     Refused {
         /// What was refused.
         problem: String,
