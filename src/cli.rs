@@ -28,7 +28,9 @@ pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
+pub use stored::{
+    AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
+};
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use values::{Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, suite, text};
@@ -85,6 +87,8 @@ Examples:
   query \"SELECT * FROM benchmark_runs ORDER BY timestamp DESC LIMIT 10\"
   query \"SELECT timestamp, value FROM measurements WHERE benchmark_id LIKE '%gemm%' AND metric = 'time_ms'\" --csv
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
+  query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
+                                             all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
 
 /// A chart of each source.
@@ -133,7 +137,7 @@ pub enum Verb {
     Query(QueryArgs),
     /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
     Watch(WatchArgs),
-    /// Export all stored results as CSV or JSON
+    /// Export all stored results as CSV, JSON, Parquet or a database of DuckDB
     Export(ExportArgs),
     /// Import results of other tools, or the runs of another directory
     Import(ImportArgs),
@@ -327,6 +331,8 @@ pub enum ExportFormat {
     Json,
     /// A row for each process of each case, with raw samples, machine and verdict; `import` takes it back.
     Parquet,
+    /// A database of DuckDB with the views of `query` as tables.
+    Duckdb,
 }
 
 /// Arguments of `export`.

@@ -55,6 +55,32 @@ pub fn text(text: &str) -> std::io::Result<()> {
     }
 }
 
+/// Writes what `write` hands on, piece by piece, to standard output, and nothing in it that a terminal would obey but colors.
+///
+/// # Errors
+/// As [`text`], and those of `write`.
+pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written =
+        write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes())).and_then(|()| Ok(out.flush()?));
+    let is_left = |error: &anyhow::Error| {
+        let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+        error.downcast_ref().is_some_and(broken)
+    };
+    match written {
+        // As above: the reader has left.
+        Err(error) if is_left(&error) => {
+            // What is still in the buffer has nowhere to go.
+            let _ = out.into_parts();
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Takes pieces of a text.
+pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
+
 /// Writes `document` as one JSON document to standard output.
 ///
 /// # Errors

@@ -1,7 +1,9 @@
 //! Writes a report of a run: Markdown with charts beside it, or the run in another form.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use rsb_engine::gate;
 use rsb_model::Run;
 use rsb_report::{ChartLink, Report, Style, charts, report};
@@ -92,13 +94,32 @@ fn write_charts(report: &Report<'_>, dir: &Path) -> Result<Vec<ChartLink>, CliEr
     drawn.map(write).collect()
 }
 
+/// The file that was asked for; none where it is `-`.
+pub(super) fn file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
+}
+
 /// Writes `text` to the file that was asked for; to standard output where none was, or `-`.
 pub(super) fn to(path: Option<&Path>, text: &str) -> CliResult {
-    match path {
-        Some(path) if path != Path::new("-") => {
-            output::write(path, text).map_err(refused)?;
+    match file(path) {
+        Some(path) => output::write(path, text).map_err(refused)?,
+        None => show::text(text)?,
+    }
+    Ok(Exit::Pass)
+}
+
+/// As [`to`], what `write` hands on, piece by piece: all of it is never in memory at once.
+pub(super) fn pieces_to(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut show::TextSink<'_>) -> anyhow::Result<()>,
+) -> CliResult {
+    match file(path) {
+        Some(path) => {
+            let mut out = std::io::BufWriter::new(output::create(path).map_err(refused)?);
+            let written = write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
+            written.with_context(|| format!("cannot write {}", path.display()))?;
         }
-        _ => show::text(text)?,
+        None => show::pieces(write)?,
     }
     Ok(Exit::Pass)
 }

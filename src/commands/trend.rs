@@ -91,8 +91,27 @@ fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> Cl
         TrendExportFormat::Csv => rsb_report::trend::csv_rows(&document)?,
         TrendExportFormat::Json => rsb_report::json(&document)?,
         TrendExportFormat::Markdown => rsb_report::trend::markdown(&document),
+        TrendExportFormat::Parquet => return parquet(file, &document, &look.series),
     };
     report::to(Some(file), &text)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResult {
+    use std::io::Write as _;
+
+    use anyhow::Context as _;
+
+    let file = rsb_store::output::create(path).map_err(crate::exit::refused)?;
+    let written = rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
+    let cannot = || format!("cannot write {}", path.display());
+    written.with_context(cannot)?.flush().with_context(cannot)?;
+    Ok(Exit::Pass)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Path, _: &TrendDocument, _: &[Series]) -> CliResult {
+    Err(super::export::without("Parquet", "parquet"))
 }
 
 /// What is asked for: of a file, or of the stored runs together with these.

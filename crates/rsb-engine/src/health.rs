@@ -1,6 +1,8 @@
 //! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do about it. Pure: the store and the trends are read by whoever asks.
 
+mod roofline;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::format::FORMAT_VERSION;
@@ -184,6 +186,7 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
         found.push(Recommendation { action: action.to_owned(), evidence });
     }
     found.extend(older_software(latest, input.earlier));
+    found.extend(roofline::memory_bound(latest));
     if let Some(worst) = noisy.first() {
         let count = noisy.len();
         found.push(Recommendation {

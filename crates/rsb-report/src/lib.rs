@@ -48,7 +48,7 @@ pub mod unmeasured;
 pub use chart::{Chart, ChartLink};
 pub use chart_page::chart_page;
 pub use comparison::Detail;
-pub use document::{ReportError, document, json};
+pub use document::{ItemWriter, ReportError, document, json};
 pub use gate::GateFormat;
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
