@@ -30,6 +30,8 @@ mod scripts;
 mod stored_runs;
 mod tracked_changes;
 mod trend;
+#[cfg(feature = "tui")]
+mod tui;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;
