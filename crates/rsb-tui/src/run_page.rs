@@ -147,7 +147,7 @@ impl RunPage {
     /// Looks at the next view, or the one before.
     pub(crate) fn turn(&mut self, by: isize) {
         let views = self.views();
-        let at = (self.at() as isize + by).rem_euclid(views.len() as isize) as usize;
+        let at = crate::update::turned(self.at(), by, views.len());
         self.view = views.into_iter().nth(at).unwrap_or_default();
         self.scroll = 0;
     }

@@ -5,7 +5,7 @@ mod arrive;
 
 use rsb_model::{Event, Timestamp};
 
-pub(crate) use act::choices;
+pub(crate) use act::{choices, turned};
 
 use crate::bindings::{Action, action_of};
 use crate::command::{Command, Subject};

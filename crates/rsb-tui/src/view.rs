@@ -14,6 +14,7 @@ use ratatui::text::{Line, Span};
 use rsb_report::Tone;
 
 use crate::bindings::{Action, bindings};
+use crate::palette::Palette;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 use canvas::Canvas;
@@ -89,14 +90,14 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
             (" › ".to_owned(), Action::NextStage),
         ];
         for (text, action) in parts {
-            let look = if action == Action::GoTo(state.stage) { canvas.selected() } else { canvas.palette().key() };
+            let look = if action == Action::GoTo(state.stage) { Palette::selected() } else { canvas.palette().key() };
             x = canvas.button((x, area.y), area.right(), (&text, look), action);
         }
         return;
     }
     for stage in Stage::ALL {
         let is_shown = stage == state.stage;
-        let look = if is_shown { canvas.selected() } else { canvas.palette().key() };
+        let look = if is_shown { Palette::selected() } else { canvas.palette().key() };
         x = canvas.button((x, area.y), area.right(), (&format!(" {} ", stage.title()), look), Action::GoTo(stage));
     }
 }

@@ -9,7 +9,7 @@ use rsb_tui::{Key, Message};
 pub(super) fn message(event: &Event) -> Option<Message> {
     match event {
         Event::Key(key) => self::key(key).map(Message::Key),
-        Event::Mouse(mouse) => self::mouse(mouse),
+        Event::Mouse(mouse) => self::mouse(*mouse),
         Event::Resize(..) => Some(Message::Resized),
         _ => None,
     }
@@ -41,7 +41,7 @@ fn key(event: &KeyEvent) -> Option<Key> {
     })
 }
 
-fn mouse(event: &MouseEvent) -> Option<Message> {
+fn mouse(event: MouseEvent) -> Option<Message> {
     match event.kind {
         MouseEventKind::Down(MouseButton::Left) => Some(Message::Click { column: event.column, row: event.row }),
         MouseEventKind::ScrollUp => Some(Message::Key(Key::Up)),

@@ -170,9 +170,18 @@ fn palette(asked: PaletteArg, variable: impl Fn(&str) -> Option<String>) -> Pale
         PaletteArg::Truecolor => Palette::TrueColor,
         PaletteArg::Colorblind => Palette::ColorBlind,
         PaletteArg::Auto if variable("TERM").as_deref() == Some("dumb") => Palette::Plain,
-        PaletteArg::Auto if holds("COLORTERM", &["truecolor", "24bit"]) => Palette::TrueColor,
-        PaletteArg::Auto if holds("TERM", &["256color"]) => Palette::Indexed,
-        PaletteArg::Auto => Palette::Ansi,
+        PaletteArg::Auto => told(&holds),
+    }
+}
+
+/// As many colors as the terminal says it has.
+fn told(holds: &impl Fn(&str, &[&str]) -> bool) -> Palette {
+    if holds("COLORTERM", &["truecolor", "24bit"]) {
+        Palette::TrueColor
+    } else if holds("TERM", &["256color"]) {
+        Palette::Indexed
+    } else {
+        Palette::Ansi
     }
 }
 

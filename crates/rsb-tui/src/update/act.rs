@@ -19,7 +19,10 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::PreviousStage => return go_to(state, state.stage.previous()),
         Action::GoTo(stage) => return go_to(state, stage),
         Action::Move(by) => go(state, by),
-        Action::MovePage(pages) => go(state, pages * (state.shown.height.saturating_sub(1).max(1) as isize)),
+        Action::MovePage(pages) => {
+            let page = isize::try_from(state.shown.height.saturating_sub(1).max(1)).unwrap_or(1);
+            go(state, pages.saturating_mul(page));
+        }
         Action::First => go(state, isize::MIN / 2),
         Action::Last => go(state, isize::MAX / 2),
         Action::Select(row) => return select(state, row),
@@ -79,12 +82,11 @@ fn moved(at: usize, by: isize, most: usize) -> usize {
 fn go(state: &mut State, by: isize) {
     if let Some(count) = rows(state) {
         let most = count.saturating_sub(1);
-        match &mut state.overlay {
-            Overlay::Pick(list) => list.selected = moved(list.selected.min(most), by, most),
-            _ => {
-                let place = state.place_mut();
-                place.selected = moved(place.selected.min(most), by, most);
-            }
+        if let Overlay::Pick(list) = &mut state.overlay {
+            list.selected = moved(list.selected.min(most), by, most);
+        } else {
+            let place = state.place_mut();
+            place.selected = moved(place.selected.min(most), by, most);
         }
         return;
     }
@@ -95,6 +97,12 @@ fn go(state: &mut State, by: isize) {
         let place = state.place_mut();
         place.scroll = moved(place.scroll.min(most), by, most);
     }
+}
+
+/// The place `by` steps on from `at` among `count`, around their end.
+pub(crate) fn turned(at: usize, by: isize, count: usize) -> usize {
+    let steps = isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
+    (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
 }
 
 fn select(state: &mut State, row: usize) -> Vec<Command> {
@@ -113,9 +121,9 @@ fn turn(state: &mut State, by: isize) {
         run.turn(by);
         return;
     }
-    let count = crate::view::titles(state).len().max(1) as isize;
+    let count = crate::view::titles(state).len();
     let place = state.place_mut();
-    place.view = (place.view as isize + by).rem_euclid(count) as usize;
+    place.view = turned(place.view, by, count);
     place.scroll = 0;
 }
 
@@ -190,8 +198,8 @@ fn change_profile(state: &mut State, by: isize) -> Vec<Command> {
     let Overlay::Start(panel) = &mut state.overlay else { return Vec::new() };
     let planned = panel.plan.present().and_then(|plan| plan.profile.parse().ok());
     let now = panel.wish.profile.or(planned).unwrap_or(Profile::Quick);
-    let at = Profile::ALL.iter().position(|profile| *profile == now).unwrap_or(0) as isize;
-    let next = Profile::ALL.get((at + by).rem_euclid(Profile::ALL.len() as isize) as usize).copied();
+    let at = Profile::ALL.iter().position(|profile| *profile == now).unwrap_or(0);
+    let next = Profile::ALL.get(turned(at, by, Profile::ALL.len())).copied();
     (panel.wish.profile, panel.plan) = (next, Loadable::Loading);
     state.profile = next;
     vec![Command::Plan(panel.wish.clone())]

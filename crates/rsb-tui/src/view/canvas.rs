@@ -36,10 +36,6 @@ impl<'a> Canvas<'a> {
         self.settings.palette
     }
 
-    pub(super) fn selected(&self) -> Style {
-        Palette::selected()
-    }
-
     /// Writes `text` from `at` on, up to the column `end`; the column behind it.
     pub(super) fn text(&mut self, at: (u16, u16), end: u16, text: &str, style: Style) -> u16 {
         if at.0 >= end || at.1 >= self.buffer.area.bottom() {

@@ -22,6 +22,8 @@ use crate::state::{Loadable, State};
 const ALERT: f64 = 5.0;
 /// Blocks of the sparkline of a series.
 const SPARK: usize = 14;
+/// Columns from which on there is room for all of them.
+const WIDE: usize = 76;
 
 /// The views of the stage that is shown.
 pub(crate) fn titles(state: &State) -> Vec<String> {
@@ -223,13 +225,23 @@ fn entry(series: &SeriesTrend, names: &Shortener, canvas: &Canvas<'_>, width: us
     };
     let last = format_quantity(series.last, &series.unit);
     let change = series.last_change_percent.map_or_else(String::new, format_percent);
-    let room = width.saturating_sub(SPARK + 30);
+    let spark = if width < WIDE { SPARK / 2 } else { SPARK };
+    let room = width.saturating_sub(spark + 30);
     Line::from(vec![
-        Span::raw(format!("{:<room$} ", rsb_model::shown::shorten(&name, room))),
+        Span::raw(format!("{:<room$} ", end_of(&name, room))),
         Span::raw(format!("{last:>10} {change:>9} ")),
-        Span::styled(format!("{:<SPARK$} ", sparkline(&series.values, SPARK)), palette.tone(Tone::Plain)),
+        Span::styled(format!("{:<spark$} ", sparkline(&series.values, spark)), palette.tone(Tone::Plain)),
         Span::styled(mark, palette.tone(tone)),
     ])
+}
+
+/// The end of `name`, in which cases differ, in `room` characters; the chart below has all of it.
+fn end_of(name: &str, room: usize) -> String {
+    let count = name.chars().count();
+    if count <= room {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(count + 1 - room.max(1))).collect()
 }
 
 /// The first line from `from` on of the text that is shown which holds `search`, in lower case.
