@@ -65,13 +65,11 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
 /// The history: of a file, or of the stored runs.
 fn history(args: &ChartArgs, directories: &Directories) -> Result<TrendDocument, CliError> {
     let pattern = args.benchmark.as_deref();
-    match &args.input {
-        Some(file) => trend::history_in(file, pattern),
-        None => {
-            let store = gate::open(directories, &mut console::tell)?;
-            trend::history(&store, pattern, args.metric.map(|field| field.name))
-        }
+    if let Some(file) = &args.input {
+        return trend::history_in(file, pattern);
     }
+    let store = gate::open(directories, &mut console::tell)?;
+    trend::history(&store, pattern, args.metric.map(|field| field.name))
 }
 
 /// That nothing was drawn.
@@ -163,7 +161,7 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
     }
 }
 
-fn config_error(message: String) -> CliError {
+fn config_error(message: impl std::fmt::Display) -> CliError {
     CliError::usage(anyhow!("[charts]: {message}"))
 }
 
@@ -190,9 +188,9 @@ fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> St
     let mut page = drawn.collect::<Vec<_>>().join("\n");
     if charts.len() > SHOWN {
         let count = format_count(charts.len() - SHOWN, "more chart", "more charts");
-        page.push_str(&format!(
-            "\n{count}: narrow it down with --benchmark or --metric, or write all with --format html\n"
-        ));
+        page.push('\n');
+        page.push_str(&count);
+        page.push_str(": narrow it down with --benchmark or --metric, or write all with --format html\n");
     }
     page
 }

@@ -26,6 +26,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
         let picture = chart::at_a_glance(charts::comparison(&shown).as_slice(), &config.charts, style)?;
         if !picture.is_empty() {
             show::text(&picture)?;
+            show::text("")?;
         }
     }
     Ok(judge::deliver(&args.judge, &shown, None, (style, exit)))

@@ -117,7 +117,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
         }
         DatasetKind::Tracks { .. } => canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), Tint::Grid),
         DatasetKind::Band => {
-            canvas.veil(&[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)], paint)
+            canvas.veil(&[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)], paint);
         }
         DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (paint, 3)),
         DatasetKind::Limits | DatasetKind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), paint),

@@ -1,9 +1,10 @@
 //! Two runs: the change of each figure as a bar, and both figures side by side.
 
+use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
-use rsb_model::{Better, ComparisonResult};
 
 use super::axis;
+use super::comparison::worth_drawing;
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, worsening};
 use crate::label::Shortener;
@@ -16,7 +17,7 @@ const EVEN_PERCENT: f64 = 5.0;
 
 fn shown(result: &ComparisonResult) -> Vec<&Comparison> {
     let is_finite = |each: &&Comparison| each.difference_percent.is_some_and(f64::is_finite);
-    by_importance(result).into_iter().filter(is_finite).collect()
+    by_importance(result).into_iter().filter(|each| worth_drawing(each)).filter(is_finite).collect()
 }
 
 fn subtitle(words: &str, left_out: usize) -> String {
@@ -26,13 +27,23 @@ fn subtitle(words: &str, left_out: usize) -> String {
     }
 }
 
-/// Whether a change is for the better, for the worse, or none to speak of.
+/// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is none of them.
 fn paint(comparison: &Comparison) -> Paint {
-    match worsening(comparison) {
+    match worsening(comparison).filter(|_| comparison.verdict.is_decided()) {
         Some(worse) if worse > EVEN_PERCENT => Paint::Bad,
         Some(worse) if worse < -EVEN_PERCENT => Paint::Good,
         Some(_) => Paint::Even,
         None => Paint::Caution,
+    }
+}
+
+/// What became of a figure.
+fn word(comparison: &Comparison) -> &'static str {
+    match paint(comparison) {
+        Paint::Good => "better",
+        Paint::Bad => "worse",
+        Paint::Even => "within 5 %",
+        _ => "no verdict",
     }
 }
 
@@ -57,7 +68,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
         name: "delta".to_owned(),
         title: format!("Change of each figure against {}", result.baseline_run_id),
         subtitle: subtitle(
-            "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %",
+            "signed change with its 95 % interval; ↑ better, ↓ worse, – within 5 %, ? no verdict",
             all.len() - rows.len(),
         ),
         place: ChartPlace::Comparison,
@@ -67,7 +78,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             group(Paint::Good, "better"),
             group(Paint::Even, "within 5 %"),
             group(Paint::Bad, "worse"),
-            group(Paint::Caution, "no direction"),
+            group(Paint::Caution, "no verdict"),
         ],
         legend_position: Legend::Below,
     })
@@ -96,18 +107,16 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         each.baseline_value.zip(each.current_value).map_or(0.0, |(before, after)| 100.0 * after / before)
     };
     let top = rows.iter().map(|each| share(each)).fold(100.0, f64::max).min(400.0);
-    let bars = |paint: Paint, name: &str, offset: f64, of: &dyn Fn(&Comparison) -> (f64, Option<f64>)| {
+    let bars = |paint: Paint, name: &str, offset: f64, of: &dyn Fn(&Comparison) -> (f64, String)| {
         let point = |(row, each): (usize, &&Comparison)| {
-            let (at, figure) = of(each);
-            let text = figure.map_or_else(String::new, |figure| format_quantity(figure, &each.unit));
+            let (at, text) = of(each);
             Point::at(at, row as f64 + offset).saying(text)
         };
         let points = rows.iter().enumerate().map(point).collect();
         Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).named(name)
     };
-    let label = |each: &&Comparison| {
-        let better = if each.better == Better::Higher { "higher" } else { "lower" };
-        format!("{} {} ({better} is better)", names.full(&each.id), each.metric)
+    let quantity = |figure: Option<f64>, each: &Comparison| {
+        figure.map_or_else(String::new, |figure| format_quantity(figure, &each.unit))
     };
     Some(Chart {
         name: "before-after".to_owned(),
@@ -115,10 +124,12 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::linear("% of the figure before", (0.0, top), 6),
-        y_axis: axis::rows(rows.iter().map(label)),
+        y_axis: axis::rows(rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric))),
         datasets: vec![
-            bars(Paint::Baseline, "before", -0.21, &|each| (100.0, each.baseline_value)),
-            bars(Paint::Current, "after", 0.21, &|each| (share(each), each.current_value)),
+            bars(Paint::Baseline, "before", -0.21, &|each| (100.0, quantity(each.baseline_value, each))),
+            bars(Paint::Current, "after", 0.21, &|each| {
+                (share(each), format!("{} ({})", quantity(each.current_value, each), word(each)))
+            }),
         ],
         legend_position: Legend::Below,
     })

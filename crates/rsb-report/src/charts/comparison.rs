@@ -32,7 +32,7 @@ fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
 }
 
 /// A figure without an interval, such as an accuracy, says something only when it changed.
-fn worth_drawing(comparison: &Comparison) -> bool {
+pub(super) fn worth_drawing(comparison: &Comparison) -> bool {
     comparison.confidence_interval.is_some() || comparison.verdict != Verdict::Unchanged
 }
 

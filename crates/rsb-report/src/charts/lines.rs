@@ -46,6 +46,8 @@ const KEYS: [&str; 28] = [
 /// What a figure may be drawn over, the most telling first. Products have one size where m, n and k are equal.
 const AXES: [&str; 9] =
     ["size_bytes", "m", "batch_size", "sequence_length", "threads", "num_gpus", "num_ranks", "block_size", "kernels"];
+/// Which memory.
+const TIER: &str = "memory_tier";
 /// Charts are split along these, the first that varies, until no more than [`LINES`] lines share one. What people
 /// compare most, operations and kinds of stores, stays together longest.
 const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
@@ -228,6 +230,14 @@ fn is_usual(key: &str, value: &str) -> bool {
 /// The lines, named by what differs between them, the one that ends highest first.
 fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     let varying: Vec<&str> = KEYS.into_iter().filter(|key| values(samples, key).len() > 1).collect();
+    let tiers = values(samples, TIER);
+    // Tiers are measured in unlike ways, which need not be told where each has one.
+    let of_tier = |tier: &&str| {
+        let mut own = samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(*tier));
+        let first = own.next();
+        first.is_some_and(|first| own.all(|other| other.keys == first.keys))
+    };
+    let varying = if tiers.len() > 1 && tiers.iter().all(of_tier) { vec![TIER] } else { varying };
     let mut lines: Vec<Line<'a>> = Vec::new();
     for sample in samples {
         let word =
@@ -237,14 +247,11 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
             name = sample.keys.get("operation").cloned().unwrap_or_else(|| benchmark_of(sample.result).to_owned());
         }
         let point = (sample.size, sample.rate);
-        let line = match lines.iter().position(|line| line.name == name) {
-            Some(index) => lines.get_mut(index),
-            None => {
-                let paint = role(sample, &varying).unwrap_or(Paint::Plain);
-                lines.push(Line { name, paint, points: Vec::new(), results: Vec::new() });
-                lines.last_mut()
-            }
-        };
+        if !lines.iter().any(|line| line.name == name) {
+            let paint = role(sample, &varying).unwrap_or(Paint::Plain);
+            lines.push(Line { name: name.clone(), paint, points: Vec::new(), results: Vec::new() });
+        }
+        let line = lines.iter_mut().find(|line| line.name == name);
         if let Some(line) = line {
             let at = line.points.partition_point(|known| known.0 <= point.0);
             line.points.insert(at, point);
@@ -252,10 +259,11 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
         }
     }
     lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
-    let mut others = 0;
-    for line in lines.iter_mut().filter(|line| line.paint == Paint::Plain) {
-        line.paint = Paint::Series(others);
-        others += 1;
+    // Marks of roles are filled; beside them the rest are open ones.
+    let first = if lines.iter().any(|line| line.paint != Paint::Plain) { 4 } else { 0 };
+    let others = lines.iter_mut().filter(|line| line.paint == Paint::Plain);
+    for (index, line) in others.enumerate() {
+        line.paint = Paint::Series(first + index);
     }
     lines
 }
@@ -263,15 +271,14 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
 /// What a line stands for where lines differ by that alone: a type, a memory.
 fn role(sample: &Sample<'_>, varying: &[&str]) -> Option<Paint> {
     let value = |key: &str| sample.keys.get(key).map(String::as_str);
-    match varying {
-        ["dtype"] => dtype_paint(value("dtype")?),
-        ["memory_tier"] => Some(match value("memory_tier")? {
-            "device" => Paint::DeviceCopy,
-            "host" => Paint::Host,
-            _ => return None,
-        }),
-        _ => None,
+    if varying.contains(&TIER) {
+        return match value(TIER)? {
+            "device" => Some(Paint::DeviceCopy),
+            "host" => Some(Paint::Host),
+            _ => None,
+        };
     }
+    if varying == ["dtype"] { dtype_paint(value("dtype")?) } else { None }
 }
 
 fn last(line: &Line<'_>) -> f64 {

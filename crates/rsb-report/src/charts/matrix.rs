@@ -90,19 +90,22 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     let which = if several { "the best of the cases of each field" } else { "each field is one case" };
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
-        title: format!(
-            "{benchmark}: {} by {} and {}",
-            super::bars::caption(field),
-            y.replace('_', " "),
-            x.replace('_', " ")
-        ),
+        title: format!("{benchmark}: {} by {} and {}", super::bars::caption(field), said(y), said(x)),
         subtitle: format!("{which}{better}"),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: Axis { title: x.replace('_', " "), ..axis::rows(columns.iter().cloned()) },
+        x_axis: Axis { title: said(x), ..axis::rows(columns.iter().cloned()) },
         y_axis: axis::rows(rows.iter().cloned()),
         datasets: shaded(&cells, field.unit.symbol(), Words::Shown),
         legend_position: Legend::Below,
     })
+}
+
+/// A parameter for people.
+fn said(key: &str) -> String {
+    match key {
+        "size_bytes" | "m" => "size".to_owned(),
+        key => key.replace('_', " "),
+    }
 }
 
 /// What became of each benchmark on each device: its best figure, or that it was skipped or failed.

@@ -27,8 +27,11 @@ fn seconds(run: &Run, result: &BenchmarkResult) -> f64 {
     result.timestamp.duration_since(run.started).as_secs_f64().max(0.0)
 }
 
+/// When a case ended, what it held, and the case.
+type MemoryCase<'a> = (f64, f64, &'a BenchmarkResult);
+
 /// Cases with a figure of memory, in the order in which they ended.
-fn cases<'a>(run: &'a Run, kind: &str) -> Vec<(f64, f64, &'a BenchmarkResult)> {
+fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
     let of = measured(run).filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
     let mut cases: Vec<_> = of.collect();
     cases.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -83,7 +86,7 @@ const COLUMNS: usize = 24;
 
 /// Memory by kind and time: the darker, the more.
 pub fn memory_heat_map(run: &Run) -> Option<Chart> {
-    let kinds: Vec<(&str, Vec<(f64, f64, &BenchmarkResult)>)> =
+    let kinds: Vec<(&str, Vec<MemoryCase<'_>>)> =
         KINDS.iter().map(|(field, name)| (*name, cases(run, field))).filter(|(_, cases)| !cases.is_empty()).collect();
     let times = || kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time);
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);

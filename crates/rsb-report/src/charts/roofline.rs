@@ -23,7 +23,7 @@ struct MemoryRoof {
     how: &'static str,
 }
 
-/// A chart for each device with cases whose arithmetic intensity is known.
+/// A chart for each device, and number of its threads, with cases whose arithmetic intensity is known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
     let mut devices: Vec<String> = Vec::new();
     for result in measured(run) {
@@ -35,8 +35,13 @@ pub fn roofline(run: &Run) -> Vec<Chart> {
     devices.iter().filter_map(|device| chart(run, device)).collect()
 }
 
+/// The device, and how much of a CPU worked: each has roofs of its own.
 fn device(result: &BenchmarkResult) -> String {
-    device_of(&result.benchmark_id).map_or_else(String::new, |device| device.to_string())
+    let device = device_of(&result.benchmark_id).map_or_else(|| "the device".to_owned(), |device| device.to_string());
+    match number(result, "threads") {
+        Some(threads) if threads > 1.0 => format!("{device}, {threads} threads"),
+        _ => device,
+    }
 }
 
 fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
@@ -45,10 +50,15 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
 
 fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
     let work = |result: &'a BenchmarkResult| {
+        let intensity = number(result, "arithmetic_intensity")?;
+        // Where no rate of operations is recorded, it is that of the bytes times the operations for each.
+        let of_bytes =
+            || Some(intensity * number(result, "throughput_gb_s").or_else(|| number(result, "bandwidth_gb_s"))?);
+        let of_teraflops = || number(result, "tflops").map(|rate| rate * 1e3);
         Some(Work {
             benchmark: benchmark_of(result),
-            intensity: number(result, "arithmetic_intensity")?,
-            gflops: number(result, "gflops").or_else(|| number(result, "tflops").map(|rate| rate * 1e3))?,
+            intensity,
+            gflops: number(result, "gflops").or_else(of_teraflops).or_else(of_bytes)?,
             peak: number(result, "peak_gflops"),
             result,
         })
@@ -100,7 +110,7 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     datasets.extend(marks(&works));
     Some(Chart {
         name: slug(&format!("roofline-{device}")),
-        title: format!("Roofline of {}", if device.is_empty() { "the device" } else { device }),
+        title: format!("Roofline of {device}"),
         subtitle: subtitle(memory.as_ref(), peak),
         place: ChartPlace::Other,
         x_axis,

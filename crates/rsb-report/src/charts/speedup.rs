@@ -170,5 +170,6 @@ fn whole(title: &str, (first, last): (f64, f64)) -> Axis {
     axis.bounds = [first - room, last + room];
     axis.scale = AxisScale::Linear;
     axis.labels.retain(|label| label.at.fract().abs() < 1e-6);
+    axis.labels.iter_mut().for_each(|label| label.text = format!("{:.0}", label.at));
     axis
 }

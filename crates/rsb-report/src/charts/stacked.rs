@@ -1,4 +1,4 @@
-//! Wholes and their parts: the memory of a rank under ZeRO, the time of a training step, what holds a model's memory.
+//! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what holds a model's memory.
 
 use rsb_model::{BenchmarkResult, Run};
 
@@ -21,8 +21,12 @@ struct Whole {
     parts: &'static [Part],
 }
 
+fn recorded(result: &BenchmarkResult, name: &str) -> Option<f64> {
+    result.fields()?.number(name).filter(|value| value.is_finite())
+}
+
 fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
-    result.fields()?.number(name).filter(|value| value.is_finite() && *value >= 0.0)
+    recorded(result, name).filter(|value| *value >= 0.0)
 }
 
 /// What a training step spends its time on.
@@ -49,8 +53,9 @@ const ZERO: Whole = Whole {
     title: "weights and optimizer of one rank",
     unit: "MB",
     parts: &[
-        ("held", Paint::Series(0), |result| number(result, "memory_saved_gb").and(number(result, "memory_used_mb"))),
-        ("saved", Paint::Faded, |result| number(result, "memory_saved_gb").map(|saved| saved * 1e3)),
+        ("held", Paint::Series(0), |result| recorded(result, "memory_saved_gb").and(number(result, "memory_used_mb"))),
+        // Without sharing it is zero, give or take what the state of the optimizer is padded by.
+        ("saved", Paint::Faded, |result| Some(recorded(result, "memory_saved_gb")?.max(0.0) * 1e3)),
     ],
 };
 

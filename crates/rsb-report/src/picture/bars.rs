@@ -1,7 +1,7 @@
 //! Bars to an eighth of a character, and what fills those that stand in one chart.
 
 use super::Glyphs;
-use super::grid::Grid;
+use super::grid::CharGrid;
 use crate::chart::{Chart, Dataset, DatasetKind, Paint};
 
 /// Fills that can be told apart without color.
@@ -33,7 +33,7 @@ const fn is_filled(dataset: &Dataset) -> bool {
 
 /// A bar in line `y` of `grid` between two shares of `wide` columns from `left` on; where it ends.
 pub(super) fn across(
-    grid: &mut Grid,
+    grid: &mut CharGrid,
     (left, wide, y): (usize, usize, usize),
     [from, to]: [f64; 2],
     (fill, paint): (char, Paint),
@@ -68,7 +68,7 @@ const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// A column in `grid` over the columns `from..to`, its foot on line `bottom` (not included), a share of `high` lines high.
 pub(super) fn upwards(
-    grid: &mut Grid,
+    grid: &mut CharGrid,
     (from, to): (usize, usize),
     (bottom, high): (usize, usize),
     share: f64,

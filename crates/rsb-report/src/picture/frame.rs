@@ -1,6 +1,6 @@
 //! Charts with a scale on both axes: lines, marks, columns, bands.
 
-use super::grid::{Dots, Grid};
+use super::grid::{CharGrid, Dots};
 use super::{Line, Place, bars, head};
 use crate::chart::{Chart, Dataset, DatasetKind, Paint, Point};
 use crate::style::{clean, columns};
@@ -61,7 +61,7 @@ struct Field<'a> {
     wide: usize,
     high: usize,
     dots: Dots,
-    grid: Grid,
+    grid: CharGrid,
 }
 
 fn drawing(
@@ -70,7 +70,7 @@ fn drawing(
     (wide, high): (usize, usize),
     place: Place,
 ) -> Vec<Line> {
-    let (dots, grid) = (Dots::new(wide, high, place.glyphs), Grid::new(place.width, high));
+    let (dots, grid) = (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high));
     let mut field = Field { chart, place, left, wide, high, dots, grid };
     field.axis(&labels);
     let fills = bars::fills(chart, place.glyphs);

@@ -15,12 +15,12 @@ const BLANK: Spot = Spot { glyph: Some(' '), paint: None };
 
 /// A field of characters.
 #[derive(Debug)]
-pub(super) struct Grid {
+pub(super) struct CharGrid {
     width: usize,
     spots: Vec<Spot>,
 }
 
-impl Grid {
+impl CharGrid {
     pub(super) fn new(width: usize, height: usize) -> Self {
         Self { width, spots: vec![BLANK; width * height] }
     }
@@ -158,7 +158,7 @@ impl Dots {
     }
 
     /// Puts the dots on `grid`, its own corner at `corner`.
-    pub(super) fn onto(&self, grid: &mut Grid, corner: (usize, usize)) {
+    pub(super) fn onto(&self, grid: &mut CharGrid, corner: (usize, usize)) {
         for (index, (bits, paint, glyph)) in self.cells.iter().enumerate() {
             let at = (corner.0 + index % self.width.max(1), corner.1 + index / self.width.max(1));
             let braille = char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(' ');

@@ -1,6 +1,6 @@
 //! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the legend.
 
-use super::grid::Grid;
+use super::grid::CharGrid;
 use super::{Ink, Line, Place};
 use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::style::{clean, columns};
@@ -87,6 +87,8 @@ fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
     let glyphs = place.glyphs;
     match dataset.kind {
         DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(dataset.paint.marker()),
+        // Beside each such bar stands its arrow.
+        DatasetKind::Bars { .. } if dataset.paint.is_change() => glyphs.marker(dataset.paint.marker()),
         DatasetKind::Path => glyphs.pick('─', '-'),
         DatasetKind::Dots => glyphs.pick('⠂', '.'),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => fill,
@@ -100,7 +102,7 @@ fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
 /// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks, labels, and the title.
 pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
     let glyphs = place.glyphs;
-    let mut grid = Grid::new(place.width, 3);
+    let mut grid = CharGrid::new(place.width, 3);
     grid.put((left.saturating_sub(1), 0), glyphs.pick('└', '+'), Paint::Faded);
     (left..left + wide).for_each(|x| grid.put((x, 0), glyphs.pick('─', '-'), Paint::Faded));
     let mut free = 0;
@@ -139,7 +141,7 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
 /// The words of the rules, over a drawing that begins at `left`: in a second line where there is no room in the first, and
 /// left out where there is none in either.
 pub(super) fn rule_words(chart: &Chart, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
-    let mut grid = Grid::new(place.width, 2);
+    let mut grid = CharGrid::new(place.width, 2);
     let mut free = [0; 2];
     for (point, paint) in rules(chart) {
         let text = place.glyphs.cut(&clean(&point.text), place.width);

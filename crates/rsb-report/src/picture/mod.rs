@@ -144,16 +144,30 @@ impl Glyphs {
             return text.to_owned();
         }
         let head = self.cut(text, (room * 2 / 5).max(1));
-        let mut tail: Vec<char> = Vec::new();
-        let mut left = room.saturating_sub(crate::style::columns(&head));
-        for c in text.chars().rev() {
-            let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
-            if width > left {
-                break;
-            }
-            left -= width;
-            tail.push(c);
-        }
-        if room > 0 { head + &tail.iter().rev().collect::<String>() } else { String::new() }
+        let tail = ending(text, room.saturating_sub(crate::style::columns(&head)));
+        if room > 0 { head + &tail } else { String::new() }
     }
+
+    /// `text` cut at its start to `room` columns.
+    fn keep_end(self, text: &str, room: usize) -> String {
+        if crate::style::columns(text) <= room {
+            return text.to_owned();
+        }
+        let tail = ending(text, room.saturating_sub(1));
+        if room > 0 { format!("{}{tail}", self.pick('…', '~')) } else { String::new() }
+    }
+}
+
+/// The end of `text` that fits `room` columns.
+fn ending(text: &str, room: usize) -> String {
+    let (mut tail, mut left) = (Vec::new(), room);
+    for c in text.chars().rev() {
+        let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
+        if width > left {
+            break;
+        }
+        left -= width;
+        tail.push(c);
+    }
+    tail.iter().rev().collect()
 }

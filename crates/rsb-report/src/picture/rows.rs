@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::grid::{Dots, Grid};
+use rsb_model::shown::shorten;
+
+use super::grid::{CharGrid, Dots};
 use super::{Glyphs, Line, Place, bars, head};
-use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Paint, Point};
+use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
 use crate::style::{clean, columns};
 
 /// The points of each dataset by the row that they belong to.
@@ -67,6 +69,35 @@ fn columns_of(chart: &Chart, place: Place) -> Share {
     Share { left, wide: place.width.saturating_sub(left + beside), beside }
 }
 
+/// `text`; where it is too long, without the parts that it shares with every other label.
+fn telling(text: &str, labels: &[Label], room: usize) -> String {
+    let whole = clean(text);
+    if columns(&whole) <= room || labels.len() < 2 {
+        return whole;
+    }
+    let is_shared = |part: &str| labels.iter().all(|label| clean(&label.text).split('/').any(|other| other == part));
+    let own: Vec<&str> = whole.split('/').filter(|part| !is_shared(part)).collect();
+    if own.is_empty() { whole } else { own.join("/") }
+}
+
+/// The label `text` in `room` columns, unlike every other one: without its middle, else without its start, else with a
+/// hash in the place of what is left out.
+fn fitted(text: &str, labels: &[Label], (glyphs, room): (Glyphs, usize)) -> String {
+    let middle = |text: &str| glyphs.elide(&telling(text, labels, room), room);
+    let start = |text: &str| glyphs.keep_end(&clean(text), room);
+    let is_alone = |way: &dyn Fn(&str) -> String| {
+        let own = way(text);
+        labels.iter().filter(|other| other.text != text).all(|other| way(&other.text) != own)
+    };
+    if is_alone(&middle) {
+        middle(text)
+    } else if is_alone(&start) {
+        start(text)
+    } else {
+        glyphs.cut(&shorten(&clean(text), room), room)
+    }
+}
+
 /// Whether the texts of its points need room at the right.
 const fn stands_beside(dataset: &Dataset) -> bool {
     matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Intervals | DatasetKind::Ticks | DatasetKind::Path)
@@ -99,7 +130,7 @@ fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<Lane>, usize) {
     let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
     let mut lanes: Vec<Lane> = Vec::new();
     let mut shown = 0;
-    for row in (0..count.min(room)).map(|index| first + index as i64) {
+    for row in (first..=last).take(room) {
         let own = of_row(row, chart, by_row);
         // A line is kept for what says that rows are left out.
         let kept = usize::from(shown + 1 < count);
@@ -134,11 +165,11 @@ struct Field<'a> {
     chart: &'a Chart,
     place: Place,
     share: &'a Share,
-    grid: Grid,
+    grid: CharGrid,
 }
 
 fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[Lane]), share: &Share, place: Place) -> Vec<Line> {
-    let mut field = Field { chart, place, share, grid: Grid::new(place.width, lanes.len()) };
+    let mut field = Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len()) };
     let fills = bars::fills(chart, place.glyphs);
     let mut dots = Dots::new(share.wide, lanes.len(), place.glyphs);
     for (index, lane) in lanes.iter().enumerate() {
@@ -193,7 +224,8 @@ impl Field<'_> {
         let labels = &self.chart.y_axis.labels;
         let label = labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
         if let Some(label) = label {
-            let text = glyphs.elide(&clean(&label.text), edge.saturating_sub(1));
+            let room = edge.saturating_sub(1);
+            let text = fitted(&label.text, labels, (glyphs, room));
             let start = edge.saturating_sub(columns(&text) + 1);
             self.grid.text((start, line), &text, None::<Paint>);
         }
@@ -305,7 +337,7 @@ impl Field<'_> {
             }
             DatasetKind::Bars { .. } | DatasetKind::Columns => {
                 if let Some(error) = point.error {
-                    self.interval(error, line, paint);
+                    self.ends(error, line, paint);
                 }
             }
             DatasetKind::Line | DatasetKind::Marks => {
@@ -328,8 +360,15 @@ impl Field<'_> {
     /// A line with its ends; an arrow where it goes on beyond the edge.
     fn interval(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
+        (self.x(low)..=self.x(high)).for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
+        self.ends([low, high], line, paint);
+    }
+
+    /// The same where a bar is seen through the line.
+    fn ends(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
+        let glyphs = self.place.glyphs;
         let (from, to) = (self.x(low), self.x(high));
-        (from..=to).for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
+        (from..=to).for_each(|x| self.grid.put_under((x, line), glyphs.pick('─', '-'), paint));
         let axis = &self.chart.x_axis;
         let start = if axis.shows(low) { glyphs.pick('├', '|') } else { glyphs.pick('◀', '<') };
         let end = if axis.shows(high) { glyphs.pick('┤', '|') } else { glyphs.pick('▶', '>') };

@@ -17,7 +17,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
         }
         DatasetKind::Marks => {
             dataset.points.iter().for_each(|point| errors(canvas, point, paint, layout));
-            pixels.iter().for_each(|&pixel| canvas.mark(pixel, paint));
+            for &pixel in &pixels {
+                canvas.mark(pixel, paint);
+            }
         }
         DatasetKind::Path => canvas.path(&pixels, (paint, 2)),
         DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint)),
@@ -65,12 +67,16 @@ fn errors(canvas: &mut Canvas<'_>, point: &Point, paint: impl Into<Tint> + Copy,
         let y = layout.y(point.y);
         let (from, to) = (layout.x(low), layout.x(high));
         canvas.line((from, y), (to, y), (paint, 1));
-        [from, to].into_iter().for_each(|x| canvas.line((x, y - 4.0), (x, y + 4.0), (paint, 1)));
+        for x in [from, to] {
+            canvas.line((x, y - 4.0), (x, y + 4.0), (paint, 1));
+        }
     } else {
         let x = layout.x(point.x);
         let (from, to) = (layout.y(low), layout.y(high));
         canvas.line((x, from), (x, to), (paint, 1));
-        [from, to].into_iter().for_each(|y| canvas.line((x - 4.0, y), (x + 4.0, y), (paint, 1)));
+        for y in [from, to] {
+            canvas.line((x - 4.0, y), (x + 4.0, y), (paint, 1));
+        }
     }
 }
 
