@@ -10,6 +10,7 @@ mod project;
 mod python;
 mod stored;
 mod trend;
+mod tui;
 mod values;
 mod watch;
 
@@ -32,6 +33,7 @@ pub use stored::{
     AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
 };
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
+pub use tui::{PaletteArg, TuiArgs};
 pub use values::{Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, suite, text};
 pub use watch::WatchArgs;
@@ -104,6 +106,8 @@ Examples:
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Look, measure and compare in the terminal: a page for each stage, keys and mouse
+    Tui(TuiArgs),
     /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
     Probe(ProbeArgs),
     /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors
@@ -350,9 +354,10 @@ pub struct ExportArgs {
 }
 
 /// The format of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// A page with tables, and charts beside it.
+    #[default]
     Markdown,
     /// The run as stored.
     Json,
@@ -365,7 +370,7 @@ pub enum ReportFormat {
 }
 
 /// Arguments of `report`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ReportArgs {
     /// Run file or id [default: the latest run]
     #[arg(value_parser = text())]

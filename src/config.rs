@@ -46,6 +46,8 @@ pub struct Config {
     pub thresholds: BTreeMap<String, f64>,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomSection>,
+    /// The terminal interface.
+    pub tui: TuiSection,
     /// How charts look.
     pub charts: ChartsSection,
 }
@@ -75,6 +77,40 @@ pub struct TimeLimits {
     pub component_seconds: Option<u64>,
     pub gpu_seconds: Option<u64>,
     pub suite_seconds: Option<u64>,
+}
+
+/// `[tui]`. A build without the interface reads it too: one file serves all.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct TuiSection {
+    pub show_live_progress: bool,
+    pub auto_run_on_selection: bool,
+    pub save_results_automatically: bool,
+    pub show_comparison_after_run: bool,
+    pub animation_style: Animation,
+}
+
+impl Default for TuiSection {
+    fn default() -> Self {
+        Self {
+            show_live_progress: true,
+            auto_run_on_selection: false,
+            save_results_automatically: true,
+            show_comparison_after_run: true,
+            animation_style: Animation::Bar,
+        }
+    }
+}
+
+/// What moves while a run is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Animation {
+    Spinner,
+    Bar,
+    None,
 }
 
 /// `[[custom]]`: one benchmark with its axes.
@@ -221,6 +257,7 @@ mod tests {
         assert_eq!(config.run.runs, Some(100));
         assert_eq!(config.time_limits.component_seconds, Some(300));
         assert_eq!(config.custom_entries().len(), 2);
+        assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
     }
 
     #[test]
@@ -242,6 +279,8 @@ mod tests {
             ("[thresholds]\ngemm = -1.0\n", "above 0"),
             ("[thresholds]\ngemm = nan\n", "above 0"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
+            ("[tui]\nshow_progress = true\n", "show_live_progress"),
             ("[charts]\ntheme = \"blue\"\n", "high-contrast"),
             ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
             ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let cli = cli::parse();
     let style = show::style(cli.color);
     let ended = commands::environment::check().and_then(|()| match cli.verb {
+        Verb::Tui(args) => commands::tui::run(&args, style),
         Verb::Probe(args) => commands::probe::run(&args, style),
         Verb::Doctor(args) => commands::doctor::run(&args, style),
         Verb::GpuCapability(args) => commands::gpu_capability::run(&args, style),

@@ -26,6 +26,7 @@ pub mod run;
 pub mod schema;
 pub mod store;
 pub mod trend;
+pub mod tui;
 pub mod watch;
 
 mod interrupt;

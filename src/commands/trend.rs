@@ -23,10 +23,10 @@ const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 /// What a history shows.
 pub(super) struct Look {
     pub(super) series: Vec<Series>,
-    document: TrendDocument,
+    pub(super) document: TrendDocument,
     /// Of a file of somebody else's: nothing is known from earlier looks.
     pub(super) tracked: Tracked,
-    now: Timestamp,
+    pub(super) now: Timestamp,
 }
 
 /// The verb `trend`.

@@ -31,6 +31,8 @@ mod scripts;
 mod stored_runs;
 mod tracked_changes;
 mod trend;
+#[cfg(feature = "tui")]
+mod tui;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;

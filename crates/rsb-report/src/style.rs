@@ -55,7 +55,8 @@ pub enum Tone {
 }
 
 impl Tone {
-    const fn code(self) -> Option<&'static str> {
+    /// What makes a terminal write in it, without what begins and ends a sequence.
+    pub const fn code(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Good => Some("32"),

@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &["duckdb-sys"]),
     ("rsb-report", &["rsb-stats"]),
+    ("rsb-tui", &["rsb-report"]),
     ("rsb-fake-gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
@@ -48,7 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that never touch files, processes, the network or the clock.
-const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report"];
+const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui"];
 const IMPURE: &[&str] =
     &["std::fs", "std::process", "std::net", "std::env::", "Instant::now", "SystemTime::now", "Timestamp::now"];
 
