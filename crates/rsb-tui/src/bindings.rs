@@ -113,13 +113,8 @@ pub fn bindings(state: &State) -> Vec<Binding> {
             all
         }
         Overlay::Leave => vec![
-            binding(
-                Action::Quit,
-                (&[Key::Char('q'), Key::Enter], "q"),
-                "stop the run and quit",
-                "what was measured is kept",
-            ),
-            binding(Action::Back, ESC, "go on", "the run goes on"),
+            binding(Action::Quit, (&[Key::Char('q'), Key::Enter], "q"), "quit all the same", "ends the program"),
+            binding(Action::Back, ESC, "stay", "nothing ends"),
         ],
         Overlay::None => of_page(state),
     }
