@@ -96,7 +96,12 @@ pub fn bindings(state: &State) -> Vec<Binding> {
                 "profile",
                 "measures more thoroughly, or again as quickly",
             ),
-            binding(Action::ChangeProfile(-1), (&[Key::Left, Key::Char('h')], "←"), "", "measures less thoroughly"),
+            binding(
+                Action::ChangeProfile(-1),
+                (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+                "",
+                "measures less thoroughly",
+            ),
             binding(Action::Back, ESC, "back", "measures nothing"),
         ],
         Overlay::Pick(_) => {
@@ -108,13 +113,8 @@ pub fn bindings(state: &State) -> Vec<Binding> {
             all
         }
         Overlay::Leave => vec![
-            binding(
-                Action::Quit,
-                (&[Key::Char('q'), Key::Enter], "q"),
-                "stop the run and quit",
-                "what was measured is kept",
-            ),
-            binding(Action::Back, ESC, "go on", "the run goes on"),
+            binding(Action::Quit, (&[Key::Char('q'), Key::Enter], "q"), "quit all the same", "ends the program"),
+            binding(Action::Back, ESC, "stay", "nothing ends"),
         ],
         Overlay::None => of_page(state),
     }
@@ -133,6 +133,7 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
     all
 }
 
+// In ASCII the arrows of the last line are drawn as < and >, which therefore work too.
 fn of_stage(state: &State) -> Vec<Binding> {
     const OLDER: (&[Key], &str) = (&[Key::Char('1')], "1");
     const NEWER: (&[Key], &str) = (&[Key::Char('2')], "2");
@@ -142,8 +143,18 @@ fn of_stage(state: &State) -> Vec<Binding> {
     let next = binding(Action::NextMatch, (&[Key::Char('n')], "n"), "", "goes to the next place with that text");
     let reload = binding(Action::Reload, (&[Key::Char('u')], "u"), "update", "loads the page again");
     let turns = [
-        binding(Action::Turn(1), (&[Key::Right, Key::Char('l')], "→"), "next view", "shows the next chart or page"),
-        binding(Action::Turn(-1), (&[Key::Left, Key::Char('h')], "←"), "", "shows the chart or page before"),
+        binding(
+            Action::Turn(1),
+            (&[Key::Right, Key::Char('l'), Key::Char('>')], "→"),
+            "next view",
+            "shows the next chart or page",
+        ),
+        binding(
+            Action::Turn(-1),
+            (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+            "",
+            "shows the chart or page before",
+        ),
     ];
     let mut all = Vec::new();
     match state.stage {
@@ -235,8 +246,18 @@ fn of_run(state: &State) -> Vec<Binding> {
             all.push(binding(Action::KeepRun, (&[Key::Char('s')], "s"), "keep", "keeps this run among the results"));
         }
     }
-    all.push(binding(Action::Turn(1), (&[Key::Right, Key::Char('l')], "→"), "next chart", "shows the next chart"));
-    all.push(binding(Action::Turn(-1), (&[Key::Left, Key::Char('h')], "←"), "", "shows the chart before"));
+    all.push(binding(
+        Action::Turn(1),
+        (&[Key::Right, Key::Char('l'), Key::Char('>')], "→"),
+        "next chart",
+        "shows the next chart",
+    ));
+    all.push(binding(
+        Action::Turn(-1),
+        (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+        "",
+        "shows the chart before",
+    ));
     all.push(binding(Action::Back, ESC, "list", "goes back to the list; `r` shows the run again"));
     all
 }

@@ -10,6 +10,7 @@ pub(crate) use act::{choices, turned};
 use crate::bindings::{Action, action_of};
 use crate::command::{Command, Subject};
 use crate::message::{Key, Message};
+use crate::run_page::RunPage;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 
@@ -116,6 +117,11 @@ const INTERRUPTED: u8 = 130;
 
 fn leave(state: &mut State, action: Action) -> Vec<Command> {
     let code = if action == Action::QuitAtOnce { INTERRUPTED } else { 0 };
+    let loses_a_run = state.run.as_ref().is_some_and(RunPage::is_unkept) && action == Action::Quit;
+    if loses_a_run && !matches!(state.overlay, Overlay::Leave) {
+        state.overlay = Overlay::Leave;
+        return Vec::new();
+    }
     let insists = code == INTERRUPTED && state.leaves_after_run == Some(INTERRUPTED);
     if !state.is_measuring() || insists {
         return vec![Command::Quit(code)];

@@ -133,7 +133,9 @@ fn a_run_that_is_not_kept_is_kept_by_a_key() {
     ended(&mut bench, RunStatus::Complete, StoredRun::NotKept("/tmp/x.json".into()));
     assert!(bench.picture().contains("not kept yet"));
     bench.take();
-    bench.press(&[Key::Char('s')]);
+    bench.press(&[Key::Char('q')]);
+    assert!(bench.take().is_empty() && bench.picture().contains("Quitting loses it"), "{}", bench.picture());
+    bench.press(&[Key::Esc, Key::Char('s')]);
     assert_eq!(bench.take(), [Command::KeepRun]);
     bench.send(Message::Kept("runs/x.json".into()));
     assert!(bench.picture().contains("stored in runs/x.json"), "{}", bench.picture());

@@ -90,8 +90,12 @@ pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<
             false
         }
     };
-    if let Some(code) = state.leaves_after_run {
-        return vec![Command::Quit(code)];
+    let is_unkept = state.run.as_ref().is_some_and(RunPage::is_unkept);
+    match state.leaves_after_run.take() {
+        // Who asked to quit did not ask to lose it.
+        Some(0) if is_unkept => state.overlay = Overlay::Leave,
+        Some(code) => return vec![Command::Quit(code)],
+        None => {}
     }
     // What is stored has changed: it is loaded again where it is looked at.
     (state.history, state.components, state.stored) = (Loadable::Absent, Loadable::Absent, Loadable::Absent);

@@ -16,7 +16,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
         Overlay::Help => help(state, canvas, body),
         Overlay::Start(panel) => start(panel, canvas, body),
         Overlay::Pick(list) => pick(state, list, canvas, body),
-        Overlay::Leave => leave(canvas, body),
+        Overlay::Leave => leave(state, canvas, body),
     }
 }
 
@@ -136,8 +136,12 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
     }
 }
 
-fn leave(canvas: &mut Canvas<'_>, body: Rect) {
-    let inside = frame(canvas, body, 2, "A run is being measured");
-    let said = "Quitting stops it; what was measured is kept.";
+fn leave(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
+    let (title, said) = if state.is_measuring() {
+        ("A run is being measured", "Quitting stops it; what was measured stays as any run does.")
+    } else {
+        ("The last run is not kept", "Quitting loses it; `s` on its page keeps it.")
+    };
+    let inside = frame(canvas, body, 2, title);
     canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Plain));
 }
