@@ -3,12 +3,14 @@
 
 mod baseline;
 mod bisect;
+mod chart;
 mod factor;
 mod gate;
 mod project;
 mod python;
 mod stored;
 mod trend;
+mod tui;
 mod values;
 mod watch;
 
@@ -23,11 +25,15 @@ use crate::exit;
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
+pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
-pub use stored::{AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, StoreVerb};
+pub use stored::{
+    AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
+};
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
+pub use tui::{PaletteArg, TuiArgs};
 pub use values::{ReportForm, Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, report_form, suite, text};
 pub use watch::WatchArgs;
@@ -83,11 +89,25 @@ Examples:
   query \"SELECT * FROM benchmark_runs ORDER BY timestamp DESC LIMIT 10\"
   query \"SELECT timestamp, value FROM measurements WHERE benchmark_id LIKE '%gemm%' AND metric = 'time_ms'\" --csv
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
+  query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
+                                             all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
+
+/// A chart of each source.
+const CHART_EXAMPLES: &str = "\
+Examples:
+  chart                                      every kind, and what it needs
+  chart line --benchmark memory-bandwidth    the latest run: throughput by size
+  chart bar --metric time_ms --ascii         in plain characters
+  chart delta --against previous             what changed since the run before
+  chart trend --benchmark gemm               over the stored runs
+  chart roofline --format svg -o roofline.svg";
 
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Look, measure and compare in the terminal: a page for each stage, keys and mouse
+    Tui(TuiArgs),
     /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
     Probe(ProbeArgs),
     /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors
@@ -121,7 +141,7 @@ pub enum Verb {
     Query(QueryArgs),
     /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
     Watch(WatchArgs),
-    /// Export all stored results as CSV or JSON
+    /// Export all stored results as CSV, JSON, Parquet or a database of DuckDB
     Export(ExportArgs),
     /// Import results of other tools, or the runs of another directory
     Import(ImportArgs),
@@ -132,6 +152,9 @@ pub enum Verb {
     Store(StoreVerb),
     /// Write a report of a run with charts
     Report(ReportArgs),
+    /// Draw charts: in the terminal, as SVG or as a page; without a kind, list the kinds
+    #[command(after_help = CHART_EXAMPLES)]
+    Chart(ChartArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
     /// Show, diagnose or create the Python environment of the frameworks
@@ -315,6 +338,8 @@ pub enum ExportFormat {
     Json,
     /// A row for each process of each case, with raw samples, machine and verdict; `import` takes it back.
     Parquet,
+    /// A database of DuckDB with the views of `query` as tables.
+    Duckdb,
 }
 
 /// Arguments of `export`.
@@ -332,9 +357,10 @@ pub struct ExportArgs {
 }
 
 /// The format of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// A page with tables, and charts beside it.
+    #[default]
     Markdown,
     /// One page with everything in it, the run too: gate, compare and report read it as a run.
     Html,
@@ -349,7 +375,7 @@ pub enum ReportFormat {
 }
 
 /// Arguments of `report`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ReportArgs {
     /// Run file or id [default: the latest run]
     #[arg(value_parser = text())]

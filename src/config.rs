@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rsb_engine::plan::CustomEntry;
 use rsb_model::{Profile, Suite};
-use rsb_report::{PageLook, PageTheme, ReportPart};
+use rsb_report::theme::UnknownPigment;
+use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
 use serde::Deserialize;
 
 /// The name looked for in the current directory.
@@ -47,6 +48,10 @@ pub struct Config {
     pub report: ReportSection,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomSection>,
+    /// The terminal interface.
+    pub tui: TuiSection,
+    /// How charts look.
+    pub charts: ChartsSection,
 }
 
 /// `[run]`: the same names as the flags.
@@ -106,6 +111,40 @@ impl ReportSection {
     }
 }
 
+/// `[tui]`. A build without the interface reads it too: one file serves all.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct TuiSection {
+    pub show_live_progress: bool,
+    pub auto_run_on_selection: bool,
+    pub save_results_automatically: bool,
+    pub show_comparison_after_run: bool,
+    pub animation_style: Animation,
+}
+
+impl Default for TuiSection {
+    fn default() -> Self {
+        Self {
+            show_live_progress: true,
+            auto_run_on_selection: false,
+            save_results_automatically: true,
+            show_comparison_after_run: true,
+            animation_style: Animation::Bar,
+        }
+    }
+}
+
+/// What moves while a run is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Animation {
+    Spinner,
+    Bar,
+    None,
+}
+
 /// `[[custom]]`: one benchmark with its axes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +153,31 @@ pub struct CustomSection {
     pub benchmark: String,
     #[serde(default)]
     pub axes: BTreeMap<String, Vec<String>>,
+}
+
+/// `[charts]`: theme, characters, and the colors of single roles.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct ChartsSection {
+    pub theme: Option<ThemeName>,
+    pub glyphs: Option<Glyphs>,
+    pub colors: BTreeMap<String, String>,
+}
+
+impl ChartsSection {
+    /// The theme with the colors that were changed; `usual` where none is named.
+    ///
+    /// # Errors
+    /// When a role or a color is none.
+    pub fn theme(&self, usual: ThemeName) -> Result<Theme, String> {
+        let mut theme = Theme::from(self.theme.unwrap_or(usual));
+        for (role, color) in &self.colors {
+            let pigment = color.parse().map_err(|error: UnknownPigment| format!("`charts.colors.{role}`: {error}"))?;
+            theme = theme.with(role, pigment).map_err(|error| format!("`charts.colors`: {error}"))?;
+        }
+        Ok(theme)
+    }
 }
 
 impl Config {
@@ -172,6 +236,7 @@ impl Config {
             return Err("a time limit must be at least 1 second".to_owned());
         }
         self.report.check()?;
+        self.charts.theme(ThemeName::Dark)?;
         for (name, percent) in &self.thresholds {
             if rsb_workloads::find(name).is_none() && rsb_engine::frameworks::find(name).is_none() {
                 let near =
@@ -226,6 +291,7 @@ mod tests {
         assert_eq!(config.time_limits.component_seconds, Some(300));
         assert_eq!(config.report, ReportSection::default(), "the example shows the defaults");
         assert_eq!(config.custom_entries().len(), 2);
+        assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
     }
 
     #[test]
@@ -255,6 +321,12 @@ mod tests {
             ),
             ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
+            ("[tui]\nshow_progress = true\n", "show_live_progress"),
+            ("[charts]\ntheme = \"blue\"\n", "high-contrast"),
+            ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
+            ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),
+            ("[charts.colors]\nbaseline = \"rot\"\n", "light-red"),
         ] {
             let message = Config::parse(text).unwrap_err();
             assert!(message.contains(expected), "{text}\n{message}");

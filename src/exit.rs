@@ -57,10 +57,12 @@ impl From<ErrorKind> for Exit {
 /// What a verb returns.
 pub type CliResult = Result<Exit, CliError>;
 
-/// The error of an output file: a link where it should be is the user's to resolve.
+/// The error of an output file: what stands in its place, or a directory that is not there, is the user's to resolve.
 pub(crate) fn refused(error: OutputError) -> CliError {
     match error {
-        OutputError::Link { .. } => CliError::usage(error),
+        OutputError::Link { .. } | OutputError::NoDirectory { .. } | OutputError::NoFile { .. } => {
+            CliError::usage(error)
+        }
         OutputError::Io { .. } => CliError::from(anyhow::Error::new(error)),
     }
 }

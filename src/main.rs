@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let cli = cli::parse();
     let style = show::style(cli.color);
     let ended = commands::environment::check().and_then(|()| match cli.verb {
+        Verb::Tui(args) => commands::tui::run(&args, style),
         Verb::Probe(args) => commands::probe::run(&args, style),
         Verb::Doctor(args) => commands::doctor::run(&args, style),
         Verb::GpuCapability(args) => commands::gpu_capability::run(&args, style),
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Prune(args) => commands::prune::run(&args),
         Verb::Store(verb) => commands::store::run(&verb),
         Verb::Report(args) => commands::report::run(&args, style),
+        Verb::Chart(args) => commands::chart::run(&args, style),
         Verb::Components(args) => commands::components::run(&args),
         Verb::Python(verb) => commands::python::run(&verb),
         Verb::Init(args) => commands::init::run(&args),

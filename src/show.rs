@@ -30,6 +30,11 @@ fn width() -> usize {
     terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
 }
 
+/// Whether a person looks on, with room for a picture beside the words. What is piped or written stays words alone.
+pub fn has_room_for_pictures(style: Style) -> bool {
+    style.width >= 80 && std::io::stdout().is_terminal()
+}
+
 /// What an error of [`text`] is about.
 pub const FAILED: &str = "cannot write to standard output";
 
@@ -49,6 +54,32 @@ pub fn text(text: &str) -> std::io::Result<()> {
         other => other,
     }
 }
+
+/// Writes what `write` hands on, piece by piece, to standard output, and nothing in it that a terminal would obey but colors.
+///
+/// # Errors
+/// As [`text`], and those of `write`.
+pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written =
+        write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes())).and_then(|()| Ok(out.flush()?));
+    let is_left = |error: &anyhow::Error| {
+        let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+        error.downcast_ref().is_some_and(broken)
+    };
+    match written {
+        // As above: the reader has left.
+        Err(error) if is_left(&error) => {
+            // What is still in the buffer has nowhere to go.
+            let _ = out.into_parts();
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Takes pieces of a text.
+pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
 
 /// Writes `document` as one JSON document to standard output.
 ///

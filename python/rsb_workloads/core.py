@@ -116,6 +116,11 @@ class Work:
         return total
 
 
+def model_fields(architecture: str, model) -> dict[str, Any]:
+    """What a model of PyTorch is; a weight that stands in two places counts once."""
+    return {"architecture_type": architecture, "parameter_count": sum(weight.numel() for weight in model.parameters())}
+
+
 def fastest(work: Work, times: int) -> float:
     """Nanoseconds of the fastest of some iterations: what disturbs a machine only ever adds time."""
     return min(work.sample(1) for _ in range(times))

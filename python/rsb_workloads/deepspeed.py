@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 
-from .core import Case, Failure, Skip, Work, milliseconds, package, torch_device, within
+from .core import Case, Failure, Skip, Work, milliseconds, model_fields, package, torch_device, within
 
 SEED = 20_231
 # How long a rank may take to start, or to answer; the case's own limit is usually over before.
@@ -245,13 +245,15 @@ def zero(case: Case) -> Work:
 
     def fields(time_ns):
         alone = _alone_ns(torch, case)
+        model = model_fields("mlp", _layers(torch, case))
         # Weights and two moments of Adam, in f32, all on one rank.
-        whole = 4 * 3 * sum(weight.numel() for weight in _layers(torch, case).parameters())
+        whole = 4 * 3 * model["parameter_count"]
         return {
             "zero_stage": case.count("zero_stage"),
             "num_ranks": case.count("num_ranks"),
             "batch_size": case.count("batch_size"),
             "num_layers": case.count("num_layers"),
+            **model,
             "optimizer": case.text("optimizer"),
             "forward_time_ms": milliseconds(last["forward"]),
             "backward_time_ms": milliseconds(last["backward"]),

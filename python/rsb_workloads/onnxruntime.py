@@ -173,6 +173,8 @@ def shape_fields(case: Case, error: float) -> dict:
         "dtype": "f32",
         "batch_size": case.count("batch_size"),
         "num_layers": case.count("num_layers"),
+        "architecture_type": "mlp",
+        "parameter_count": case.count("num_layers") * (case.count("width") ** 2 + case.count("width")),
         "input_shape": f"{case.text('batch_size')}x{case.text('width')}",
         "accuracy_error": error,
     }

@@ -1,6 +1,19 @@
 """A transformer of the package `transformers`, with random weights or of a local directory: a prompt, or tokens after it."""
 
-from .core import Case, Failure, Skip, Work, local_model, milliseconds, package, token_times, torch_device, torch_dtype, within
+from .core import (
+    Case,
+    Failure,
+    Skip,
+    Work,
+    local_model,
+    milliseconds,
+    model_fields,
+    package,
+    token_times,
+    torch_device,
+    torch_dtype,
+    within,
+)
 
 SEED = 20_231
 VOCABULARY = 1000
@@ -58,7 +71,7 @@ def prefill(case: Case):
             return model(tokens, use_cache=False).logits
 
     def fields(time_ns):
-        return _common(case, error, model.config.num_hidden_layers) | {
+        return _common(case, error, model) | {
             "use_cache": False,
             "forward_time_ms": milliseconds(time_ns),
             "total_time_ms": milliseconds(time_ns),
@@ -91,7 +104,7 @@ def decode(case: Case):
     def fields(time_ns):
         first = Work(lambda: generate(1, use_cache), lambda _: {}, None, gpu)
         times = token_times(first, work, count, time_ns)
-        return _common(case, error, model.config.num_hidden_layers) | {
+        return _common(case, error, model) | {
             "use_cache": use_cache,
             "output_length": count,
             "output_shape": f"{made.shape[0]}x{made.shape[1]}",
@@ -105,13 +118,14 @@ def decode(case: Case):
     return work
 
 
-def _common(case: Case, error: float, layers: int) -> dict:
+def _common(case: Case, error: float, model) -> dict:
     return {
         "provider": f"transformers {package('transformers').__version__}",
         "dtype": case.text("dtype"),
         "batch_size": case.count("batch_size"),
         "prompt_length": case.count("prompt_length"),
-        "num_layers": layers,
+        "num_layers": model.config.num_hidden_layers,
+        **model_fields(model.config.model_type, model),
         "input_shape": f"{case.text('batch_size')}x{case.text('prompt_length')}",
         "accuracy_error": error,
     }

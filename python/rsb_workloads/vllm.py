@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from . import serving
-from .core import Case, Failure, Skip, Work, local_model, milliseconds, package, token_times
+from .core import Case, Failure, Skip, Work, local_model, milliseconds, model_fields, package, token_times
 from .memory import of_children
 
 SEED = 20_231
@@ -46,6 +46,7 @@ class Model:
                 architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **MODEL, **HEADS
             )
             config.save_pretrained(self._made)
+        self.fields = _described(self.own or self._made)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """What an engine is started with."""
@@ -67,6 +68,19 @@ class Model:
             shutil.rmtree(self._made, ignore_errors=True)
 
 
+def _described(directory: str) -> dict[str, Any]:
+    """What kind of model a directory holds and how many weights, by its configuration alone; nothing where transformers
+    does not know it, whatever vLLM makes of it."""
+    torch, transformers = package("torch"), package("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        with torch.device("meta"):  # Sizes without memory.
+            model = transformers.AutoModelForCausalLM.from_config(config)
+    except (ImportError, KeyError, OSError, ValueError):
+        return {}
+    return model_fields(config.model_type, model)
+
+
 def _fits(case: Case, most: int):
     length, asked = case.count("prompt_length"), case.count("output_length")
     if length + asked > most:
@@ -85,8 +99,8 @@ def sampling(tokens: int, **more):
     return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
 
 
-def _common(case: Case, engine_settings: dict[str, Any]) -> dict[str, Any]:
-    return {
+def _common(case: Case, engine_settings: dict[str, Any], model: Model) -> dict[str, Any]:
+    return model.fields | {
         "provider": "vllm",
         "prompt_length": case.count("prompt_length"),
         "output_length": case.count("output_length"),
@@ -104,7 +118,7 @@ def _peak(case: Case) -> dict[str, float]:
 
 
 def offline_engine(case: Case):
-    """An engine for batches, in this very process, and what it was started with."""
+    """An engine for batches, in this very process, what it was started with, and its model."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     model = Model(case)
     settings = model.settings(case)
@@ -113,14 +127,14 @@ def offline_engine(case: Case):
     finally:
         model.close()
     _fits(case, engine.llm_engine.model_config.max_model_len)
-    return engine, settings
+    return engine, settings, model
 
 
 def generation(case: Case) -> Work:
     """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
     count, asked = case.count("num_prompts"), case.count("output_length")
     _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
-    engine, settings = offline_engine(case)
+    engine, settings, model = offline_engine(case)
     inputs = prompts(count, case.count("prompt_length"))
 
     def generate(tokens: int):
@@ -131,7 +145,7 @@ def generation(case: Case) -> Work:
         raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
 
     def fields(time_ns):
-        return _common(case, settings) | token_times(Work(lambda: generate(1), lambda _: {}), work, asked, time_ns) | {
+        return _common(case, settings, model) | token_times(Work(lambda: generate(1), lambda _: {}), work, asked, time_ns) | {
             "num_prompts": count,
             "tokens_per_second": count * asked * 1e9 / time_ns,
             "requests_per_second": count * 1e9 / time_ns,
@@ -204,7 +218,7 @@ def serve(case: Case) -> Work:
     work = Serving(once, lambda _: {})
 
     def fields(_):
-        return _common(case, settings) | of_children() | {
+        return _common(case, settings, model) | of_children() | {
             "num_requests": count,
             "request_rate": rate,
             **serving.figures(work.served, work.seconds, limits),

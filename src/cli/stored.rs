@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Places;
 use super::values::{Since, parse_since, parse_time, text};
@@ -121,12 +121,24 @@ pub struct AnswerArgs {
     pub places: Places,
 }
 
+/// What answers a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum QueryEngine {
+    /// The index: quick for a few series
+    Sqlite,
+    /// The export in Parquet, which is kept beside the results: quick for scans of everything, with the raw samples
+    Duckdb,
+}
+
 /// Arguments of `query`.
 #[derive(Debug, Clone, Args)]
 pub struct QueryArgs {
-    /// One SELECT of SQLite's SQL; a wrong name lists the tables and columns that there are
+    /// One SELECT; a wrong name lists the tables and columns that there are
     #[arg(value_parser = text())]
     pub sql: String,
+    /// What answers, in its own SQL
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = QueryEngine::Sqlite)]
+    pub engine: QueryEngine,
     /// The form of the answer
     #[command(flatten)]
     pub answer: AnswerArgs,

@@ -104,6 +104,8 @@ pub enum TrendExportFormat {
     Json,
     /// A table for people
     Markdown,
+    /// A row for each point, change of level and alert
+    Parquet,
 }
 
 /// Why somebody decides something: not nothing.

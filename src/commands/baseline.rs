@@ -105,6 +105,14 @@ fn keep_program(runs: &[Run]) -> std::io::Result<()> {
 }
 
 fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
+    let rows = rows(directories);
+    let text = if json { rsb_report::document("baselines", &rows)? } else { rsb_report::list::baselines(&rows, style) };
+    show::text(&text)?;
+    Ok(Exit::Pass)
+}
+
+/// Every saved baseline; one that cannot be read is said.
+pub(super) fn rows(directories: &Directories) -> Vec<BaselineRow> {
     let mut rows = Vec::new();
     for info in Baselines::new(&directories.baselines).list() {
         match info.contents {
@@ -119,9 +127,7 @@ fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
             Err(problem) => console::say(&format!("warning: {}: {problem}", info.path.display())),
         }
     }
-    let text = if json { rsb_report::document("baselines", &rows)? } else { rsb_report::list::baselines(&rows, style) };
-    show::text(&text)?;
-    Ok(Exit::Pass)
+    rows
 }
 
 fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bool, style: Style) -> CliResult {

@@ -8,7 +8,7 @@ use rsb_stats::{Policy, threshold_checks};
 use serde_json::{Value, json};
 
 use super::{judge, settings};
-use crate::cli::ComponentsArgs;
+use crate::cli::{ComponentsArgs, Places};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -27,7 +27,18 @@ struct Last {
 /// # Errors
 /// When the results or the policy cannot be read.
 pub fn run(args: &ComponentsArgs) -> CliResult {
-    let (config, directories) = settings::load(&args.places)?;
+    let rows = rows(&args.places)?;
+    if args.json {
+        show::text(&rsb_report::document("components", &rows)?)?;
+    } else {
+        show::text(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// How each component stands, as the document has it.
+pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
+    let (config, directories) = settings::load(places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let policy = judge::policy(&config, &directories, None)?;
     let mut last: Vec<Option<Last>> = frameworks::all().iter().map(|_| None).collect();
@@ -46,17 +57,11 @@ pub fn run(args: &ComponentsArgs) -> CliResult {
         }
     }
     let living = store.being_measured();
-    let rows: Vec<Value> = frameworks::all()
+    let rows = frameworks::all()
         .iter()
         .zip(&last)
-        .map(|(component, last)| row(component, last.as_ref(), living.iter().any(|run| measures(run, component))))
-        .collect();
-    if args.json {
-        show::text(&rsb_report::document("components", &rows)?)?;
-    } else {
-        show::text(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))?;
-    }
-    Ok(Exit::Pass)
+        .map(|(component, last)| row(component, last.as_ref(), living.iter().any(|run| measures(run, component))));
+    Ok(rows.collect())
 }
 
 fn of_run(component: &Component, run: &Run, policy: &Policy, compared: Option<&ComparisonResult>) -> Option<Last> {
@@ -107,7 +112,8 @@ const fn word(status: ComponentStatus) -> &'static str {
     }
 }
 
-fn line(row: &Value) -> String {
+/// A row of [`rows`] for people.
+pub(super) fn line(row: &Value) -> String {
     const INDENT: &str = "\n                 ";
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let mut line = format!("{:<16} {:<8}", text("component_id"), text("status").replace('_', " "));

@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 28] = [
+pub const KNOWN: [(&str, &str); 29] = [
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -32,6 +32,7 @@ pub const KNOWN: [(&str, &str); 28] = [
     ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
     ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
+    ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),
     ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honored by builds with the feature `fault-injection` alone"),
     ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),

@@ -111,7 +111,8 @@ fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize)
     (end, count.saturating_sub(limit))
 }
 
-fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
+/// Every stored run, the latest first.
+pub(super) fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
     let row = |run: rsb_store::RunSummary| RunRow {
         run_id: run.run_id.0,
         started: run.started,

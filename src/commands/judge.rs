@@ -148,7 +148,7 @@ fn detail(args: &JudgeArgs) -> Detail {
 }
 
 /// The format that was asked for.
-fn format(args: &JudgeArgs) -> GateFormat {
+pub(super) fn format(args: &JudgeArgs) -> GateFormat {
     if args.json { GateFormat::Json } else { args.format }
 }
 

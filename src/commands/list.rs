@@ -34,7 +34,8 @@ pub fn run(args: &ListArgs, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
-fn rows(machine: &Machine) -> Vec<CaseRow> {
+/// Every benchmark on every backend, every component, and the backends to come.
+pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
     let native = rsb_workloads::all()
         .iter()
         .flat_map(|benchmark| BackendId::ALL.map(|backend| row(*benchmark, backend, machine)));

@@ -2,6 +2,7 @@
 
 pub mod baseline;
 pub mod bisect;
+pub mod chart;
 pub mod compare;
 pub mod completions;
 pub mod components;
@@ -25,6 +26,7 @@ pub mod run;
 pub mod schema;
 pub mod store;
 pub mod trend;
+pub mod tui;
 pub mod watch;
 
 mod interrupt;

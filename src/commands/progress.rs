@@ -1,10 +1,11 @@
 //! What a person sees on standard error while cases are measured. It draws between cases, never while one is timed.
 
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rsb_model::{Case, Event};
+use rsb_report::number::format_left;
 
 use crate::console;
 
@@ -53,8 +54,7 @@ impl Bar {
 
     /// Step `step`, counted from 1, of `steps` begins with `case`.
     fn started(&self, case: &Case, step: usize, steps: usize) {
-        let left = remaining(self.began.elapsed(), step, steps)
-            .map_or_else(String::new, |left| format!("{} left", human(left)));
+        let left = format_left(self.began.elapsed(), step, steps).unwrap_or_default();
         self.drawn.set_position(step as u64 - 1);
         self.drawn.set_prefix(left);
         self.drawn.set_message(case.id.to_string());
@@ -67,33 +67,5 @@ impl Bar {
     /// Removes the bar.
     fn end(&self) {
         self.drawn.finish_and_clear();
-    }
-}
-
-/// Time left at the present pace, once a step is done.
-fn remaining(elapsed: Duration, step: usize, steps: usize) -> Option<Duration> {
-    let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
-    let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;
-    Some(elapsed / done * left)
-}
-
-fn human(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..=99 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_left_follows_the_pace() {
-        let seconds = Duration::from_secs;
-        assert_eq!(remaining(seconds(0), 1, 10), None, "nothing is known before the first step is done");
-        assert_eq!(remaining(seconds(20), 3, 10), Some(seconds(80)));
-        assert_eq!(human(seconds(80)), "80 s");
-        assert_eq!(human(seconds(121)), "3 min");
     }
 }

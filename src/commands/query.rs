@@ -1,13 +1,17 @@
 //! Asks the stored results in SQL: read, and nothing else.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
 use rsb_engine::gate;
 use rsb_model::unit;
 use rsb_report::{Cell, Column, Style, Table};
-use rsb_store::{SqlAnswer, SqlError, export};
+use rsb_store::{SqlAnswer, SqlError, Store, export};
 use serde_json::{Map, Value, json};
 
 use super::settings;
-use crate::cli::{AnswerArgs, QueryArgs};
+use crate::cli::{AnswerArgs, QueryArgs, QueryEngine};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -16,29 +20,82 @@ use crate::{console, show};
 /// # Errors
 /// When the results cannot be read, or the question has no answer.
 pub fn run(args: &QueryArgs, style: Style) -> CliResult {
-    answer(&args.sql, &args.answer, style)
+    match args.engine {
+        QueryEngine::Sqlite => answer(&args.sql, &args.answer, style),
+        QueryEngine::Duckdb => {
+            let answer = by_duckdb(&open(&args.answer)?, &args.sql, args.answer.timeout)?;
+            shown_as(&answer, &args.answer, style)
+        }
+    }
 }
 
 /// Shows the answer to `sql`.
 pub(super) fn answer(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
+    let store = open(args)?;
+    let waiting = wait(args.timeout);
+    let answer = store.select(sql, args.timeout).map_err(of_sql)?;
+    drop(waiting);
+    shown_as(&answer, args, style)
+}
+
+fn open(args: &AnswerArgs) -> Result<Store, CliError> {
     let (_, directories) = settings::load(&args.places)?;
-    let store = gate::open(&directories, &mut console::tell)?;
-    let answer = store.select(sql, args.timeout).map_err(|error| match error {
+    gate::open(&directories, &mut console::tell)
+}
+
+/// A wrong question, or one that asks for too much, is the user's.
+pub(super) fn of_sql(error: SqlError) -> CliError {
+    match error {
         SqlError::Store(error) => CliError::from(anyhow::Error::new(error)),
+        broken @ SqlError::Engine { .. } => CliError::from(anyhow::Error::new(broken)),
         wrong => CliError::usage(wrong),
-    })?;
+    }
+}
+
+#[cfg(feature = "duckdb")]
+fn by_duckdb(store: &Store, sql: &str, limit: Duration) -> Result<SqlAnswer, CliError> {
+    let library = rsb_store::duckdb::library().map_err(of_sql)?;
+    let exported = super::export::cached_export(store)?;
+    let waiting = wait(limit);
+    let answer = rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(of_sql)?;
+    drop(waiting);
+    Ok(answer)
+}
+
+#[cfg(not(feature = "duckdb"))]
+fn by_duckdb(_: &Store, _: &str, _: Duration) -> Result<SqlAnswer, CliError> {
+    Err(super::export::without_duckdb())
+}
+
+fn shown_as(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliResult {
     if args.json {
-        show::json(&document(&answer))?;
+        show::json(&document(answer))?;
     } else if args.csv {
         let mut bytes = Vec::new();
-        export::write_answer(&answer, &mut bytes)?;
+        export::write_answer(answer, &mut bytes)?;
         show::text(&String::from_utf8_lossy(&bytes))?;
     } else if answer.rows.is_empty() {
         show::text("no rows")?;
     } else {
-        show::text(&table(&answer).text(style))?;
+        show::text(&table(answer).text(style))?;
     }
     Ok(Exit::Pass)
+}
+
+/// How long after its time an answer may still come.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Ends the program where nobody drops what this gives soon after `limit`: the clock is looked at between the steps of a
+/// database, and one step may take for ever. Nothing is lost with a program that only reads.
+fn wait(limit: Duration) -> mpsc::Sender<()> {
+    let (waiting, answered) = mpsc::channel();
+    thread::spawn(move || {
+        if answered.recv_timeout(limit.saturating_add(GRACE)) == Err(RecvTimeoutError::Timeout) {
+            console::say(&format!("error: {}", SqlError::TimedOut { limit }));
+            std::process::exit(Exit::Usage as i32);
+        }
+    });
+    waiting
 }
 
 /// The names of the columns; of equal ones the second has `_2` behind it, and so on.

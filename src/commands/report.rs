@@ -1,15 +1,16 @@
 //! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, or the run in another form.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use rsb_engine::{Directories, advice, gate};
 use rsb_model::record::{Recommendation, ThresholdCheck};
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::{ChartLink, PageLook, Report, ReportPart, Style, charts, html, report};
 use rsb_store::{Store, output, page};
 
-use super::judge;
-use super::settings;
+use super::{chart, judge, settings};
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::config::{Config, ReportSection};
 use crate::exit::{CliError, CliResult, Exit, refused};
@@ -40,7 +41,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     };
     let path = || args.output.clone().unwrap_or_else(|| beside(&store, &run, args.format));
     match args.format {
-        ReportFormat::Markdown | ReportFormat::Html if args.output.as_deref() != Some(Path::new("-")) => {
+        ReportFormat::Markdown | ReportFormat::Html
+            if file(args.output.as_deref()).is_some() || args.output.is_none() =>
+        {
             writer.write(args.format, &path())?;
             show::text(&format!("report: {}", path().display()))?;
             Ok(Exit::Pass)
@@ -50,15 +53,40 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             show::text(&path().display().to_string())?;
             Ok(Exit::Pass)
         }
+        ReportFormat::Text if args.output.is_none() => {
+            let pictures = chart::at_a_glance(&charts::glance(&writer.report), &config.charts, style)?;
+            to(None, &(pictures + &writer.text(args.format, &[])?))
+        }
         form => to(args.output.as_deref(), &writer.text(form, &[])?),
     }
 }
 
+/// The file that was asked for; none where it is `-`.
+pub(super) fn file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
+}
+
 /// Writes `text` to the file that was asked for; to standard output where none was, or `-`.
 pub(super) fn to(path: Option<&Path>, text: &str) -> CliResult {
-    match path {
-        Some(path) if path != Path::new("-") => output::write(path, text).map_err(refused)?,
-        _ => show::text(text)?,
+    match file(path) {
+        Some(path) => output::write(path, text).map_err(refused)?,
+        None => show::text(text)?,
+    }
+    Ok(Exit::Pass)
+}
+
+/// As [`to`], what `write` hands on, piece by piece: all of it is never in memory at once.
+pub(super) fn pieces_to(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut show::TextSink<'_>) -> anyhow::Result<()>,
+) -> CliResult {
+    match file(path) {
+        Some(path) => {
+            let mut out = std::io::BufWriter::new(output::create(path).map_err(refused)?);
+            let written = write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => show::pieces(write)?,
     }
     Ok(Exit::Pass)
 }

@@ -105,15 +105,28 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
-    let workers = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let results = store.results_dir().to_owned();
     let mut progress = Progress::default();
     let mut listener = |event: &Event| {
         console::tell(event);
-        log::on_event(&results, event);
         progress.on_event(event);
     };
-    engine::measure((plan, suite), settings, store, (machine::environment(), &workers), &mut listener)
+    measure_with((plan, suite), settings, store, &mut listener)
+}
+
+/// As [`measure`], for whoever shows the progress in another way.
+pub(super) fn measure_with(
+    planned: (&Plan, &str),
+    settings: &rsb_engine::measure::Settings,
+    store: &Store,
+    listener: &mut rsb_engine::Listener<'_>,
+) -> Result<engine::FinishedRun, CliError> {
+    let workers = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let results = store.results_dir().to_owned();
+    let mut logged = |event: &Event| {
+        log::on_event(&results, event);
+        listener(event);
+    };
+    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged)
 }
 
 fn show_targets(

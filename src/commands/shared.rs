@@ -20,12 +20,11 @@ pub(super) fn copy(from: &str, to: &str) -> CliResult {
             take_in(&existing(to)?, &from)?
         }
         (false, true) => send(&Store::open_existing(&existing_dir(from)?).map_err(CliError::usage)?, to)?,
-        (true, false) => fetch(from, &existing(to)?)?,
+        (true, false) => fetch(from, || existing(to))?,
         (true, true) => {
             let between = tempfile::tempdir()?;
-            let store = Store::open_for_writing(between.path())?;
-            fetch(from, &store)?;
-            send(&store, to)?
+            fetch(from, || Ok(Store::open_for_writing(between.path())?))?;
+            send(&Store::open_existing(between.path())?, to)?
         }
     };
     let runs = format_count(counts.copied, "run", "runs");
@@ -94,11 +93,13 @@ fn send(store: &Store, address: &str) -> Result<CopyCounts, CliError> {
 }
 
 #[cfg(feature = "postgres")]
-fn fetch(address: &str, store: &Store) -> Result<CopyCounts, CliError> {
+fn fetch(address: &str, store: impl FnOnce() -> Result<Store, CliError>) -> Result<CopyCounts, CliError> {
     let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
+    // Where nobody answers nothing is created.
+    let store = store()?;
     let dir = tempfile::tempdir()?;
-    shared.fetch(store, dir.path()).map_err(of_shared)?;
-    take_in(store, dir.path())
+    shared.fetch(&store, dir.path()).map_err(of_shared)?;
+    take_in(&store, dir.path())
 }
 
 /// A wrong address is the user's, whatever else happens is not.
@@ -117,7 +118,7 @@ fn send(_: &Store, address: &str) -> Result<CopyCounts, CliError> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn fetch(address: &str, _: &Store) -> Result<CopyCounts, CliError> {
+fn fetch(address: &str, _: impl FnOnce() -> Result<Store, CliError>) -> Result<CopyCounts, CliError> {
     Err(without(address))
 }
 

@@ -23,10 +23,10 @@ const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 /// What a history shows.
 pub(super) struct Look {
     pub(super) series: Vec<Series>,
-    document: TrendDocument,
+    pub(super) document: TrendDocument,
     /// Of a file of somebody else's: nothing is known from earlier looks.
     pub(super) tracked: Tracked,
-    now: Timestamp,
+    pub(super) now: Timestamp,
 }
 
 /// The verb `trend`.
@@ -91,8 +91,27 @@ fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> Cl
         TrendExportFormat::Csv => rsb_report::trend::csv_rows(&document)?,
         TrendExportFormat::Json => rsb_report::json(&document)?,
         TrendExportFormat::Markdown => rsb_report::trend::markdown(&document),
+        TrendExportFormat::Parquet => return parquet(file, &document, &look.series),
     };
     report::to(Some(file), &text)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResult {
+    use std::io::Write as _;
+
+    use anyhow::Context as _;
+
+    let file = rsb_store::output::create(path).map_err(crate::exit::refused)?;
+    let written = rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
+    let cannot = || format!("cannot write {}", path.display());
+    written.with_context(cannot)?.flush().with_context(cannot)?;
+    Ok(Exit::Pass)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Path, _: &TrendDocument, _: &[Series]) -> CliResult {
+    Err(super::export::without("Parquet", "parquet"))
 }
 
 /// What is asked for: of a file, or of the stored runs together with these.
@@ -124,6 +143,34 @@ fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
 /// When the results cannot be read.
 pub(super) fn look(store: &Store) -> Result<Look, CliError> {
     over(store, times(store, None)?, &TrendSettings::DEFAULT)
+}
+
+/// The stored series whose ids contain `cases`: of `metric`, else the time of an iteration. Nothing is kept of the look.
+///
+/// # Errors
+/// When the results cannot be read.
+pub(super) fn history(store: &Store, cases: Option<&str>, metric: Option<&str>) -> Result<TrendDocument, CliError> {
+    let cases = cases.map(settings::anywhere);
+    let series = match metric {
+        Some(name) => {
+            store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
+        }
+        None => times(store, cases.as_deref())?,
+    };
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
+}
+
+/// The series of a CSV file whose ids contain `cases`.
+///
+/// # Errors
+/// When the file cannot be read, or holds no such series.
+pub(super) fn history_in(file: &Path, cases: Option<&str>) -> Result<TrendDocument, CliError> {
+    let mut series = rsb_store::read_series(file).map_err(CliError::usage)?;
+    if let Some(cases) = cases {
+        let pattern = format!("*{cases}*");
+        series.retain(|series| rsb_stats::glob::matches(&pattern, &series.id));
+    }
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
 fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {

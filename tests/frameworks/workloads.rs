@@ -145,6 +145,10 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     assert_eq!(find(&document(&results), "use_cache=no")["results"][0]["input_shape"], "1x32");
     let local = find(&document(&results), "/model=");
     assert_eq!(local["results"][0]["num_layers"], 1, "the directory's, not the axis's: {local}");
+    // Tables of words and positions, four matrices with biases, and three norms; the last table is the first again.
+    let weights = (100 + 64) * 32 + 12 * 32 * 32 + 9 * 32 + 3 * 2 * 32;
+    assert_eq!(local["results"][0]["parameter_count"], weights, "{local}");
+    assert_eq!(local["results"][0]["architecture_type"], "gpt2");
 }
 
 /// Saves a model of one layer as its library would, which would take seconds to load for it.

@@ -1,5 +1,7 @@
-//! Generated files are up to date: schemas, the glossary's table of fields, the table of benchmarks.
+//! Generated files are up to date: schemas, the glossary's table of fields, the table of benchmarks, the gallery.
 //! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
+
+mod gallery;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

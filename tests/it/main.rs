@@ -10,6 +10,7 @@ mod against_history;
 mod backends;
 mod baseline_verbs;
 mod bisect;
+mod charts;
 mod cli;
 mod committed_baseline;
 #[cfg(feature = "rocm")]
@@ -31,6 +32,8 @@ mod scripts;
 mod stored_runs;
 mod tracked_changes;
 mod trend;
+#[cfg(feature = "tui")]
+mod tui;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;

@@ -282,6 +282,8 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     let sent = bench.run(&["store", "copy", "theirs", away]);
     let expected = if cfg!(feature = "postgres") { "stay in the results directory" } else { "--features postgres" };
     assert!(sent.stderr.contains(expected) && !sent.stderr.contains("secret"), "{}", sent.stderr);
+    let taken = bench.run(&["store", "copy", away, "new"]);
+    assert!(taken.code != 0 && !bench.path("new").exists(), "{}", taken.stderr);
     let measured =
         [&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"][..], &SMALL]
             .concat();
@@ -290,4 +292,52 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     let wrong = bench.run(&["run", "--store", "me:secret@db.example", "--dry-run"]).expect(2);
     let said = &wrong.stderr;
     assert!(said.contains("postgres://USER@HOST/DATABASE") && !said.contains("secret"), "{said}");
+}
+
+#[test]
+fn a_question_ends_in_time_even_in_one_step_of_a_database() {
+    // A comparison of 40,000 letters at each of a million places, which no look at the clock interrupts.
+    let step = "SELECT printf('%.*c', 1000000, 'a') LIKE '%' || printf('%.*c', 40000, 'a') || 'b'";
+    let ended = Bench::new().run(&["query", step, "--timeout", "0s"]).expect(2);
+    assert!(ended.stderr.contains("error: no answer within 0 s"), "{}", ended.stderr);
+}
+
+#[test]
+fn duckdb_answers_over_an_export_and_writes_a_database() {
+    const LIBRARY: &str = "RSB_DUCKDB_LIBRARY";
+    let (bench, run) = bench();
+    let bench = bench.set(LIBRARY, &std::env::var(LIBRARY).unwrap_or_default());
+    write_days(&bench, &run, 3, "benchmark_results");
+    let question = "SELECT count(DISTINCT run_id) AS runs, sum(len(times_ns)) > 0 AS samples FROM samples";
+    let ask = ["query", "--engine", "duckdb", question, "--json"];
+    let write = ["export", "--format", "duckdb", "--output", "all.duckdb"];
+    if !cfg!(feature = "duckdb") {
+        for words in [&ask[..], &write] {
+            let said = bench.run(words).expect(2).stderr;
+            assert!(said.contains("this build has no DuckDB") && said.contains("--features duckdb"), "{said}");
+        }
+        return;
+    }
+    let first = bench.run(&ask);
+    if first.stderr.contains("DuckDB (libduckdb)") {
+        test_needs::missing("duckdb", &first.stderr);
+    } else {
+        let first = first.expect(0);
+        assert_eq!(first.json()["rows"], json!([{ "runs": 3, "samples": true }]));
+        assert!(first.stderr.contains("kept beside them"), "{}", first.stderr);
+        let again = bench.run(&["query", "--engine", "duckdb", "SELECT mean FROM daily_means", "--csv"]).expect(0);
+        assert!(again.stderr.is_empty() && again.stdout.lines().count() > 3, "{}{}", again.stdout, again.stderr);
+        let elsewhere = bench.run(&["query", "--engine", "duckdb", "SELECT * FROM read_text('/etc/passwd')"]).expect(2);
+        assert!(elsewhere.stderr.contains("only one SELECT"), "{}", elsewhere.stderr);
+        bench.run(&write).expect(0);
+        bench.run(&write).expect(0);
+        assert_eq!(std::fs::read(bench.path("all.duckdb")).unwrap()[8..12], *b"DUCK");
+        let nowhere = [&write[..3], &["--output", "no/all.duckdb"]].concat();
+        assert!(bench.run(&nowhere).expect(2).stderr.contains("there is no directory `no`"));
+    }
+    let missing = bench.set(LIBRARY, "/nowhere/libduckdb.so").run(&ask).expect(2).stderr;
+    assert!(
+        missing.contains("RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so") && missing.contains("take "),
+        "{missing}"
+    );
 }

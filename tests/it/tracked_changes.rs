@@ -161,6 +161,16 @@ fn a_trend_is_exported_in_each_form() {
     bench.run(&["trend", "export", "--format", "json", "trend.json"]).expect(0);
     let text = std::fs::read_to_string(bench.path("trend.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["series"].as_array().unwrap().len(), CASES as usize);
+    let parquet = bench.run(&["trend", "export", "--format", "parquet", "trend.parquet"]);
+    if cfg!(feature = "parquet") {
+        parquet.expect(0);
+        let bytes = std::fs::read(bench.path("trend.parquet")).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    } else {
+        assert!(parquet.expect(2).stderr.contains("--features parquet"));
+    }
+    let nowhere = bench.run(&["trend", "export", "no/trend.csv"]).expect(2).stderr;
+    assert!(nowhere.contains("there is no directory `no`; create it"), "{nowhere}");
 }
 
 #[test]

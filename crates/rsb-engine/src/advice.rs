@@ -1,6 +1,8 @@
 //! What to do about what stored runs show, each piece with the figures it rests on. Pure, and it looks at no machine: a run of
 //! another machine or of last year gets the advice that fits it.
 
+mod roofline;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::gpu::Gpu;
@@ -11,10 +13,8 @@ use rsb_model::{
 };
 use rsb_probe::doctor;
 
-/// From this share of what the memory lets through on, the memory is what a case waits for.
-const MEMORY_BOUND_PERCENT: f64 = 60.0;
-/// A roof lower than this share of the arithmetic peak is that of the memory.
-const BELOW_PEAK: f64 = 0.95;
+pub(crate) use roofline::memory_bound;
+
 /// A memory unit that works so much is what a kernel waits for.
 const MEMORY_BUSY_PERCENT: f64 = 80.0;
 /// Fewer resident waves than this seldom hide the latency of memory.
@@ -52,6 +52,7 @@ pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     found.extend(disturbed(run));
     found.extend(slow_link(run));
     found.extend(memory_bound(run));
+    found.extend(memory_busy(run));
     found.extend(low_occupancy(run));
     found.extend(missing(run));
     found
@@ -200,36 +201,15 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
     })
 }
 
-/// Cases that come close to what the memory lets through, which is less than the arithmetic units could do.
-fn memory_bound(run: &Run) -> Option<Recommendation> {
-    let by_roof = |result: &BenchmarkResult, fields: &Fields| {
-        let number = |name: &str| fields.number(name).filter(|value| *value > 0.0);
-        let (percent, rate, peak) = (number("roofline_percent")?, number("gflops")?, number("peak_gflops")?);
-        let roof = 100.0 * rate / percent;
-        (percent >= MEMORY_BOUND_PERCENT && roof < BELOW_PEAK * peak).then(|| {
-            let intensity = number("arithmetic_intensity").map_or_else(String::new, |at| format!(" at {at:.1} FLOP/B"));
-            let text = format!(
-                "{}: {rate:.0} of the {roof:.0} GFLOP/s that the memory lets through{intensity}; the units could do {peak:.0}",
-                name(result)
-            );
-            (percent, text)
-        })
-    };
-    let by_counter = |result: &BenchmarkResult, fields: &Fields| {
+/// Kernels whose memory unit hardly rests, as a profiler counted it.
+fn memory_busy(run: &Run) -> Option<Recommendation> {
+    let each = |(result, fields): (&BenchmarkResult, &Fields)| {
         let busy = fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
-        Some((busy, format!("{}: the memory unit worked {busy:.0} % of the time", name(result))))
+        Some(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)))
     };
-    let each = |(result, fields)| by_roof(result, fields).or_else(|| by_counter(result, fields));
-    let mut found: Vec<(f64, String)> = measured(run).filter_map(each).collect();
-    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
-    (!told.is_empty()).then(|| {
-        let count = cases(told.len());
-        let action = format!(
-            "move fewer bytes in {count} that are memory-bound: a smaller type, fused operations, larger tiles"
-        );
-        advise(action, evidence(&told))
-    })
+    let told: Vec<String> = measured(run).filter_map(each).collect();
+    (!told.is_empty())
+        .then(|| advise("move fewer bytes in these kernels: faster arithmetic gains nothing there", evidence(&told)))
 }
 
 /// Kernels of which few waves are resident. The benchmark `occupancy` makes some so on purpose.
@@ -317,11 +297,6 @@ mod tests {
 
     #[test]
     fn a_figure_within_its_limits_is_no_advice_and_one_beyond_them_is_told() {
-        let product = |percent: f64, peak: f64| {
-            let fields =
-                Fields::new().with("gflops", 500.0).with("roofline_percent", percent).with("peak_gflops", peak);
-            case("gemm/rocm:0/f16/1x64x64", &fields.with("arithmetic_intensity", 0.9))
-        };
         let kernel = |name: &str, fields: Fields| case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128));
         let copy = |percent: f64, memory: &str| {
             let fields =
@@ -330,12 +305,6 @@ mod tests {
         };
         let occupancy = |percent: f64| Fields::new().with("occupancy_percent", percent);
         for (good, bad, told) in [
-            (
-                product(40.0, 9000.0),
-                product(80.0, 9000.0),
-                "500 of the 625 GFLOP/s that the memory lets through at 0.9 FLOP/B; the units could do 9000",
-            ),
-            (product(80.0, 625.0), product(61.0, 9000.0), "gemm rocm:0/f16/1x64x64: 500 of the 820"),
             (
                 kernel("triton", occupancy(75.0)),
                 kernel("triton", occupancy(25.0)),
@@ -360,7 +329,7 @@ mod tests {
         // Copies from memory that the driver must copy first say nothing of the link; the best of several counts.
         assert_eq!(of_run(&run(vec![copy(10.0, "pageable")]), &[]), []);
         assert_eq!(of_run(&run(vec![copy(25.0, "pinned"), copy(90.0, "pinned")]), &[]), []);
-        let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..product(80.0, 9000.0) };
+        let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..copy(25.0, "pinned") };
         assert_eq!(of_run(&run(vec![simulated]), &[]), []);
     }
 

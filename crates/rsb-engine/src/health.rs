@@ -180,6 +180,7 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
     let mut found = Vec::new();
     let Some(latest) = input.latest else { return found };
     found.extend(advice::of_machine(latest, input.earlier));
+    found.extend(advice::memory_bound(latest));
     if let Some(worst) = noisy.first() {
         let count = noisy.len();
         found.push(Recommendation {

@@ -177,6 +177,8 @@ fields! {
     num_layers One Parameter, "blocks of a model, one after another";
     load One Parameter, "what the GPU does meanwhile: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
+    architecture_type One Parameter, "kind of the model, as its configuration calls it: llama, gpt2, mlp for linear layers alone";
+    parameter_count One Parameter, "weights of the model, each counted once";
     workload One Parameter, "what is measured of a framework: matmul, attention …";
     causal One Parameter, "whether a position of an attention sees only those before it";
     compilation One Parameter, "cold: compiled from nothing in each iteration; warm: what was compiled before";

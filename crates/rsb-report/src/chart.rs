@@ -35,7 +35,7 @@ pub struct Chart {
     /// What is drawn, the first lowest.
     pub datasets: Vec<Dataset>,
     /// Where the names of the datasets stand.
-    pub legend: Legend,
+    pub legend_position: Legend,
 }
 
 /// One axis.
@@ -68,7 +68,7 @@ pub enum AxisScale {
     Linear,
     /// Equal ratios are equally far apart; every coordinate is above zero.
     Log,
-    /// Rows at 0, 1, 2 … from top to bottom, each with its label.
+    /// Rows at 0, 1, 2 … from top to bottom, each with its label; columns from left to right, where x has it.
     Rows,
 }
 
@@ -92,8 +92,10 @@ pub struct Point {
     pub x: f64,
     /// From bottom to top, or the row.
     pub y: f64,
-    /// From where to where it reaches along x: its error interval, or the edges of a column.
+    /// From where to where it reaches along x: its error interval, the edges of a column, the ends of a part of a bar.
     pub extent: Option<[f64; 2]>,
+    /// From where to where the true value may lie, along the axis that the shape measures on: x of a bar, else y.
+    pub error: Option<[f64; 2]>,
     /// What stands beside it, for people.
     pub text: String,
 }
@@ -102,6 +104,20 @@ impl Point {
     /// A point without an extent or a text.
     pub fn at(x: f64, y: f64) -> Self {
         Self { x, y, ..Self::default() }
+    }
+
+    /// Reaching from `low` to `high` along x.
+    #[must_use]
+    pub const fn over(mut self, low: f64, high: f64) -> Self {
+        self.extent = Some([low, high]);
+        self
+    }
+
+    /// With a true value between `low` and `high`.
+    #[must_use]
+    pub const fn within(mut self, low: f64, high: f64) -> Self {
+        self.error = Some([low, high]);
+        self
     }
 
     /// With `text` beside it.
@@ -124,13 +140,22 @@ pub enum DatasetKind {
     Path,
     /// A small dot at each point, of which there may be many.
     Dots,
-    /// A horizontal bar from 0 to `x` in row `y`.
+    /// A horizontal bar from 0 to `x` in row `y`; over the extent, where it is a part of a stack.
     Bars {
+        /// Its height in rows.
+        thickness: f64,
+    },
+    /// The room from 0 to `x` in row `y` that a bar could fill.
+    Tracks {
         /// Its height in rows.
         thickness: f64,
     },
     /// A vertical bar from 0 to `y` over the extent.
     Columns,
+    /// A field in column `x` of row `y`, its text in it.
+    Cells,
+    /// What lies between the errors of its points.
+    Band,
     /// A dot at `x` in row `y`, and a line over the extent.
     Intervals,
     /// A short strong line across row `y` at `x`.
@@ -141,22 +166,81 @@ pub enum DatasetKind {
     Rules,
 }
 
-/// The color of a dataset. Shape or position always says the same thing again.
+/// What a dataset stands for. A [`crate::Theme`] gives it a color, and its [`Marker`] says the same by shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paint {
-    /// That of the n-th of several series, from 0.
+    /// The n-th of several series, from 0.
     Series(usize),
     /// Plain data.
     Plain,
+    /// The run that is compared with.
+    Baseline,
+    /// The run that is compared.
+    Current,
+    /// Figures in f32.
+    Fp32,
+    /// Figures in f16.
+    Fp16,
+    /// Figures in bf16.
+    Bf16,
+    /// Figures in tf32.
+    Tf32,
+    /// Copies within the memory of a device.
+    DeviceCopy,
+    /// Reads of the memory of a device.
+    DeviceRead,
+    /// The memory of the host.
+    Host,
     /// A change for the better.
     Good,
     /// A change for the worse, or what must be seen.
     Bad,
+    /// A change of less than 5 %.
+    Even,
     /// What has no verdict.
     Caution,
+    /// What asks for attention.
+    Warning,
+    /// What failed.
+    Error,
     /// What is no data: limits and marks.
     Faded,
+    /// A share of the highest value of a heat map, from 0 to [`HEAT_LEVELS`] less one.
+    Heat(u8),
+}
+
+/// Steps of a heat map.
+pub const HEAT_LEVELS: u8 = 5;
+
+/// The mark of a dataset: no two roles of one chart share it, whatever their colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Marker {
+    /// A filled circle.
+    Circle,
+    /// A filled triangle that points up.
+    Triangle,
+    /// A filled square.
+    Square,
+    /// A filled diamond.
+    Diamond,
+    /// An open circle.
+    Ring,
+    /// An open triangle.
+    OpenTriangle,
+    /// An open square.
+    OpenSquare,
+    /// An open diamond.
+    OpenDiamond,
+    /// An arrow up: better.
+    Up,
+    /// An arrow down: worse.
+    Down,
+    /// A dash: as it was.
+    Dash,
+    /// A question: no verdict.
+    Question,
 }
 
 /// Where the names of the datasets stand.
@@ -182,6 +266,55 @@ pub struct ChartLink {
     pub place: ChartPlace,
 }
 
+impl Paint {
+    /// The shape that says the same as the color.
+    pub const fn marker(self) -> Marker {
+        const SERIES: [Marker; 8] = [
+            Marker::Circle,
+            Marker::Triangle,
+            Marker::Square,
+            Marker::Diamond,
+            Marker::Ring,
+            Marker::OpenTriangle,
+            Marker::OpenSquare,
+            Marker::OpenDiamond,
+        ];
+        match self {
+            Self::Series(index) => SERIES[index % SERIES.len()],
+            Self::Plain | Self::Current | Self::Fp32 | Self::DeviceCopy | Self::Heat(_) => Marker::Circle,
+            Self::Baseline | Self::Faded => Marker::Ring,
+            Self::Fp16 | Self::DeviceRead => Marker::Triangle,
+            Self::Bf16 | Self::Host => Marker::Square,
+            Self::Tf32 | Self::Warning => Marker::Diamond,
+            Self::Good => Marker::Up,
+            Self::Bad | Self::Error => Marker::Down,
+            Self::Even => Marker::Dash,
+            Self::Caution => Marker::Question,
+        }
+    }
+
+    /// Whether it says what became of a figure: better, worse, as it was, unknown.
+    pub const fn is_change(self) -> bool {
+        matches!(self, Self::Good | Self::Bad | Self::Even | Self::Caution)
+    }
+}
+
+impl Axis {
+    /// The part of the axis below `value`, from 0 to 1.
+    pub fn share(&self, value: f64) -> f64 {
+        let scaled = |value: f64| if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+        let [low, high] = self.bounds.map(scaled);
+        let share = (scaled(value) - low) / (high - low);
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+
+    /// Whether `value` is shown where it is, and not at the edge.
+    pub fn shows(&self, value: f64) -> bool {
+        let [low, high] = self.bounds;
+        (low..=high).contains(&value)
+    }
+}
+
 impl Dataset {
     /// Points of the shape `kind` that the legend does not name.
     pub fn new(kind: DatasetKind, paint: Paint, points: Vec<Point>) -> Self {
@@ -200,6 +333,18 @@ impl Chart {
     /// The datasets that the legend names: those with a name and at least one point.
     pub fn named(&self) -> impl Iterator<Item = &Dataset> {
         self.datasets.iter().filter(|dataset| !dataset.name.is_empty() && !dataset.points.is_empty())
+    }
+
+    /// Whether every coordinate and bound is finite: what is not cannot be drawn.
+    pub fn is_finite(&self) -> bool {
+        let finite = |values: [f64; 2]| values.iter().all(|value| value.is_finite());
+        let whole =
+            |point: &Point| finite([point.x, point.y]) && [point.extent, point.error].into_iter().flatten().all(finite);
+        let mut labels = self.x_axis.labels.iter().chain(&self.y_axis.labels);
+        finite(self.x_axis.bounds)
+            && finite(self.y_axis.bounds)
+            && labels.all(|label| label.at.is_finite())
+            && self.datasets.iter().flat_map(|dataset| &dataset.points).all(whole)
     }
 
     /// The file's name: `bars-gemm.svg`.

@@ -47,6 +47,35 @@ pub fn document<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<String, 
     json(&map)
 }
 
+/// [`document()`] of a list, written item by item: of a long one only an item is in memory.
+#[derive(Debug)]
+pub struct ItemWriter {
+    items: usize,
+}
+
+impl ItemWriter {
+    /// The list `name`, and how its document begins.
+    pub fn begin(name: &str) -> (Self, String) {
+        (Self { items: 0 }, format!("{{\n  \"format_version\": {FORMAT_VERSION},\n  \"{name}\": ["))
+    }
+
+    /// The next item.
+    ///
+    /// # Errors
+    /// When `value` has no form in JSON.
+    pub fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<String, ReportError> {
+        let comma = if self.items > 0 { "," } else { "" };
+        self.items += 1;
+        // No line breaks within a text: they are written as `\n` there.
+        Ok(format!("{comma}\n    {}", json(value)?.trim_end().replace('\n', "\n    ")))
+    }
+
+    /// How the document ends.
+    pub fn end(self) -> &'static str {
+        if self.items > 0 { "\n  ]\n}\n" } else { "]\n}\n" }
+    }
+}
+
 /// Rows under `header` as CSV. No text in it is a formula. Every row must be as long as the header.
 pub(crate) fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, ReportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -81,6 +110,17 @@ mod tests {
         let document = json(text).unwrap();
         assert_eq!(document, "\"a\\u001bb\\u009bc\\u202ed\\u2028e – ü\\n\"\n");
         assert_eq!(serde_json::from_str::<String>(&document).unwrap(), text);
+    }
+
+    #[test]
+    fn a_list_written_item_by_item_is_the_same_document() {
+        for items in [vec![], vec!["a\n\u{9b}b"], vec!["one", "two", "three"]] {
+            let items: Vec<_> = items.into_iter().map(|text| serde_json::json!({ "text": [text], "n": 1 })).collect();
+            let (mut writer, mut text) = ItemWriter::begin("items");
+            text.extend(items.iter().map(|item| writer.item(item).unwrap()));
+            text.push_str(writer.end());
+            assert_eq!(text, document("items", &items).unwrap());
+        }
     }
 
     #[test]

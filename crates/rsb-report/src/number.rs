@@ -1,5 +1,7 @@
 //! Numbers for people: three significant digits, a prefix that fits, and never `0.00` for what is not zero.
 
+use std::time::Duration;
+
 use rsb_model::Timestamp;
 
 /// What stands where a figure is unknown.
@@ -74,6 +76,17 @@ pub fn format_moment(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// What is left at the present pace, when step `step`, counted from 1, of `steps` begins after `elapsed`: `80 s left`.
+/// Nothing is known before the first step is done.
+pub fn format_left(elapsed: Duration, step: usize, steps: usize) -> Option<String> {
+    let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
+    let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;
+    Some(match (elapsed / done).saturating_mul(left).as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s left"),
+        seconds => format!("{} min left", seconds.div_ceil(60)),
+    })
+}
+
 /// `1 case`, `3 cases`.
 pub fn format_count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -116,6 +129,15 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_follows_the_pace() {
+        let seconds = Duration::from_secs;
+        assert_eq!(format_left(seconds(0), 1, 10), None, "nothing is known before the first step is done");
+        assert_eq!(format_left(seconds(20), 3, 10).as_deref(), Some("80 s left"));
+        assert_eq!(format_left(seconds(121), 2, 2).as_deref(), Some("3 min left"));
+        assert!(format_left(Duration::MAX, 2, usize::MAX).is_none() && format_left(seconds(1), 0, 0).is_none());
+    }
 
     #[test]
     fn times_take_the_unit_that_fits() {

@@ -2,6 +2,13 @@
 
 pub use rsb_model::shown::{clean, is_disguise};
 
+use crate::theme::code_at;
+
+/// Columns that `text` takes on a terminal: some characters take two, some none.
+pub fn columns(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(text)
+}
+
 /// Every sequence that [`Style::paint`] writes.
 const COLORS: [&str; 6] = ["\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
 
@@ -48,7 +55,8 @@ pub enum Tone {
 }
 
 impl Tone {
-    const fn code(self) -> Option<&'static str> {
+    /// What makes a terminal write in it, without what begins and ends a sequence.
+    pub const fn code(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Good => Some("32"),
@@ -86,17 +94,18 @@ impl Style {
     }
 }
 
-/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs and the colors of
-/// [`Style::paint`]. What its parts quote is cleaned where it is quoted; this is for what was forgotten there.
+/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs, the colors of
+/// [`Style::paint`] and of charts. What its parts quote is cleaned where it is quoted; this is for what was forgotten there.
 pub fn presentable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(|c| is_disguise(c) && !matches!(c, '\n' | '\t')) {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
-        if let Some(color) = COLORS.iter().find(|color| found.starts_with(**color)) {
+        let own = COLORS.iter().find(|color| found.starts_with(**color)).map(|color| color.len());
+        if let Some((color, after)) = own.or_else(|| code_at(found)).and_then(|length| found.split_at_checked(length)) {
             out.push_str(color);
-            rest = found.get(color.len()..).unwrap_or_default();
+            rest = after;
         } else {
             out.push(' ');
             let mut after = found.chars();

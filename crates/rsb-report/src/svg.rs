@@ -7,21 +7,24 @@ mod canvas;
 mod datasets;
 mod layout;
 
-use canvas::{AXIS, Anchor, Canvas, GRID, Text, paint_of, sheet, shorten, width_of};
+use canvas::{Anchor, Canvas, Text, Tint, sheet, shorten, width_of};
 use layout::Layout;
 
 use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Legend};
+use crate::theme::Theme;
 
-/// The picture; `None` when a coordinate is not finite.
+/// The picture on a light ground; `None` when a coordinate is not finite.
 pub fn svg(chart: &Chart) -> Option<String> {
-    let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
-    let finite = |values: [f64; 2]| values.iter().all(|value| value.is_finite());
-    let is_whole = points.into_iter().all(|point| finite([point.x, point.y]) && point.extent.is_none_or(finite));
-    if !is_whole || !finite(chart.x_axis.bounds) || !finite(chart.y_axis.bounds) {
+    svg_in(chart, &Theme::default())
+}
+
+/// The picture in the colors of `theme`; `None` when a coordinate is not finite.
+pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
+    if !chart.is_finite() {
         return None;
     }
     let layout = Layout::of(chart);
-    sheet(layout.size, &chart.title, &chart.subtitle, |canvas| {
+    sheet(layout.size, (&chart.title, &chart.subtitle), theme, |canvas| {
         x_axis(canvas, chart, &layout);
         y_axis(canvas, chart, &layout);
         chart.datasets.iter().for_each(|dataset| datasets::draw(canvas, dataset, &layout));
@@ -32,15 +35,21 @@ pub fn svg(chart: &Chart) -> Option<String> {
 /// The horizontal axis with its labels under the frame, the grid through it, and its title below.
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);
+    let field = (frame.right - frame.left) / axis.labels.len().max(1) as f64;
     for label in &axis.labels {
         let x = layout.x(label.at);
-        canvas.line((x, frame.top), (x, frame.bottom), (GRID, 1));
-        canvas.text(&label.text, (x, frame.bottom + 16.0), Text::faded(Anchor::Middle));
+        let look = Text::faded(Anchor::Middle);
+        if axis.scale == AxisScale::Rows {
+            canvas.text(&shorten(&label.text, field - 4.0, look.size), (x, frame.bottom + 16.0), look);
+        } else {
+            canvas.line((x, frame.top), (x, frame.bottom), (Tint::Grid, 1));
+            canvas.text(&label.text, (x, frame.bottom + 16.0), look);
+        }
     }
-    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (AXIS, 1));
+    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (Tint::Axis, 1));
     let [low, high] = axis.bounds;
     if axis.scale == AxisScale::Linear && low < 0.0 && high > 0.0 {
-        canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), (AXIS, 2));
+        canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), (Tint::Axis, 2));
     }
     let middle = f64::midpoint(frame.left, frame.right);
     canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
@@ -55,12 +64,12 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     for label in &axis.labels {
         let y = layout.y(label.at);
         if !is_rows {
-            canvas.line((frame.left, y), (frame.right, y), (GRID, 1));
+            canvas.line((frame.left, y), (frame.right, y), (Tint::Grid, 1));
         }
         canvas.text(&shorten(&label.text, room, look.size), (frame.left - layout::GAP, y), look);
     }
     if is_rows {
-        canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (AXIS, 1));
+        canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (Tint::Axis, 1));
     }
     let middle = (20.0, f64::midpoint(frame.top, frame.bottom));
     canvas.text_upwards(&axis.title, middle, Text::label(Anchor::Middle));
@@ -70,7 +79,7 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
 fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let look = Text::label(Anchor::Start);
     let (frame, right) = (layout.frame, layout.size.0 - canvas::MARGIN);
-    match chart.legend {
+    match chart.legend_position {
         Legend::Hidden => {}
         Legend::Right => {
             let left = frame.right + 22.0;
@@ -93,24 +102,27 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
 }
 
 fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
-    let color = paint_of(dataset.paint);
+    let paint = dataset.paint;
+    let (left, right) = (x - 11.0, x + 11.0);
     match dataset.kind {
-        DatasetKind::Line => {
-            canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
-            canvas.mark((x, y), dataset.paint);
+        DatasetKind::Line | DatasetKind::Intervals => {
+            canvas.line((left, y), (right, y), (paint, 2));
+            canvas.mark((x, y), paint);
         }
-        DatasetKind::Path => canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2)),
-        DatasetKind::Marks => canvas.mark((x, y), dataset.paint),
-        DatasetKind::Dots => canvas.dot((x, y), 2, color),
-        DatasetKind::Bars { .. } | DatasetKind::Columns => {
-            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), color);
+        DatasetKind::Path => canvas.line((left, y), (right, y), (paint, 2)),
+        DatasetKind::Marks => canvas.mark((x, y), paint),
+        DatasetKind::Dots => canvas.dot((x, y), 2, paint),
+        // Beside each such bar stands its mark.
+        DatasetKind::Bars { .. } if paint.is_change() => canvas.mark((x, y), paint),
+        DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => {
+            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), paint);
         }
-        DatasetKind::Intervals => {
-            canvas.line((x - 11.0, y), (x + 11.0, y), (color, 2));
-            canvas.dot((x, y), 5, color);
+        DatasetKind::Tracks { .. } => canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), Tint::Grid),
+        DatasetKind::Band => {
+            canvas.veil(&[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)], paint);
         }
-        DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (color, 3)),
-        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), color),
+        DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (paint, 3)),
+        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), paint),
     }
 }
 

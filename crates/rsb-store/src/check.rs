@@ -1,14 +1,15 @@
 //! Whether a directory of results is whole: its files, its index, and that the two agree; and mending what can be mended.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rsb_model::RunId;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE, RUNS};
-use crate::index::SCHEMA_VERSION;
+use crate::index::{Index, SCHEMA_VERSION};
 use crate::open::rebuild_always;
 use crate::store::Store;
 use crate::{export, read};
@@ -76,6 +77,19 @@ pub struct StoreCheck {
     pub clock_jumps: Vec<(RunId, RunId)>,
 }
 
+impl StoreCheck {
+    /// Looks at run files without an index.
+    fn check_files(&mut self, files: Vec<PathBuf>) {
+        for path in files {
+            self.runs += 1;
+            if let Err(error) = read::read_run(&path) {
+                let notice = StoreNotice::LeftOut { path, problem: error.to_string() };
+                self.problems.push(StoreProblem::Notice(notice));
+            }
+        }
+    }
+}
+
 /// Checks `results_dir`: the database by SQLite's own check, every run file by its checksum, and that each value of the
 /// index is that of its file.
 ///
@@ -89,21 +103,25 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     found.problems.extend(damaged.map(|lines| said(&database, lines)));
     if !found.problems.is_empty() {
         // To open it would mend it before anybody asked; the files are checked all the same.
-        let runs = files::files_in(&results_dir.join(RUNS), ".json");
-        found.runs = runs.len();
-        for path in runs {
-            if let Err(error) = read::read_run(&path) {
-                let notice = StoreNotice::LeftOut { path, problem: error.to_string() };
-                found.problems.push(StoreProblem::Notice(notice));
-            }
-        }
+        found.check_files(files::files_in(&results_dir.join(RUNS), ".json"));
         return Ok(found);
     }
-    let store = Store::open_existing(results_dir)?;
+    let store = match frozen(&database) {
+        Some(connection) if is_of_today(&connection) => Store::of_index(results_dir, Index::frozen(connection)),
+        _ => Store::open_existing(results_dir)?,
+    };
     found
         .problems
         .extend(store.notices().iter().filter(|notice| is_problem(notice)).cloned().map(StoreProblem::Notice));
-    for run in store.runs()? {
+    let runs = store.runs()?;
+    // Of a directory that cannot be written, the index may lack the newest.
+    let path_of = |notice: &StoreNotice| notice.path().to_owned();
+    let known: HashSet<PathBuf> =
+        runs.iter().map(|run| run.path.clone()).chain(store.notices().iter().map(path_of)).collect();
+    let mut others = files::files_in(&results_dir.join(RUNS), ".json");
+    others.retain(|path| !known.contains(path));
+    found.check_files(others);
+    for run in runs {
         found.runs += 1;
         let problem = match read::read_run(&run.path) {
             // The index keeps microseconds.
@@ -165,8 +183,31 @@ fn damage(results_dir: &Path) -> Option<Vec<String>> {
     path.exists().then(|| ask(&path).unwrap_or_else(|error| vec![error.to_string()])).filter(|said| !said.is_empty())
 }
 
+/// The database in `path` as it is, where SQLite cannot make the files that a database in WAL mode has beside it, as in a
+/// directory that nobody can write. Where such a file is left, it holds a part of the database, and nothing is given.
+fn frozen(path: &Path) -> Option<Connection> {
+    let plain = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    // The files beside it are opened with the first look at it.
+    let refusal = plain.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)).err()?;
+    let wal = path.with_file_name(format!("{DATABASE}-wal"));
+    let is_whole = wal.metadata().map_or(0, |data| data.len()) == 0;
+    if refusal.sqlite_error_code() != Some(ErrorCode::CannotOpen) || !is_whole {
+        return None;
+    }
+    // What SQLite would read as a part of its own is written as a number.
+    let name = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{name}?immutable=1"), flags).ok()
+}
+
+fn is_of_today(connection: &Connection) -> bool {
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    version.is_ok_and(|version| version == SCHEMA_VERSION)
+}
+
 fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let plain = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let connection = frozen(path).map_or_else(plain, Ok)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let mut said: Vec<String> = connection
         .prepare("PRAGMA integrity_check")?

@@ -11,7 +11,7 @@ use crate::history::HistoryRow;
 use crate::index::better_text;
 use crate::select::SqlAnswer;
 
-/// The columns of [`write_csv`], in order.
+/// The columns of [`csv_header`], in order.
 pub const COLUMNS: [&str; 11] = [
     "run_id",
     "timestamp",
@@ -26,32 +26,48 @@ pub const COLUMNS: [&str; 11] = [
     "value",
 ];
 
-/// Writes `rows` as CSV with a header. What is unknown is empty; no text is a formula.
+/// The first line of the history as CSV.
 ///
 /// # Errors
-/// When `out` does not take it.
-pub fn write_csv(rows: &[HistoryRow], out: impl Write) -> std::io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(COLUMNS)?;
-    for row in rows {
-        let value = row.value.map(|value| value.to_string()).unwrap_or_default();
-        let timestamp = row.timestamp.to_string();
-        let cells = [
-            row.run_id.0.as_str(),
-            &timestamp,
-            text(row.commit.as_deref()),
-            &row.benchmark_id,
-            row.benchmark_type.as_str(),
-            row.outcome.as_str(),
-            text(row.device_type.map(rsb_model::DeviceType::as_str)),
-            text(row.metric.as_deref()),
-            text(row.unit.as_deref()),
-            text(row.better.map(better_text)),
-            &value,
-        ];
-        writer.write_record(cells.map(to_cell))?;
-    }
-    writer.flush()
+/// Never: text is written.
+pub fn csv_header() -> std::io::Result<String> {
+    lines(|writer| Ok(writer.write_record(COLUMNS)?))
+}
+
+/// `rows` as the lines of a CSV below [`csv_header`]. What is unknown is empty; no text is a formula.
+///
+/// # Errors
+/// Never: text is written.
+pub fn csv_lines(rows: &[HistoryRow]) -> std::io::Result<String> {
+    lines(|writer| rows.iter().try_for_each(|row| line(row, writer)))
+}
+
+fn lines(write: impl FnOnce(&mut csv::Writer<&mut Vec<u8>>) -> std::io::Result<()>) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    let mut writer = csv::Writer::from_writer(&mut bytes);
+    write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    String::from_utf8(bytes).map_err(std::io::Error::other)
+}
+
+fn line(row: &HistoryRow, writer: &mut csv::Writer<impl Write>) -> std::io::Result<()> {
+    let value = row.value.map(|value| value.to_string()).unwrap_or_default();
+    let timestamp = row.timestamp.to_string();
+    let cells = [
+        row.run_id.0.as_str(),
+        &timestamp,
+        text(row.commit.as_deref()),
+        &row.benchmark_id,
+        row.benchmark_type.as_str(),
+        row.outcome.as_str(),
+        text(row.device_type.map(rsb_model::DeviceType::as_str)),
+        text(row.metric.as_deref()),
+        text(row.unit.as_deref()),
+        text(row.better.map(better_text)),
+        &value,
+    ];
+    Ok(writer.write_record(cells.map(to_cell))?)
 }
 
 /// Writes an answer as CSV with a header. Null is empty; no text is a formula.

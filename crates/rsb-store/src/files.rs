@@ -70,6 +70,9 @@ pub(crate) fn sync_dir(dir: &Path) {
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     output::create_dir(dir).map_err(|error| match error {
         OutputError::Link { .. } => StoreError::Link { path: dir.to_owned() },
+        OutputError::NoDirectory { .. } | OutputError::NoFile { .. } => {
+            StoreError::write(dir, io::ErrorKind::NotFound.into())
+        }
         OutputError::Io { source, .. } => StoreError::write(dir, source),
     })
 }

@@ -142,7 +142,10 @@ impl Store {
     }
 
     /// The rows of one run, in the order of its file.
-    pub(crate) fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
+    ///
+    /// # Errors
+    /// When the index does not answer, or does not know the run.
+    pub fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
         self.query(|connection| {
             let run = connection.query_row(&format!("{RUN_NUMBERS} WHERE run_id = ?1"), [&run_id.0], run_numbers)?;
             let mut statement = connection.prepare_cached(&format!("{ROWS} {ROWS_IN_ORDER}"))?;

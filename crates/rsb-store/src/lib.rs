@@ -12,6 +12,8 @@ pub mod check;
 pub mod compact;
 pub mod criterion_dir;
 pub mod document;
+#[cfg(feature = "duckdb")]
+pub mod duckdb;
 pub mod error;
 pub mod export;
 mod files;
@@ -29,6 +31,8 @@ pub mod parquet_file;
 pub mod programs;
 mod prune;
 mod question;
+#[cfg(test)]
+mod question_tests;
 pub mod read;
 mod recovery;
 #[cfg(test)]
@@ -60,6 +64,6 @@ pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;
 pub use read::{UNREADABLE, read_bytes, read_comparison, read_run};
 pub use seal::sealed_text;
-pub use select::{MOST_ROWS, SqlAnswer, SqlError};
+pub use select::{MOST_BYTES, MOST_ROWS, SqlAnswer, SqlError};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};
 pub use trend_input::{TrendInputError, read_series, read_series_from};

@@ -20,6 +20,24 @@ pub enum OutputError {
         /// The name.
         path: PathBuf,
     },
+    /// Something else than a file has its name.
+    #[error("cannot write {}: it is no regular file; name another", path.display())]
+    NoFile {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The directory that it should be in is not there.
+    #[error(
+        "cannot write {}: there is no directory `{}`; create it, or name a file in one that is there",
+        path.display(),
+        dir.display()
+    )]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The system refused.
     #[error("cannot write {}: {source}", path.display())]
     Io {
@@ -32,7 +50,11 @@ pub enum OutputError {
 
 impl OutputError {
     fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+        let path = path.to_owned();
+        match path.parent().filter(|dir| source.kind() == io::ErrorKind::NotFound && !dir.exists()) {
+            Some(dir) => Self::NoDirectory { dir: dir.to_owned(), path },
+            None => Self::Io { path, source },
+        }
     }
 }
 
@@ -83,6 +105,32 @@ pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
+/// Says before any work whether nothing can be put at `path`: it is a link, or something else than a file, or in no directory.
+///
+/// # Errors
+/// When it is so.
+pub fn check(path: &Path) -> Result<(), OutputError> {
+    refuse_link(path)?;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !dir.is_dir() {
+        return Err(OutputError::NoDirectory { path: path.to_owned(), dir: dir.to_owned() });
+    }
+    match fs::metadata(path) {
+        // What stands behind a stream is somebody else's, whatever it is.
+        Ok(data) if !data.is_file() || is_stream(path) => Err(OutputError::NoFile { path: path.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Gives the finished file `made` the name `path`.
+///
+/// # Errors
+/// As [`check`], or when the system refuses.
+pub fn put(made: &Path, path: &Path) -> Result<(), OutputError> {
+    check(path)?;
+    fs::rename(made, path).map_err(|source| OutputError::io(path, source))
+}
+
 /// Whether `path` names what this process has open already: such a name is a link of the system's own.
 fn is_stream(path: &Path) -> bool {
     let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
@@ -110,9 +158,18 @@ mod tests {
         assert!(matches!(create_dir(&dir.path().join("dir")), Err(OutputError::Link { .. })));
         assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
         assert!(!dir.path().join("nowhere").exists());
+        let error = write(&dir.path().join("no/file"), "two").unwrap_err();
+        assert!(matches!(&error, OutputError::NoDirectory { dir, .. } if dir.ends_with("no")), "{error}");
         write(&file, "two\n\n").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
         create_dir(&dir.path().join("a/b")).unwrap();
+        put(&file, &dir.path().join("new")).unwrap();
+        let made = dir.path().join("new");
+        for wrong in ["no/file", "a", "link", "dangling"] {
+            let error = put(&made, &dir.path().join(wrong)).unwrap_err();
+            assert!(!matches!(error, OutputError::Io { .. }), "{wrong}: {error}");
+        }
+        assert!(made.is_file() && check(Path::new("/dev/stdout")).is_err());
     }
 
     #[test]

@@ -77,14 +77,15 @@ GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
 
 fn unmeasured(since: i64) -> String {
     let measured = moment_of("measured");
+    // One look into the index for each variant, however many results it has.
+    let last = "(SELECT max(x.started) FROM results x WHERE x.variant = v.id)";
     format!(
         "SELECT benchmark_id, {measured} AS last_measured, last_outcome
 FROM (
     SELECT c.name AS benchmark_id,
-        (SELECT max(r.started) FROM variants v JOIN results x ON x.variant = v.id JOIN runs r ON r.id = x.run
-         WHERE v.case_id = c.id AND v.outcome = 'measured') AS measured,
-        (SELECT v.outcome FROM variants v JOIN results x ON x.variant = v.id JOIN runs r ON r.id = x.run
-         WHERE v.case_id = c.id ORDER BY r.started DESC LIMIT 1) AS last_outcome
+        (SELECT max({last}) FROM variants v WHERE v.case_id = c.id AND v.outcome = 'measured') AS measured,
+        (SELECT v.outcome FROM variants v WHERE v.case_id = c.id AND {last} IS NOT NULL
+         ORDER BY {last} DESC LIMIT 1) AS last_outcome
     FROM cases c)
 WHERE last_outcome IS NOT NULL AND (measured IS NULL OR measured < {since})
 ORDER BY measured, benchmark_id"

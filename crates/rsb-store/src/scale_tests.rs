@@ -16,30 +16,10 @@ use crate::history::{Fingerprints, HistoryFilter, POINTS, SeriesFilter};
 use crate::merge::MergedFile;
 use crate::prune::PruneRule;
 use crate::question::HistoryQuestion;
-use crate::select::SqlError;
 use crate::store::Store;
-use crate::testing::{comparison, machine, measured, moment, run, skipped};
+use crate::testing::{DAY, keep, measured, moment, run, with_runs};
 
-const DAY: i64 = 86_400;
 const LIMIT: Duration = Duration::from_mins(1);
-
-fn keep(store: &Store, run: &Run) {
-    store.begin(run).unwrap().finish(run).unwrap();
-}
-
-/// A directory with this many runs, one a day, each with so many measured cases and a skipped one.
-fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open_for_writing(dir.path()).unwrap();
-    for at in 0..runs {
-        let time = 1.0 + at as f64;
-        let mut benchmarks: Vec<BenchmarkResult> =
-            (0..cases).map(|case| measured(&format!("case-{case}"), time)).collect();
-        benchmarks.push(skipped("none"));
-        keep(&store, &Run { benchmarks, finished: Some(moment(at * DAY)), ..run(&format!("run-{at:03}"), at * DAY) });
-    }
-    (dir, store)
-}
 
 fn plan(store: &Store, sql: &str) -> String {
     store
@@ -66,13 +46,14 @@ fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
         HistoryQuestion::Slowest { limit: 5 },
         HistoryQuestion::Regressed { since: moment(0) },
         HistoryQuestion::Between { before: "1a".to_owned(), after: "2b".to_owned() },
+        HistoryQuestion::Unmeasured { since: moment(0) },
     ] {
         let plan = plan(&store, &question.sql());
         // Of tables that grow with the history, only runs may be gone through.
         let scanned = plan.lines().filter_map(|line| line.strip_prefix("SCAN ")).filter(|name| name.len() == 1);
-        assert!(scanned.clone().all(|table| ["r", "k", "e"].contains(&table)), "{plan}");
+        assert!(scanned.clone().all(|table| ["r", "k", "e", "c"].contains(&table)), "{plan}");
         let first = plan.lines().find(|line| line.starts_with("SCAN ") || line.starts_with("SEARCH "));
-        let begins = ["SCAN r", "SEARCH runs USING INDEX runs_by_latest", "SEARCH k", "SCAN k"];
+        let begins = ["SCAN r", "SCAN c", "SEARCH runs USING INDEX runs_by_latest", "SEARCH k", "SCAN k"];
         assert!(first.is_some_and(|line| begins.iter().any(|begin| line.starts_with(begin))), "{plan}");
     }
     let latest = plan(
@@ -195,114 +176,6 @@ fn readers_read_while_a_writer_writes() {
 }
 
 #[test]
-fn only_what_reads_is_answered() {
-    let (dir, store) = with_runs(2, 2);
-    let other = dir.path().join("other.db");
-    for (sql, part) in [
-        ("DELETE FROM runs", "only one SELECT"),
-        ("SELECT 1; DROP TABLE runs", "only one SELECT"),
-        ("SELECT 1; SELECT 2", "these are several"),
-        ("", "this is none"),
-        ("PRAGMA journal_mode = DELETE", "only one SELECT"),
-        ("PRAGMA query_only", "only one SELECT"),
-        (&format!("ATTACH '{}' AS other", other.display()), "only one SELECT"),
-        ("CREATE TEMP TABLE t (a)", "only one SELECT"),
-        ("BEGIN", "only one SELECT"),
-        ("VACUUM", "only one SELECT"),
-        ("SELECT load_extension('x')", "only one SELECT"),
-        ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
-        ("SELECT absent FROM runs", "no such column: absent"),
-        ("SELECT * FROM nowhere", "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms"),
-        ("SELEC 1", "syntax error"),
-    ] {
-        let error = store.select(sql, LIMIT).unwrap_err().to_string();
-        assert!(error.contains(part), "`{sql}`: {error}");
-    }
-    assert!(!other.exists());
-    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
-    assert!(matches!(store.select(endless, Duration::from_millis(50)), Err(SqlError::TimedOut { .. })));
-    let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
-    assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
-    assert_eq!(store.runs().unwrap().len(), 2);
-    // Where there is no file, the same holds.
-    let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
-    assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
-    assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
-    assert_eq!(nowhere.select("SELECT 1.5, NULL, 'x'", LIMIT).unwrap().rows, [[json!(1.5), json!(null), json!("x")]]);
-}
-
-#[test]
-fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open_for_writing(dir.path()).unwrap();
-    let mut case = measured("bs=8", 4.0);
-    case.results[0] = std::mem::take(&mut case.results[0])
-        .with("batch_size", 8)
-        .with("sequence_length", 128)
-        .with("throughput_samples_per_second", 2000.0)
-        .with("ttft_ms", 1.5)
-        .with("gpu_memory_peak_mb", 700.0)
-        .with("gpu_power_w", 250.0);
-    case.samples.clear();
-    keep(&store, &Run { benchmarks: vec![case, measured("plain", 2.0), skipped("none")], ..run("x", 0) });
-    let runs = store.select("SELECT * FROM benchmark_runs", LIMIT).unwrap();
-    let columns = ["id", "timestamp", "model_id", "device", "architecture_type", "parameter_count", "description"];
-    assert_eq!(runs.columns, columns);
-    let description = "suite quick, profile quick, commit 1a2b3c4d5e6f";
-    assert_eq!(
-        runs.rows,
-        [[
-            json!("x/gemm/cpu:0"),
-            json!("2026-01-01T00:00:00Z"),
-            json!("gemm"),
-            json!("cpu:0"),
-            json!(null),
-            json!(null),
-            json!(description)
-        ]]
-    );
-    let results = store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
-    assert_eq!(results.rows.len(), 2, "what was measured");
-    let expected = json!([
-        "x/gemm/cpu:0",
-        8,
-        128,
-        "f32",
-        4.0,
-        2000.0,
-        null,
-        1.5,
-        700.0,
-        "{\"gpu_power_w\":250.0}",
-        "cpu_performance/gemm/cpu:0/bs=8"
-    ]);
-    assert_eq!(json!(results.rows[0]), expected);
-    let joined = "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
-    assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
-}
-
-#[test]
-fn named_questions_are_answered() {
-    let (_dir, store) = with_runs(3, 3);
-    let answer = |question: &HistoryQuestion| store.select(&question.sql(), LIMIT).unwrap().rows;
-    let slowest = answer(&HistoryQuestion::Slowest { limit: 2 });
-    assert_eq!((slowest.len(), &slowest[0][2]), (2, &json!("run-002")));
-    let unmeasured = answer(&HistoryQuestion::Unmeasured { since: moment(-1) });
-    assert_eq!(unmeasured, [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]);
-    assert_eq!(answer(&HistoryQuestion::Unmeasured { since: moment(10 * DAY) }).len(), 4);
-    let other = "f00df00d'f00d";
-    let mut environment = machine(2);
-    environment.git.as_mut().unwrap().commit = other.to_owned();
-    keep(&store, &Run { environment, benchmarks: vec![measured("case-0", 8.0)], ..run("other", 5 * DAY) });
-    let between = answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
-    assert_eq!(between.len(), 2, "two metrics of the case that both have");
-    assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
-    assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
-    store.save_comparison(&comparison("b-vs-a")).unwrap();
-    assert_eq!(answer(&HistoryQuestion::Regressed { since: moment(0) }).len(), 0, "it has no rows");
-}
-
-#[test]
 fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let (dir, store) = with_runs(10, 1);
     keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], suite: "full".to_owned(), ..run("lonely", 0) });
@@ -390,6 +263,21 @@ fn damage_and_disagreement_are_found_and_repaired() {
         let whole = check::check(dir.path()).unwrap();
         assert_eq!((whole.problems.len(), whole.runs, whole.values), (0, 3, 15), "{what}");
     }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
+    let (dir, store) = with_runs(3, 2);
+    drop(store);
+    // As there, SQLite cannot make the file beside a database in WAL mode.
+    std::os::unix::fs::symlink("/nowhere/shm", dir.path().join("benchmarks.db-shm")).unwrap();
+    let found = check::check(dir.path()).unwrap();
+    assert_eq!((found.problems.len(), found.runs, found.values), (0, 3, 15), "{:?}", found.problems);
+    let of_day = |name: &str| dir.path().join("runs").join(name);
+    fs::copy(of_day("run-001.json"), of_day("newer.json")).unwrap();
+    fs::write(of_day("run-001.json"), "{").unwrap();
+    let found = check::check(dir.path()).unwrap();
+    assert_eq!((found.problems.len(), found.runs), (1, 4), "{:?}", found.problems);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rsb_model::Reason;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
 use serde_json::Value;
@@ -25,6 +27,9 @@ pub struct SqlAnswer {
 /// Rows of an answer at most: more belong into an export.
 pub const MOST_ROWS: usize = 1_000_000;
 
+/// Bytes of the values of an answer at most.
+pub const MOST_BYTES: usize = 256 << 20;
+
 /// Steps of SQLite between two looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -40,7 +45,7 @@ pub enum SqlError {
         tables: Vec<String>,
     },
     /// It would change something, or reach elsewhere.
-    #[error("only one SELECT is answered, which changes nothing and reads nothing but the index; {problem}")]
+    #[error("only one SELECT is answered, which changes nothing and reads nothing but the stored results; {problem}")]
     Refused {
         /// What was refused.
         problem: String,
@@ -52,8 +57,21 @@ pub enum SqlError {
         limit: Duration,
     },
     /// It gives too much.
-    #[error("the answer has more than {MOST_ROWS} rows; add a LIMIT, or take `rusty-stack-bench export`")]
+    #[error(
+        "the answer has more than {MOST_ROWS} rows, or more than {} MiB; add a LIMIT, ask for fewer columns, or take \
+         `rusty-stack-bench export`",
+        MOST_BYTES >> 20
+    )]
     TooLong,
+    /// What should answer is not here.
+    #[error("{}: {}; {}", .0.what, .0.why, .0.cure)]
+    Missing(Reason),
+    /// What should answer does not work.
+    #[error("DuckDB does not answer: {problem}")]
+    Engine {
+        /// What it said.
+        problem: String,
+    },
     /// The index does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -83,9 +101,20 @@ fn answer_guarded(connection: &mut Connection, sql: &str, limit: Duration) -> Re
     // What no clock reaches is no limit.
     let until = Instant::now().checked_add(limit);
     let guarded = connection.authorizer(Some(authorize)).and_then(|()| {
-        connection.progress_handler(STEPS, Some(move || until.is_some_and(|until| Instant::now() > until)))
+        connection.progress_handler(STEPS, Some(move || until.is_some_and(|until| Instant::now() > until)))?;
+        // One value alone must not be larger than all may be: it would be made in a single step.
+        let most = i32::try_from(MOST_BYTES).unwrap_or(i32::MAX);
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)
     });
-    let answered = guarded.map_err(Unanswered::Sqlite).and_then(|()| answer(connection, sql));
+    let answered = match guarded {
+        Ok(usual) => {
+            let answered = answer(connection, sql);
+            // The longest value that SQLite takes anyway: this cannot fail.
+            let _ = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, usual);
+            answered
+        }
+        Err(error) => Err(error.into()),
+    };
     // A connection that goes on is as it was; taking a hook off cannot fail but where there are none.
     let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
     let _ = connection.progress_handler(0, None::<fn() -> bool>);
@@ -133,14 +162,33 @@ fn rows(statement: &mut Statement<'_>) -> rusqlite::Result<Option<SqlAnswer>> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = statement.query([])?;
     let mut rows = Vec::new();
+    let mut size = AnswerSize::default();
     while let Some(row) = found.next()? {
-        if rows.len() == MOST_ROWS {
+        let cells = (0..columns.len()).map(|column| row.get_ref(column).map(cell));
+        let cells = cells.collect::<rusqlite::Result<Vec<Value>>>()?;
+        if !size.has_room_for(&cells) {
             return Ok(None);
         }
-        let cells = (0..columns.len()).map(|column| row.get_ref(column).map(cell));
-        rows.push(cells.collect::<rusqlite::Result<Vec<Value>>>()?);
+        rows.push(cells);
     }
     Ok(Some(SqlAnswer { columns, rows }))
+}
+
+/// How much of an answer there is so far.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerSize {
+    rows: usize,
+    bytes: usize,
+}
+
+impl AnswerSize {
+    /// Counts a row; whether the answer may have it.
+    pub(crate) fn has_room_for(&mut self, cells: &[Value]) -> bool {
+        self.rows += 1;
+        let bytes = |cell: &Value| cell.as_str().map_or(size_of::<f64>(), str::len);
+        self.bytes += cells.iter().map(bytes).sum::<usize>();
+        self.rows <= MOST_ROWS && self.bytes <= MOST_BYTES
+    }
 }
 
 fn cell(value: ValueRef<'_>) -> Value {
@@ -156,6 +204,7 @@ fn cell(value: ValueRef<'_>) -> Value {
 fn problem(connection: &Connection, error: rusqlite::Error, limit: Duration) -> SqlError {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => SqlError::TimedOut { limit },
+        Some(ErrorCode::TooBig) => SqlError::TooLong,
         Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {
             SqlError::Refused { problem: "this does more".to_owned() }
         }

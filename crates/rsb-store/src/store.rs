@@ -115,6 +115,11 @@ impl Store {
         Self { results_dir: results_dir.to_owned(), index: RefCell::new(index), notices: RefCell::new(notices) }
     }
 
+    /// What `index` has of `results_dir`, whatever became of its files since.
+    pub(crate) fn of_index(results_dir: &Path, index: Index) -> Self {
+        Self::with(results_dir, index, Vec::new())
+    }
+
     /// The directory.
     pub fn results_dir(&self) -> &Path {
         &self.results_dir

@@ -392,9 +392,7 @@ fn comparisons_survive_their_index() {
 fn the_csv_has_its_columns() {
     let dir = Directory::with_runs();
     let rows = dir.read().history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() }).unwrap();
-    let mut out = Vec::new();
-    export::write_csv(&rows, &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = export::csv_header().unwrap() + &export::csv_lines(&rows).unwrap();
     let mut lines = text.lines();
     let header = "run_id,timestamp,commit,benchmark_id,benchmark_type,outcome,device_type,metric,unit,better,value";
     assert_eq!(lines.next(), Some(header));

@@ -8,6 +8,8 @@ use rsb_model::{
 };
 use serde_json::Value;
 
+use crate::store::Store;
+
 /// A moment `seconds` after the first of January 2026.
 pub(crate) fn moment(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + seconds).unwrap()
@@ -80,6 +82,28 @@ pub(crate) fn comparison(id: &str) -> ComparisonResult {
         notes: Vec::new(),
         summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
     }
+}
+
+/// Seconds of a day.
+pub(crate) const DAY: i64 = 86_400;
+
+/// Keeps `run` as the program does.
+pub(crate) fn keep(store: &Store, run: &Run) {
+    store.begin(run).unwrap().finish(run).unwrap();
+}
+
+/// A directory with this many runs, one a day, each with so many measured cases and a skipped one.
+pub(crate) fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    for at in 0..runs {
+        let time = 1.0 + at as f64;
+        let mut benchmarks: Vec<BenchmarkResult> =
+            (0..cases).map(|case| measured(&format!("case-{case}"), time)).collect();
+        benchmarks.push(skipped("none"));
+        keep(&store, &Run { benchmarks, finished: Some(moment(at * DAY)), ..run(&format!("run-{at:03}"), at * DAY) });
+    }
+    (dir, store)
 }
 
 /// Replaces the value that `steps` lead to.

@@ -15,7 +15,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     let (crates, with_python) = python();
-    for features in [String::new(), format!("memory-profiling,fault-injection,parquet,postgres{with_python}")] {
+    for features in [String::new(), format!("memory-profiling,fault-injection,parquet,duckdb,postgres{with_python}")] {
         let check = [&["clippy"][..], crates, &["--all-targets", "--features", &features, "--", "--deny", "warnings"]];
         run("cargo", &check.concat())?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn lint() -> Result<()> {
 /// Every test. `cargo nextest` when it is there, because it is faster and isolates each test.
 pub(crate) fn test() -> Result<()> {
     let (crates, with_python) = python();
-    let features = format!("fault-injection,parquet,postgres{with_python}");
+    let features = format!("fault-injection,parquet,duckdb,postgres{with_python}");
     // Many tests wait, for a child's time limit or a disk: half as many again as there are CPUs keep these busy.
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (cpus + cpus.div_ceil(2)).to_string();

@@ -17,8 +17,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-gpu", &["rsb-device", "cuda-sys", "hip-runtime-sys", "rocblas-sys", "runtime-loading"]),
     ("rsb-portable", &["rsb-device"]),
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
-    ("rsb-store", &[]),
+    ("rsb-store", &["duckdb-sys"]),
     ("rsb-report", &["rsb-stats"]),
+    ("rsb-tui", &["rsb-report"]),
     ("rsb-fake-gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
@@ -42,12 +43,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("hip-runtime-sys", &["runtime-loading"]),
     ("rocblas-sys", &["hip-runtime-sys"]),
     ("cuda-sys", &["runtime-loading"]),
+    ("duckdb-sys", &["runtime-loading"]),
     ("studies", &["rsb-model", "rsb-stats", "rsb-store"]),
     ("xtask", &[]),
 ];
 
 /// Crates that never touch files, processes, the network or the clock.
-const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report"];
+const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui"];
 const IMPURE: &[&str] =
     &["std::fs", "std::process", "std::net", "std::env::", "Instant::now", "SystemTime::now", "Timestamp::now"];
 
@@ -57,6 +59,7 @@ const UNSAFE: &[&str] = &[
     "crates/hip-runtime-sys/src",
     "crates/rocblas-sys/src",
     "crates/cuda-sys/src",
+    "crates/duckdb-sys/src",
     "crates/rsb-cpu/src",
     "crates/rsb-gpu/src",
     "crates/rsb-portable/src",

@@ -13,3 +13,8 @@ pub fn ask() -> bool {
 pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
+
+/// Forgets that somebody asked: the next run of this process begins as the first did.
+pub fn forget() {
+    ASKED.store(false, Ordering::SeqCst);
+}

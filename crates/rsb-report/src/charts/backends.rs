@@ -56,7 +56,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
         x_axis: axis::linear("speed against the reference (1 is as fast)", (0.0, fastest.min(LONGEST)), 6),
         y_axis: axis::rows(shown.iter().map(|(row, _)| format!("{} {}", row.benchmark, row.case))),
         datasets,
-        legend: Legend::Below,
+        legend_position: Legend::Below,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
 
+use super::lines::dtype_paint;
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{Shortener, benchmark_of, headline, measured};
@@ -16,6 +17,7 @@ struct Bar<'a> {
     label: &'a str,
     value: f64,
     peak: Option<f64>,
+    paint: Paint,
 }
 
 /// What may stand on one chart: one benchmark, one figure, one kind of device.
@@ -23,20 +25,33 @@ type Group<'a> = (&'a str, &'static Field, Option<DeviceType>, Vec<&'a Benchmark
 
 /// A chart for each benchmark, figure and kind of device with at least two cases, or one with a known peak.
 pub fn bars(run: &Run) -> Vec<Chart> {
+    bars_of(run, None)
+}
+
+/// [`bars`] of `metric`, or of the figure that says most of each case.
+pub fn bars_of(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let names = Shortener::of_run(run);
-    let groups = groups(run);
+    let groups = groups(run, metric);
     groups.iter().filter_map(|group| chart(group, &names)).collect()
 }
 
-fn groups(run: &Run) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+/// `metric` of `result`, or the figure that says most of it.
+fn figure(result: &BenchmarkResult, metric: Option<&'static Field>) -> Option<(&'static Field, f64)> {
+    match metric {
+        Some(field) => Some((field, result.fields()?.number(field.name)?)),
+        None => headline(result),
+    }
+}
+
+fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
     for result in measured(run) {
-        let Some((field, value)) = headline(result) else { continue };
+        let Some((field, value)) = figure(result, metric) else { continue };
         let (benchmark, device) = (benchmark_of(result), result.device_type);
         if !value.is_finite() || value < 0.0 {
             continue;
         }
-        let same = |group: &&mut Group<'_>| group.0 == benchmark && group.1.name == field.name && group.2 == device;
+        let same = |group: &&mut Group<'a>| group.0 == benchmark && group.1.name == field.name && group.2 == device;
         match groups.iter_mut().find(same) {
             Some(group) => group.3.push(result),
             None => groups.push((benchmark, field, device, vec![result])),
@@ -58,7 +73,8 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
         Point::at(bar.value * factor, row).saying(format_quantity(bar.value, field.unit.symbol()))
     };
     let peak = |(row, bar): (f64, &Bar<'_>)| bar.peak.map(|peak| Point::at(peak * factor, row));
-    let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect());
+    let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect())
+        .named(peak_field(field).map_or("", |peak| peak.about));
     Some(Chart {
         name: slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str))),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
@@ -66,26 +82,46 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
         x_axis: axis::linear(unit, (0.0, top * factor), 6),
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
-        datasets: vec![
-            Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, rows().map(point).collect()),
-            peaks.named(peak_field(field).map_or("", |peak| peak.about)),
-        ],
-        legend: Legend::Below,
+        datasets: colored(&bars, point).into_iter().chain([peaks]).collect(),
+        legend_position: Legend::Below,
     })
 }
 
-fn bar<'a>(result: &'a BenchmarkResult, field: &Field, names: &Shortener) -> Option<Bar<'a>> {
-    let (_, value) = headline(result)?;
+/// The types that have a color, and what the legend calls them.
+const DTYPES: [(Paint, &str); 4] =
+    [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
+
+/// The bars, in the colors of their types where they have several.
+fn colored<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'a>)) -> Point) -> Vec<Dataset> {
+    let kind = DatasetKind::Bars { thickness: THICKNESS };
+    let of = |paint: Option<Paint>| {
+        let own = |(_, bar): &(f64, &Bar<'_>)| paint.is_none_or(|paint| bar.paint == paint);
+        let rows = bars.iter().enumerate().map(|(row, bar)| (row as f64, bar));
+        Dataset::new(kind, paint.unwrap_or(Paint::Plain), rows.filter(own).map(&point).collect())
+    };
+    let several = bars.iter().any(|bar| Some(bar.paint) != bars.first().map(|first| first.paint));
+    if !several {
+        return vec![of(None)];
+    }
+    let typed = DTYPES.into_iter().map(|(paint, name)| of(Some(paint)).named(name));
+    typed.chain([of(Some(Paint::Plain)).named("other types")]).filter(|set| !set.points.is_empty()).collect()
+}
+
+fn bar<'a>(result: &'a BenchmarkResult, field: &'static Field, names: &Shortener) -> Option<Bar<'a>> {
+    let (_, value) = figure(result, Some(field))?;
     let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
     let in_unit = if field.name == "tflops" { 1e-3 } else { 1.0 };
     let peak = peak_field(field).and_then(|peak| known(peak.name)).map(|peak| peak * in_unit);
     let label = result.benchmark_id.as_str();
     let short = names.case(&result.benchmark_id);
-    Some(Bar { label: if short.is_empty() { label } else { short }, value, peak: peak.filter(|peak| *peak > 0.0) })
+    let dtype = result.fields().and_then(|fields| fields.text("dtype"));
+    let paint = dtype.and_then(dtype_paint).unwrap_or(Paint::Plain);
+    let label = if short.is_empty() { label } else { short };
+    Some(Bar { label, value, peak: peak.filter(|peak| *peak > 0.0), paint })
 }
 
 /// What the field is called in a title: `gflops` says nothing to who does not know it, its unit is on the axis.
-fn caption(field: &Field) -> String {
+pub(super) fn caption(field: &Field) -> String {
     let words = field.name.trim_end_matches("_gb_s").trim_end_matches("_percent").trim_end_matches("_ns");
     match words {
         "gflops" | "tflops" => "arithmetic rate".to_owned(),

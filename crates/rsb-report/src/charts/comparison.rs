@@ -32,7 +32,7 @@ fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
 }
 
 /// A figure without an interval, such as an accuracy, says something only when it changed.
-fn worth_drawing(comparison: &Comparison) -> bool {
+pub(super) fn worth_drawing(comparison: &Comparison) -> bool {
     comparison.confidence_interval.is_some() || comparison.verdict != Verdict::Unchanged
 }
 
@@ -61,7 +61,7 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
         x_axis: changes(reach(result, shown)),
         y_axis: axis::rows(shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric))),
         datasets,
-        legend: Legend::Below,
+        legend_position: Legend::Below,
     })
 }
 

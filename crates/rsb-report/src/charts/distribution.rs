@@ -35,7 +35,7 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
         x_axis: axis::exact(&title, (data.low / factor, data.high / factor), 7),
         y_axis,
         datasets,
-        legend: Legend::Below,
+        legend_position: Legend::Below,
     })
 }
 

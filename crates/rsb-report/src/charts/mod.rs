@@ -1,21 +1,32 @@
-//! Charts of results: size against throughput, bars, samples, comparisons, trends. Each function turns a run, a
+//! Charts of results, each a pure function of what is stored; [`CHART_KINDS`] names them all. Each function turns a run, a
 //! comparison or a series into the view model of [`crate::chart`], and draws nothing.
 
 mod axis;
 mod backends;
 mod bars;
+mod changes;
 mod comparison;
 mod distribution;
+mod gauges;
+mod kinds;
+mod lines;
+mod matrix;
+mod memory;
+mod roofline;
+mod sparklines;
+mod speedup;
+mod stacked;
 #[cfg(test)]
 mod tests;
-mod throughput;
 mod trend;
 
 pub use backends::backends;
 pub use bars::bars;
+pub use changes::{before_after, delta};
 pub use comparison::comparison;
 pub use distribution::distribution;
-pub use throughput::throughput_by_size;
+pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
+pub use lines::throughput_by_size;
 pub use trend::trend_chart;
 
 use std::collections::HashMap;
@@ -23,6 +34,7 @@ use std::collections::HashMap;
 use crate::chart::{Chart, ChartPlace};
 use crate::label::{measured, spread_percent};
 use crate::report::Report;
+use rsb_model::BenchmarkResult;
 use rsb_model::shown::short_hash;
 
 /// Distributions are drawn for this many of the noisiest cases.
@@ -37,11 +49,22 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
     charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));
-    let mut noisiest: Vec<_> = measured(run).filter_map(|result| Some((spread_percent(result)?, result))).collect();
-    noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    charts.extend(noisiest.iter().filter_map(|(_, result)| distribution(result)).take(NOISIEST));
+    charts.extend(noisiest(measured(run)).into_iter().filter_map(distribution).take(NOISIEST));
     tell_apart(&mut charts);
     charts
+}
+
+/// Charts that say more than the tables of `report` do, few enough to stand over them: throughput by size, and the changes.
+pub fn glance(report: &Report<'_>) -> Vec<Chart> {
+    let throughput = throughput_by_size(report.run()).into_iter().take(1);
+    throughput.chain(report.comparison().and_then(comparison)).collect()
+}
+
+/// The results, those with the widest spread first.
+fn noisiest<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a BenchmarkResult> {
+    let mut noisiest: Vec<_> = results.filter_map(|result| Some((spread_percent(result)?, result))).collect();
+    noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    noisiest.into_iter().map(|(_, result)| result).collect()
 }
 
 /// `text` as part of a file's name.

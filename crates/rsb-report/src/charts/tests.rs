@@ -2,8 +2,10 @@
 
 use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
 
-use super::{all, bars, comparison, distribution, slug, throughput_by_size, trend_chart};
-use crate::chart::{AxisScale, Chart, DatasetKind};
+use super::{
+    CHART_KINDS, ChartKind, ChartSubject, all, bars, comparison, distribution, slug, throughput_by_size, trend_chart,
+};
+use crate::chart::{AxisScale, Chart, DatasetKind, Paint};
 use crate::report::Report;
 use crate::sample;
 
@@ -278,13 +280,10 @@ fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
     run
 }
 
-/// The height of every mark over the lower edge of the frame, in pixels.
+/// The height of every mark over the lower edge of a frame of 310 pixels.
 fn heights(chart: &Chart) -> Vec<f64> {
-    let svg = drawn(chart);
-    let legend = chart.named().count();
-    let cy = numbers(&svg, &["cy"]);
-    let bottom = numbers(&svg, &["y2"]).into_iter().fold(0.0, f64::max);
-    cy[..cy.len() - legend].iter().map(|cy| bottom - cy).collect()
+    let marks = chart.named().flat_map(|dataset| &dataset.points);
+    marks.map(|point| 310.0 * chart.y_axis.share(point.y)).collect()
 }
 
 #[test]
@@ -344,8 +343,79 @@ fn a_chart_is_data_that_a_page_can_read() {
     let chart = throughput_by_size(&sample::run()).remove(0);
     let json = serde_json::to_value(&chart).unwrap();
     assert!(json["x_axis"]["labels"][0]["text"].is_string() && json["y_axis"]["title"] == "GB/s", "{json}");
-    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend"] == "right", "{json}");
+    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend_position"] == "right", "{json}");
     let mut broken = chart;
     broken.datasets[1].points[0].y = f64::NAN;
     assert_eq!(crate::svg(&broken), None);
+}
+
+fn subject<'a>(
+    run: &'a Run,
+    comparison: &'a rsb_model::ComparisonResult,
+    series: &'a [rsb_model::record::SeriesTrend],
+) -> ChartSubject<'a> {
+    ChartSubject { run: Some(run), comparison: Some(comparison), series, metric: None }
+}
+
+#[test]
+fn every_kind_stays_on_the_sheet_and_has_names_of_its_own() {
+    let (run, result, trends) = (sample::run(), sample::comparison(), sample::trends());
+    for kind in &CHART_KINDS {
+        let charts = kind.draw(&subject(&run, &result, &trends.series));
+        charts.iter().for_each(check_inside);
+        let mut names: Vec<String> = charts.iter().map(Chart::file_name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), charts.len(), "{}", kind.name);
+        assert!(kind.draw(&ChartSubject::default()).is_empty(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn a_change_without_a_verdict_is_neither_better_nor_worse() {
+    let result = sample::comparison();
+    let decided = |paint: Paint| -> Vec<String> {
+        let chart = super::delta(&result).unwrap();
+        let own = chart.datasets.iter().filter(|dataset| dataset.paint == paint);
+        own.flat_map(|dataset| &dataset.points).map(|point| point.text.clone()).collect()
+    };
+    let undecided = result
+        .comparisons
+        .iter()
+        .filter(|each| !each.verdict.is_decided() && each.difference_percent.is_some_and(f64::is_finite));
+    assert_eq!(decided(Paint::Caution).len(), undecided.count());
+    assert!(!decided(Paint::Good).is_empty() && !decided(Paint::Bad).is_empty());
+    assert!(decided(Paint::Good).iter().all(|text| text.starts_with('-')), "times that fell: the sign is the metric's");
+}
+
+#[test]
+fn scaling_counts_from_the_smallest_and_leaves_single_points_out() {
+    let mut run = only(sample::run(), "gemm");
+    run.benchmarks.truncate(3);
+    for (result, (threads, rate)) in run.benchmarks.iter_mut().zip([(1, 10.0), (2, 18.0), (4, 30.0)]) {
+        let id = format!("cpu_performance/gemm/cpu:0/f32/8x8x8/threads={threads}");
+        result.benchmark_id = id.parse().unwrap();
+        result.results = vec![Fields::new().with("threads", threads).with("gflops", rate)];
+    }
+    let kind = ChartKind::find("scaling").unwrap();
+    let draw = |run: &Run| kind.draw(&ChartSubject { run: Some(run), ..ChartSubject::default() });
+    let chart = draw(&run).remove(0);
+    let said: Vec<&str> = chart.datasets[1].points.iter().map(|point| point.text.as_str()).collect();
+    assert_eq!(said, ["1.00x", "1.80x", "3.00x"]);
+    run.benchmarks.truncate(1);
+    assert!(draw(&run).is_empty());
+}
+
+#[test]
+fn memory_has_its_peak_where_most_was_held() {
+    let mut run = only(sample::run(), "gemm");
+    run.benchmarks.truncate(3);
+    for (index, (result, held)) in run.benchmarks.iter_mut().zip([5.0, 80.0, 20.0]).enumerate() {
+        result.timestamp = run.started + std::time::Duration::from_secs(10 * (index as u64 + 1));
+        result.results = vec![Fields::new().with("memory_used_mb", held)];
+    }
+    let kind = ChartKind::find("memory-timeline").unwrap();
+    let chart = kind.draw(&ChartSubject { run: Some(&run), ..ChartSubject::default() }).remove(0);
+    let peak = chart.datasets.iter().find(|dataset| dataset.paint == Paint::Warning).unwrap();
+    assert_eq!((peak.points[0].x, peak.points[0].text.as_str()), (20.0, "peak 80.0 MB"));
 }

@@ -1,6 +1,7 @@
 //! One series over its runs: every value, and the levels between the changes that were found.
 
-use rsb_model::record::{ChangePoint, Direction, SeriesTrend};
+use rsb_model::record::{ChangePoint, Direction, SeriesTrend, TrendShape};
+use rsb_model::samples::quantile_of_sorted;
 use rsb_model::{Field, Unit};
 
 use super::{axis, slug};
@@ -18,8 +19,10 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
     let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like drama.
     let room = ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
-    let mut datasets = levels(series);
-    datasets.push(Dataset::new(DatasetKind::Line, Paint::Plain, points));
+    let mut datasets: Vec<Dataset> = noise(series).into_iter().collect();
+    datasets.extend(levels(series));
+    datasets.push(Dataset::new(DatasetKind::Line, Paint::Plain, points).named("one run"));
+    datasets.extend(suspected(series));
     Some(Chart {
         name: slug(&format!("trend-{}-{}", series.id, series.metric)),
         title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
@@ -28,7 +31,7 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
         x_axis: runs(series.values.len()),
         y_axis: axis::linear(axis_name(series), (low - room, high + room), 5),
         datasets,
-        legend: Legend::Hidden,
+        legend_position: Legend::Below,
     })
 }
 
@@ -59,6 +62,59 @@ fn subtitle(series: &SeriesTrend) -> String {
         text.push_str(&format!(", {} a day", format_quantity(slope, &series.unit)));
     }
     text
+}
+
+/// The runs of each level, from the first to the one after its last, with the value that holds there.
+fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
+    let mut stretches = Vec::new();
+    let mut from = 0;
+    for point in &series.change_points {
+        stretches.push((from, point.index.max(from), point.before));
+        from = point.index.max(from);
+    }
+    stretches.extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
+    if stretches.is_empty() {
+        let mut sorted: Vec<f64> = series.values.iter().copied().filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        stretches.extend(quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)));
+    }
+    stretches
+}
+
+/// Runs of one level that say something of their noise.
+const FEWEST: usize = 5;
+
+/// What is noise around the levels: from where to where nine in ten runs lie, of all levels together, as a level may be
+/// too short to tell.
+fn noise(series: &SeriesTrend) -> Option<Dataset> {
+    let stretches = stretches(series);
+    let around = stretches.iter().flat_map(|&(from, to, level)| {
+        series.values.get(from..to).unwrap_or_default().iter().map(move |value| value / level - 1.0)
+    });
+    let mut around: Vec<f64> = around.filter(|share| share.is_finite()).collect();
+    if around.len() < FEWEST {
+        return None;
+    }
+    around.sort_by(f64::total_cmp);
+    let (low, high) = (quantile_of_sorted(&around, 0.05)?, quantile_of_sorted(&around, 0.95)?);
+    // A ramp or a drift is no level: what lies around one says nothing of noise.
+    let is_level = series.ramp.is_none() && series.shape != TrendShape::Drift;
+    let points = stretches.iter().flat_map(|&(from, to, level)| {
+        let end = |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
+        [end((from as f64 + 0.5).max(1.0)), end((to as f64 + 0.5).min(series.values.len() as f64))]
+    });
+    let points: Vec<Point> = points
+        .filter(|point| point.y.is_finite() && point.error.is_some_and(|[low, high]| (high - low).is_finite()))
+        .collect();
+    is_level.then(|| Dataset::new(DatasetKind::Band, Paint::Faded, points).named("nine in ten runs of a level"))
+}
+
+/// The newest runs where they do not fit the level before them and are too few to be one.
+fn suspected(series: &SeriesTrend) -> Option<Dataset> {
+    let from = series.suspected.first()?.index;
+    let values = series.values.iter().enumerate().skip(from);
+    let points = values.filter(|(_, value)| value.is_finite()).map(|(run, value)| Point::at(run as f64 + 1.0, *value));
+    Some(Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect()).named("not yet a level"))
 }
 
 /// A line at each level, and a rule at each change with how much it was.

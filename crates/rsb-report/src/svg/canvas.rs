@@ -2,11 +2,35 @@
 
 use plotters::backend::SVGBackend;
 use plotters::prelude::{DrawingBackend, FontStyle, RGBColor, ShapeStyle, TextStyle};
-use plotters::style::IntoFont;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color as _, IntoFont};
 
-use crate::chart::Paint;
+use crate::chart::{Marker, Paint};
 use crate::markdown::escape_xml;
+use crate::theme::Theme;
+
+/// A color by what it is for; the theme says which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tint {
+    /// Words.
+    Ink,
+    /// Words of less interest.
+    Faded,
+    /// Lines that help the eye.
+    Grid,
+    /// Axes.
+    Axis,
+    /// What lies behind everything.
+    Sheet,
+    /// Data.
+    Of(Paint),
+}
+
+impl From<Paint> for Tint {
+    fn from(paint: Paint) -> Self {
+        Self::Of(paint)
+    }
+}
 
 /// Where text hangs on its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +44,7 @@ pub(super) enum Anchor {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text {
     pub(super) size: f64,
-    pub(super) color: RGBColor,
+    pub(super) color: Tint,
     pub(super) anchor: Anchor,
     pub(super) weight: StrokeWeight,
 }
@@ -31,28 +55,13 @@ pub(super) enum StrokeWeight {
     Bold,
 }
 
-const INK: RGBColor = RGBColor(0x22, 0x26, 0x2B);
-const FADED: RGBColor = RGBColor(0x5F, 0x67, 0x70);
-pub(super) const GRID: RGBColor = RGBColor(0xE3, 0xE6, 0xEA);
-pub(super) const AXIS: RGBColor = RGBColor(0x9A, 0xA1, 0xA9);
-const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xB2);
-const ORANGE: RGBColor = RGBColor(0xE6, 0x9F, 0x00);
-const GREEN: RGBColor = RGBColor(0x00, 0x9E, 0x73);
-const RED: RGBColor = RGBColor(0xD5, 0x5E, 0x00);
-/// What lies behind everything.
-pub(super) const WHITE: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
-
-/// The colors of Okabe and Ito, which people with any color vision can tell apart; yellow is left out on white.
-const PALETTE: [RGBColor; 7] =
-    [BLUE, RED, GREEN, ORANGE, RGBColor(0xCC, 0x79, 0xA7), RGBColor(0x56, 0xB4, 0xE9), RGBColor(0x00, 0x00, 0x00)];
-
 impl Text {
     pub(super) const fn label(anchor: Anchor) -> Self {
-        Self { size: 12.0, color: INK, anchor, weight: StrokeWeight::Normal }
+        Self { size: 12.0, color: Tint::Ink, anchor, weight: StrokeWeight::Normal }
     }
 
     pub(super) const fn faded(anchor: Anchor) -> Self {
-        Self { color: FADED, ..Self::label(anchor) }
+        Self { color: Tint::Faded, ..Self::label(anchor) }
     }
 
     const TITLE: Self = Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
@@ -69,21 +78,22 @@ pub(super) const HEAD: f64 = 68.0;
 /// A sheet. Drawing into a string cannot fail; should it ever, there is no picture rather than half of one.
 pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
+    theme: &'a Theme,
     whole: bool,
 }
 
 /// Draws a chart of `size` with a title and a subtitle, and what `draw` adds.
 pub(super) fn sheet(
     size: (f64, f64),
-    title: &str,
-    subtitle: &str,
+    (title, subtitle): (&str, &str),
+    theme: &Theme,
     draw: impl FnOnce(&mut Canvas<'_>),
 ) -> Option<String> {
     let mut svg = String::new();
     {
         let backend = SVGBackend::with_string(&mut svg, (size.0.round() as u32, size.1.round() as u32));
-        let mut canvas = Canvas { backend, whole: true };
-        canvas.rectangle((0.0, 0.0), size, WHITE);
+        let mut canvas = Canvas { backend, theme, whole: true };
+        canvas.rectangle((0.0, 0.0), size, Tint::Sheet);
         let room = size.0 - 2.0 * MARGIN;
         canvas.text(&shorten(title, room, Text::TITLE.size), (MARGIN, 26.0), Text::TITLE);
         let faded = Text::faded(Anchor::Start);
@@ -97,6 +107,19 @@ pub(super) fn sheet(
 }
 
 impl Canvas<'_> {
+    fn color(&self, tint: impl Into<Tint>) -> RGBColor {
+        let ground = self.theme.ground();
+        let [red, green, blue] = match tint.into() {
+            Tint::Ink => ground.ink,
+            Tint::Faded => ground.faded,
+            Tint::Grid => ground.grid,
+            Tint::Axis => ground.axis,
+            Tint::Sheet => ground.sheet,
+            Tint::Of(paint) => self.theme.rgb(paint),
+        };
+        RGBColor(red, green, blue)
+    }
+
     fn keep<E>(&mut self, result: &Result<(), E>) {
         self.whole &= result.is_ok();
     }
@@ -107,13 +130,15 @@ impl Canvas<'_> {
         self.whole.then_some(())
     }
 
-    pub(super) fn line(&mut self, from: Pixel, to: Pixel, (color, width): (RGBColor, u32)) {
-        let result = self.backend.draw_line(pixel(from), pixel(to), &stroke(color, width));
+    pub(super) fn line(&mut self, from: Pixel, to: Pixel, (color, width): (impl Into<Tint>, u32)) {
+        let style = stroke(self.color(color), width);
+        let result = self.backend.draw_line(pixel(from), pixel(to), &style);
         self.keep(&result);
     }
 
     /// A broken line, for what is a limit or a mark and not data.
-    pub(super) fn dashed(&mut self, from: Pixel, to: Pixel, color: RGBColor) {
+    pub(super) fn dashed(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
+        let color = color.into();
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy);
         let dashes = (length / 7.0).ceil().clamp(1.0, 1000.0) as u32;
@@ -126,35 +151,63 @@ impl Canvas<'_> {
         }
     }
 
-    pub(super) fn path(&mut self, points: &[Pixel], (color, width): (RGBColor, u32)) {
-        let result = self.backend.draw_path(points.iter().copied().map(pixel), &stroke(color, width));
+    pub(super) fn path(&mut self, points: &[Pixel], (color, width): (impl Into<Tint>, u32)) {
+        let style = stroke(self.color(color), width);
+        let result = self.backend.draw_path(points.iter().copied().map(pixel), &style);
         self.keep(&result);
     }
 
-    pub(super) fn rectangle(&mut self, from: Pixel, to: Pixel, color: RGBColor) {
-        let result = self.backend.draw_rect(pixel(from), pixel(to), &fill(color), true);
+    pub(super) fn rectangle(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
+        let style = fill(self.color(color));
+        let result = self.backend.draw_rect(pixel(from), pixel(to), &style, true);
         self.keep(&result);
     }
 
-    pub(super) fn polygon(&mut self, points: &[Pixel], color: RGBColor) {
-        let result = self.backend.fill_polygon(points.iter().copied().map(pixel), &fill(color));
+    pub(super) fn polygon(&mut self, points: &[Pixel], color: impl Into<Tint>) {
+        let style = fill(self.color(color));
+        let result = self.backend.fill_polygon(points.iter().copied().map(pixel), &style);
         self.keep(&result);
     }
 
-    pub(super) fn dot(&mut self, center: Pixel, radius: u32, color: RGBColor) {
-        let result = self.backend.draw_circle(pixel(center), radius, &fill(color), true);
+    pub(super) fn dot(&mut self, center: Pixel, radius: u32, color: impl Into<Tint>) {
+        let style = fill(self.color(color));
+        let result = self.backend.draw_circle(pixel(center), radius, &style, true);
         self.keep(&result);
     }
 
-    /// The mark of a series: its shape tells those apart that share a color.
+    /// An area that lets through what lies behind it.
+    pub(super) fn veil(&mut self, points: &[Pixel], paint: Paint) {
+        let style = ShapeStyle { color: self.color(paint).mix(0.22), filled: true, stroke_width: 0 };
+        let result = self.backend.fill_polygon(points.iter().copied().map(pixel), &style);
+        self.keep(&result);
+    }
+
+    fn outline(&mut self, points: &[Pixel], paint: Paint) {
+        self.polygon(points, Tint::Sheet);
+        let closed: Vec<Pixel> = points.iter().chain(points.first()).copied().collect();
+        self.path(&closed, (paint, 2));
+    }
+
+    /// The mark of a series: its shape tells it from others as well as its color does.
     pub(super) fn mark(&mut self, center: Pixel, paint: Paint) {
-        let color = paint_of(paint);
         let (x, y) = center;
-        let round = if let Paint::Series(index) = paint { index / PALETTE.len() } else { 0 };
-        match round % 3 {
-            0 => self.dot(center, 4, color),
-            1 => self.rectangle((x - 4.0, y - 4.0), (x + 4.0, y + 4.0), color),
-            _ => self.polygon(&[(x, y - 6.0), (x + 6.0, y), (x, y + 6.0), (x - 6.0, y)], color),
+        let triangle = [(x, y - 6.0), (x + 6.0, y + 5.0), (x - 6.0, y + 5.0)];
+        let square = [(x - 4.0, y - 4.0), (x + 4.0, y - 4.0), (x + 4.0, y + 4.0), (x - 4.0, y + 4.0)];
+        let diamond = [(x, y - 6.0), (x + 6.0, y), (x, y + 6.0), (x - 6.0, y)];
+        match paint.marker() {
+            Marker::Circle => self.dot(center, 4, paint),
+            Marker::Triangle | Marker::Up => self.polygon(&triangle, paint),
+            Marker::Square => self.polygon(&square, paint),
+            Marker::Diamond => self.polygon(&diamond, paint),
+            Marker::Down => self.polygon(&[(x, y + 6.0), (x + 6.0, y - 5.0), (x - 6.0, y - 5.0)], paint),
+            Marker::Dash => self.rectangle((x - 6.0, y - 2.0), (x + 6.0, y + 2.0), paint),
+            Marker::Ring => {
+                self.dot(center, 5, paint);
+                self.dot(center, 3, Tint::Sheet);
+            }
+            Marker::OpenTriangle => self.outline(&triangle, paint),
+            Marker::OpenSquare => self.outline(&square, paint),
+            Marker::OpenDiamond | Marker::Question => self.outline(&diamond, paint),
         }
     }
 
@@ -178,8 +231,9 @@ impl Canvas<'_> {
             StrokeWeight::Normal => FontStyle::Normal,
             StrokeWeight::Bold => FontStyle::Bold,
         };
+        let color = self.color(look.color);
         // The backend divides sizes by 1.24.
-        let font = (FAMILY, look.size * 1.24, weight).into_font().transform(turn).color(&look.color);
+        let font = (FAMILY, look.size * 1.24, weight).into_font().transform(turn).color(&color);
         let style: TextStyle<'_> = font.pos(Pos::new(horizontal, VPos::Center));
         let result = self.backend.draw_text(&crate::style::clean(text), &style, pixel(at));
         self.keep(&result);
@@ -187,18 +241,6 @@ impl Canvas<'_> {
 }
 
 const FAMILY: &str = "Helvetica, Arial, DejaVu Sans, sans-serif";
-
-/// The color that stands for `paint`.
-pub(super) fn paint_of(paint: Paint) -> RGBColor {
-    match paint {
-        Paint::Series(index) => PALETTE.get(index % PALETTE.len()).copied().unwrap_or(BLUE),
-        Paint::Plain => BLUE,
-        Paint::Good => GREEN,
-        Paint::Bad => RED,
-        Paint::Caution => ORANGE,
-        Paint::Faded => FADED,
-    }
-}
 
 /// Pixels that `text` needs at `size`, on the safe side: the font is the reader's.
 pub(super) fn width_of(text: &str, size: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! The shapes of the datasets.
 
-use super::canvas::{Anchor, Canvas, Pixel, Text, WHITE, paint_of, width_of};
+use super::canvas::{Anchor, Canvas, Pixel, Text, Tint, shorten, width_of};
 use super::layout::Layout;
 use crate::chart::{Dataset, DatasetKind, Paint, Point};
 
@@ -11,57 +11,153 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
     let paint = dataset.paint;
     let pixels: Vec<Pixel> = dataset.points.iter().map(|point| (layout.x(point.x), layout.y(point.y))).collect();
     match dataset.kind {
-        DatasetKind::Line => line(canvas, &pixels, paint),
-        DatasetKind::Marks => pixels.iter().for_each(|&pixel| canvas.mark(pixel, paint)),
-        DatasetKind::Path => canvas.path(&pixels, (paint_of(paint), 2)),
-        DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint_of(paint))),
+        DatasetKind::Line => {
+            dataset.points.iter().for_each(|point| errors(canvas, point, paint, layout));
+            line(canvas, &pixels, paint);
+        }
+        DatasetKind::Marks => {
+            dataset.points.iter().for_each(|point| errors(canvas, point, paint, layout));
+            for &pixel in &pixels {
+                canvas.mark(pixel, paint);
+            }
+        }
+        DatasetKind::Path => canvas.path(&pixels, (paint, 2)),
+        DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint)),
         DatasetKind::Bars { thickness } => {
             dataset.points.iter().for_each(|point| bar(canvas, point, (thickness, paint), layout));
         }
+        DatasetKind::Tracks { thickness } => {
+            dataset.points.iter().for_each(|point| track(canvas, point, thickness, layout));
+        }
+        DatasetKind::Cells => dataset.points.iter().for_each(|point| cell(canvas, point, paint, layout)),
+        DatasetKind::Band => band(canvas, dataset, layout),
         DatasetKind::Columns => dataset.points.iter().for_each(|point| column(canvas, point, paint, layout)),
         DatasetKind::Intervals => dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout)),
         DatasetKind::Ticks => ticks(canvas, dataset, layout),
         DatasetKind::Limits => pixels.iter().for_each(|&(x, y)| {
-            canvas.dashed((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint_of(paint));
+            canvas.dashed((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint);
         }),
         DatasetKind::Rules => rules(canvas, dataset, layout),
+    }
+    if matches!(dataset.kind, DatasetKind::Line | DatasetKind::Marks | DatasetKind::Path) {
+        dataset.points.iter().for_each(|point| beside(canvas, point, layout));
+    }
+}
+
+/// The words of a mark, right above it; below the upper edge, and within the frame.
+fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
+    if layout.has_rows() {
+        canvas.text(&point.text, (layout.beside(), layout.y(point.y.round())), Text::label(Anchor::Start));
+        return;
+    }
+    let look = Text { size: 11.0, ..Text::label(Anchor::Middle) };
+    let half = width_of(&point.text, look.size) / 2.0;
+    let (left, right) = (layout.frame.left + half, layout.frame.right - half);
+    let x = layout.x(point.x).clamp(left.min(right), right.max(left));
+    let y = (layout.y(point.y) - 13.0).max(layout.frame.top + 8.0);
+    if !point.text.is_empty() {
+        canvas.text(&point.text, (x, y), look);
+    }
+}
+
+/// An error interval up and down, or across in a chart of rows.
+fn errors(canvas: &mut Canvas<'_>, point: &Point, paint: impl Into<Tint> + Copy, layout: &Layout<'_>) {
+    let Some([low, high]) = point.error else { return };
+    if layout.has_rows() {
+        let y = layout.y(point.y);
+        let (from, to) = (layout.x(low), layout.x(high));
+        canvas.line((from, y), (to, y), (paint, 1));
+        for x in [from, to] {
+            canvas.line((x, y - 4.0), (x, y + 4.0), (paint, 1));
+        }
+    } else {
+        let x = layout.x(point.x);
+        let (from, to) = (layout.y(low), layout.y(high));
+        canvas.line((x, from), (x, to), (paint, 1));
+        for y in [from, to] {
+            canvas.line((x - 4.0, y), (x + 4.0, y), (paint, 1));
+        }
+    }
+}
+
+fn track(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, layout: &Layout<'_>) {
+    let (y, half) = (layout.y(point.y), half_of(thickness, layout));
+    canvas.rectangle((layout.x(0.0), y - half), (layout.x(point.x), y + half), Tint::Grid);
+}
+
+/// Half the height of a bar.
+fn half_of(thickness: f64, layout: &Layout<'_>) -> f64 {
+    (thickness * layout.row / 2.0 - 1.0).max(1.0)
+}
+
+/// A field of a matrix. Where it is shaded, its words are light on dark or dark on light.
+fn cell(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
+    let (left, right) = (layout.x(point.x - 0.5) + 1.0, layout.x(point.x + 0.5) - 1.0);
+    let (y, half) = (layout.y(point.y), layout.row / 2.0 - 1.0);
+    let color = match paint {
+        Paint::Heat(level) => {
+            canvas.rectangle((left, y - half), (right, y + half), paint);
+            if level >= 3 { Tint::Sheet } else { Tint::Ink }
+        }
+        _ => Tint::Of(paint),
+    };
+    let look = Text { color, ..Text::label(Anchor::Middle) };
+    let text = shorten(&point.text, right - left, look.size);
+    if !text.is_empty() {
+        canvas.text(&text, (f64::midpoint(left, right), y), look);
+    }
+}
+
+fn band(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
+    let edge = |end: usize| move |point: &Point| (point.x, point.error.map_or(point.y, |error| error[end]));
+    let pixel = |(x, y)| (layout.x(x), layout.y(y));
+    let upper = dataset.points.iter().map(edge(1)).map(pixel);
+    let lower = dataset.points.iter().rev().map(edge(0)).map(pixel);
+    let points: Vec<Pixel> = upper.chain(lower).collect();
+    if points.len() > 2 {
+        canvas.veil(&points, dataset.paint);
     }
 }
 
 /// Thin lines and small marks where there are very many points.
 fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
     let many = pixels.len() > 40;
-    canvas.path(pixels, (paint_of(paint), if many { 1 } else { 2 }));
+    canvas.path(pixels, (paint, if many { 1 } else { 2 }));
     for &pixel in pixels {
         if many {
-            canvas.dot(pixel, if pixels.len() > 150 { 2 } else { 3 }, paint_of(paint));
+            canvas.dot(pixel, if pixels.len() > 150 { 2 } else { 3 }, paint);
         } else {
             canvas.mark(pixel, paint);
         }
     }
 }
 
-/// A bar from zero with its text at its end; an arrow head where it goes on beyond the edge.
+/// A bar from zero, or over its extent, with its text at its end; an arrow head where it goes on beyond the edge.
 fn bar(canvas: &mut Canvas<'_>, point: &Point, (thickness, paint): (f64, Paint), layout: &Layout<'_>) {
-    let (start, end, y) = (layout.x(0.0), layout.x(point.x), layout.y(point.y));
-    let half = (thickness * layout.row / 2.0 - 1.0).max(1.0);
-    canvas.rectangle((start, y - half), (end.max(start + 1.0), y + half), paint_of(paint));
-    let mut text = end + 8.0;
+    let [from, to] = point.extent.unwrap_or([0.0, point.x]).map(|value| layout.x(value));
+    let (start, end, y) = (from.min(to), from.max(to), layout.y(point.y));
+    let half = half_of(thickness, layout);
+    canvas.rectangle((start, y - half), (end.max(start + 1.0), y + half), paint);
+    errors(canvas, point, Tint::Ink, layout);
+    let mut text = point.error.map_or(end, |[_, high]| layout.x(high).max(end)) + 8.0;
     if !layout.shows(point.x) {
-        let (top, bottom) = (y - half - 2.0, y + half + 2.0);
-        canvas.polygon(&[(end + 9.0, y), (end, top), (end, bottom)], paint_of(paint));
-        text += 8.0;
+        let (tip, base) = if point.x < 0.0 { (start - 9.0, start) } else { (end + 9.0, end) };
+        canvas.polygon(&[(tip, y), (base, y - half - 2.0), (base, y + half + 2.0)], paint);
+        text += if point.x < 0.0 { 0.0 } else { 8.0 };
     }
     if !point.text.is_empty() {
+        let arrow = if paint.is_change() { 14.0 } else { 0.0 };
         let look = Text::label(Anchor::Start);
-        let wide = width_of(&point.text, look.size);
+        let wide = width_of(&point.text, look.size) + arrow;
         // Behind a tick that stands where the words would.
         let in_the_way = |at: &f64| (end..text + wide + 6.0).contains(at);
         text = layout.ticks_in(point.y).filter(in_the_way).map(|at| at + 8.0).fold(text, f64::max);
-        let right = text + wide;
-        // A white ground keeps rules out of the words.
-        canvas.rectangle((text - 2.0, y - half), (right, y + half), WHITE);
-        canvas.text(&point.text, (text, y), look);
+        // An own ground keeps rules out of the words.
+        canvas.rectangle((text - 2.0, y - half), (text + wide, y + half), Tint::Sheet);
+        if paint.is_change() {
+            canvas.mark((text + 5.0, y), paint);
+        }
+        canvas.text(&point.text, (text + arrow, y), look);
     }
 }
 
@@ -69,12 +165,12 @@ fn bar(canvas: &mut Canvas<'_>, point: &Point, (thickness, paint): (f64, Paint),
 fn column(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let [left, right] = point.extent.unwrap_or([point.x; 2]).map(|edge| layout.x(edge));
     let (left, right) = (left + 1.0, right - 1.0);
-    canvas.rectangle((left, layout.y(point.y)), (right.max(left + 1.0), layout.frame.bottom), paint_of(paint));
+    canvas.rectangle((left, layout.y(point.y)), (right.max(left + 1.0), layout.frame.bottom), paint);
 }
 
 /// A dot with its interval; an arrow head where the interval goes on beyond the edge.
 fn interval(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
-    let color = paint_of(paint);
+    let color = paint;
     let y = layout.y(point.y);
     let [low, high] = point.extent.unwrap_or([point.x; 2]);
     canvas.line((layout.x(low), y), (layout.x(high), y), (color, 2));
@@ -86,7 +182,7 @@ fn interval(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layou
             canvas.polygon(&[(at + 7.0 * out, y), (at, y - 5.0), (at, y + 5.0)], color);
         }
     }
-    canvas.dot((layout.x(point.x), y), 5, color);
+    canvas.mark((layout.x(point.x), y), paint);
     canvas.text(&point.text, (layout.beside(), y), Text::label(Anchor::Start));
 }
 
@@ -94,7 +190,7 @@ fn ticks(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let half = TICK.max(layout.row * 0.35).min(layout.row / 2.0 - 2.0);
     for point in &dataset.points {
         let (x, y) = (layout.x(point.x), layout.y(point.y));
-        canvas.line((x, y - half), (x, y + half), (paint_of(dataset.paint), 3));
+        canvas.line((x, y - half), (x, y + half), (dataset.paint, 3));
         canvas.text(&point.text, (layout.beside(), y), Text::label(Anchor::Start));
     }
 }
@@ -106,8 +202,8 @@ fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let mut taken = [f64::NEG_INFINITY; 2];
     for point in &dataset.points {
         let x = layout.x(point.x);
-        canvas.dashed((x, frame.top - 4.0), (x, frame.bottom), paint_of(dataset.paint));
-        let look = Text { size: 11.0, color: paint_of(dataset.paint), ..Text::label(Anchor::Middle) };
+        canvas.dashed((x, frame.top - 4.0), (x, frame.bottom), dataset.paint);
+        let look = Text { size: 11.0, color: dataset.paint.into(), ..Text::label(Anchor::Middle) };
         let half = width_of(&point.text, look.size) / 2.0;
         let middle = x.clamp(half + 4.0, (layout.size.0 - half - 4.0).max(half + 4.0));
         let free = |end: &f64| middle - half > *end;

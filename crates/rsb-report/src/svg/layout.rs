@@ -46,7 +46,7 @@ impl<'a> Layout<'a> {
             chart.datasets.iter().any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
         let top = HEAD + if has_words { 30.0 } else { 4.0 };
         let frame = Frame { left: left(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
-        let legend = match chart.legend {
+        let legend = match chart.legend_position {
             Legend::Below => {
                 let lines = legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
                 lines.map_or(0.0, |lines| 6.0 + LEGEND_LINE * lines as f64)
@@ -58,13 +58,13 @@ impl<'a> Layout<'a> {
 
     /// The pixel of a coordinate along x; what lies outside stays at the edge.
     pub(super) fn x(&self, value: f64) -> f64 {
-        let share = share(&self.chart.x_axis, value);
+        let share = self.chart.x_axis.share(value);
         self.frame.left + share * (self.frame.right - self.frame.left)
     }
 
     /// The pixel of a coordinate along y, or of a row.
     pub(super) fn y(&self, value: f64) -> f64 {
-        let share = share(&self.chart.y_axis, value);
+        let share = self.chart.y_axis.share(value);
         let height = self.frame.bottom - self.frame.top;
         match self.chart.y_axis.scale {
             AxisScale::Rows => self.frame.top + share * height,
@@ -74,8 +74,12 @@ impl<'a> Layout<'a> {
 
     /// Whether a coordinate along x is shown where it is, and not at the edge.
     pub(super) fn shows(&self, x: f64) -> bool {
-        let [low, high] = self.chart.x_axis.bounds;
-        (low..=high).contains(&x)
+        self.chart.x_axis.shows(x)
+    }
+
+    /// Whether y counts rows.
+    pub(super) fn has_rows(&self) -> bool {
+        self.chart.y_axis.scale == AxisScale::Rows
     }
 
     /// The pixels along x of the ticks across row `y`.
@@ -91,14 +95,6 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The part of the axis below `value`, from 0 to 1.
-fn share(axis: &Axis, value: f64) -> f64 {
-    let scaled = |value: f64| if axis.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
-    let [low, high] = axis.bounds.map(scaled);
-    let share = (scaled(value) - low) / (high - low);
-    if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
-}
-
 fn is_told(point: &crate::chart::Point) -> bool {
     !point.text.is_empty()
 }
@@ -107,7 +103,9 @@ fn is_told(point: &crate::chart::Point) -> bool {
 fn row_height(chart: &Chart) -> f64 {
     let needed = |kind: DatasetKind| match kind {
         DatasetKind::Bars { thickness } => 16.0 / thickness.max(0.05),
+        DatasetKind::Tracks { .. } => 26.0,
         DatasetKind::Dots => 46.0,
+        DatasetKind::Cells => 30.0,
         _ => 24.0,
     };
     chart.datasets.iter().map(|dataset| needed(dataset.kind)).fold(24.0, f64::max)
@@ -124,11 +122,13 @@ fn left(axis: &Axis) -> f64 {
 
 /// Room for the legend, or for what stands beside rows.
 fn right(chart: &Chart) -> f64 {
-    if chart.legend == Legend::Right {
+    if chart.legend_position == Legend::Right {
         return LEGEND_RIGHT;
     }
     let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == AxisScale::Rows);
-    let texts = rows.filter(|dataset| dataset.kind != DatasetKind::Rules).flat_map(|dataset| &dataset.points);
+    let texts = rows
+        .filter(|dataset| !matches!(dataset.kind, DatasetKind::Rules | DatasetKind::Cells))
+        .flat_map(|dataset| &dataset.points);
     texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0) + MARGIN + 2.0 * GAP
 }
 

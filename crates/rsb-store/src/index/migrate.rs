@@ -1,7 +1,7 @@
 //! From an index of any version to one of today, in one transaction: where that fails, as on a full disk, what was there
 //! stays as it was.
 //!
-//! What older tables lack is in the run files alone (the figures of samples, which version of which unit), so the runs are
+//! What older tables lack is in the run files alone (the figures of samples, which version of which unit, what a model is), so the runs are
 //! read again; a run without a file is no run. Comparisons are carried over from version 3 on, before which verdicts had
 //! other words.
 

@@ -43,6 +43,83 @@ const OLD: &str = "
         document TEXT NOT NULL
     ) STRICT;";
 
+/// The tables of version 4.
+const OF_VERSION_4: &str = "
+    CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
+        started INTEGER NOT NULL, finished INTEGER, suite TEXT NOT NULL, profile TEXT NOT NULL,
+        commit_hash TEXT, branch TEXT, machine INTEGER NOT NULL REFERENCES machines, notes TEXT NOT NULL,
+        measured INTEGER NOT NULL, skipped INTEGER NOT NULL, failed INTEGER NOT NULL, simulated INTEGER NOT NULL,
+        sequence INTEGER, imported INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX runs_by_time ON runs (started, run_id);
+    CREATE TABLE cases (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL, device TEXT NOT NULL,
+        batch_size INTEGER, sequence_length INTEGER, precision TEXT
+    ) STRICT;
+    CREATE TABLE variants (
+        id INTEGER PRIMARY KEY, case_id INTEGER NOT NULL REFERENCES cases, benchmark TEXT NOT NULL,
+        benchmark_type TEXT NOT NULL, outcome TEXT NOT NULL, device_type TEXT NOT NULL,
+        UNIQUE (case_id, benchmark, benchmark_type, outcome, device_type)
+    ) STRICT;
+    CREATE TABLE results (
+        run INTEGER NOT NULL REFERENCES runs, position INTEGER NOT NULL, variant INTEGER NOT NULL REFERENCES variants,
+        device_metrics TEXT, PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX results_by_variant ON results (variant, run);
+    CREATE TABLE metrics (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, better TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY, variant INTEGER NOT NULL REFERENCES variants,
+        machine INTEGER NOT NULL REFERENCES machines, metric INTEGER NOT NULL REFERENCES metrics,
+        UNIQUE (variant, machine, metric)
+    ) STRICT;
+    CREATE TABLE points (
+        series INTEGER NOT NULL REFERENCES series, started INTEGER NOT NULL, run INTEGER NOT NULL,
+        position INTEGER NOT NULL, value REAL, recorded REAL, PRIMARY KEY (series, started, run, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE days (
+        metric INTEGER NOT NULL REFERENCES metrics, machine INTEGER NOT NULL REFERENCES machines, day INTEGER NOT NULL,
+        results INTEGER NOT NULL, total REAL NOT NULL, PRIMARY KEY (metric, machine, day)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE comparisons (
+        comparison_id TEXT PRIMARY KEY, file TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, timestamp INTEGER NOT NULL,
+        baseline_run_id TEXT NOT NULL, current_run_id TEXT NOT NULL, verdict TEXT NOT NULL,
+        improved INTEGER NOT NULL, degraded INTEGER NOT NULL, unchanged INTEGER NOT NULL, no_verdict INTEGER NOT NULL,
+        document TEXT NOT NULL
+    ) STRICT;
+    CREATE VIEW benchmark_runs AS SELECT run_id AS id FROM runs;
+    CREATE VIEW benchmark_results AS SELECT name AS benchmark_id FROM cases;
+    CREATE VIEW measurements AS SELECT value FROM points;
+    CREATE VIEW daily_means AS SELECT total FROM days;
+    INSERT INTO machines VALUES (1, 'm', '{}');
+    INSERT INTO cases VALUES (1, 'x', 'b', 'cpu:0', NULL, NULL, NULL);
+    INSERT INTO variants VALUES (1, 1, 'b', 'cpu_performance', 'measured', 'cpu');
+    INSERT INTO metrics VALUES (1, 'time_ms', 'ms', 'lower'), (2, 'gflops', 'GFLOP/s', 'higher'), (3, 'cv', '', '');
+    INSERT INTO series VALUES (1, 1, 1, 1);";
+
+/// Puts the run `id` into the tables of version 4.
+fn insert_4(old: &Connection, id: &str) {
+    let sql = "INSERT INTO runs VALUES (NULL, ?1, ?1 || '.json', '', 0, NULL, 's', 'p', NULL, NULL, 1, '[]', 1, 0, 0, 0, 1, 0)";
+    old.execute(sql, [id]).unwrap();
+    let run = old.last_insert_rowid();
+    old.execute("INSERT INTO results VALUES (?1, 0, 1, NULL)", [run]).unwrap();
+    old.execute("INSERT INTO points VALUES (1, 0, ?1, 0, 1.0, NULL)", [run]).unwrap();
+}
+
+/// Puts the run `id` into the tables of an earlier one.
+fn insert_3(old: &Connection, id: &str, of: i64) {
+    let values = if of < 3 { "" } else { ", 1, 0, '{}'" };
+    let sql = format!(
+        "INSERT INTO runs VALUES (?1, ?1 || '.json', '', 0, NULL, 's', 'p', NULL, NULL, 'm', '[]', 1, 0, 0, 0{values})"
+    );
+    old.execute(&sql, [id]).unwrap();
+    old.execute("INSERT INTO results VALUES (?1, 0, 'x', 'b', 'cpu_performance', 'measured', 'cpu')", [id]).unwrap();
+    old.execute("INSERT INTO metrics VALUES (?1, 0, 'time_ms', 'ms', 'lower', 1.0)", [id]).unwrap();
+}
+
 /// A directory of results with three runs and a comparison, whose index is of version `of`, as far as this can tell.
 fn older(of: i64) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -69,16 +146,9 @@ fn older(of: i64) -> (tempfile::TempDir, PathBuf) {
     let old = Connection::open(&database).unwrap();
     old.pragma_update(None, "journal_mode", "WAL").unwrap();
     let more = if of < 3 { "" } else { ", sequence INTEGER, imported INTEGER NOT NULL, fingerprint TEXT NOT NULL" };
-    old.execute_batch(&OLD.replace("{more}", more)).unwrap();
-    let values = if of < 3 { "" } else { ", 1, 0, '{}'" };
+    old.execute_batch(&if of < 4 { OLD.replace("{more}", more) } else { OF_VERSION_4.to_owned() }).unwrap();
     for id in ["a", "b", "gone"] {
-        let sql = format!(
-            "INSERT INTO runs VALUES (?1, ?1 || '.json', '', 0, NULL, 's', 'p', NULL, NULL, 'm', '[]', 1, 0, 0, 0{values})"
-        );
-        old.execute(&sql, [id]).unwrap();
-        old.execute("INSERT INTO results VALUES (?1, 0, 'x', 'b', 'cpu_performance', 'measured', 'cpu')", [id])
-            .unwrap();
-        old.execute("INSERT INTO metrics VALUES (?1, 0, 'time_ms', 'ms', 'lower', 1.0)", [id]).unwrap();
+        if of < 4 { insert_3(&old, id, of) } else { insert_4(&old, id) }
     }
     let file = kept.file_name().unwrap().to_str().unwrap();
     let insert = "INSERT INTO comparisons VALUES ('b-vs-a', ?1, ?2, 3, 'a', 'b', 'Regressed', 0, 2, 0, 0, ?3)";

@@ -21,6 +21,8 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, COMPARISONS, RUNS, StampedFile};
 use crate::read;
+#[cfg(feature = "parquet")]
+pub(crate) use rows::ResultRow;
 use rows::RunRows;
 pub(crate) use schema::{SCHEMA_VERSION, TABLES};
 pub(crate) use text::{FromJson, Parsed, better_from, better_text};
@@ -93,6 +95,11 @@ impl Index {
         connection.pragma_update(None, "foreign_keys", "OFF")?;
         migrate::bring_up(&mut connection, Path::new("."))?;
         Ok(Self { connection, notices: Vec::new() })
+    }
+
+    /// An index of today that is only read, as it is.
+    pub(crate) fn frozen(connection: Connection) -> Self {
+        Self { connection, notices: Vec::new() }
     }
 
     pub(crate) fn connection(&self) -> &Connection {

@@ -37,41 +37,44 @@ pub(crate) struct RunRows {
 
 /// A result as its rows.
 #[derive(Debug)]
-pub(super) struct ResultRow {
-    pub(super) case: CaseText,
-    pub(super) variant: VariantText,
-    pub(super) device_metrics: Option<String>,
-    pub(super) points: Vec<PointRow>,
+pub(crate) struct ResultRow {
+    pub(crate) case: CaseText,
+    pub(crate) variant: VariantText,
+    pub(crate) device_metrics: Option<String>,
+    pub(crate) points: Vec<PointRow>,
 }
 
 /// What every result of a case has in common.
 #[derive(Debug)]
-pub(super) struct CaseText {
-    pub(super) name: String,
-    pub(super) model: String,
-    pub(super) device: String,
-    pub(super) batch_size: Option<i64>,
-    pub(super) sequence_length: Option<i64>,
-    pub(super) precision: Option<String>,
+pub(crate) struct CaseText {
+    pub(crate) name: String,
+    pub(crate) model: String,
+    pub(crate) device: String,
+    pub(crate) batch_size: Option<i64>,
+    pub(crate) sequence_length: Option<i64>,
+    pub(crate) precision: Option<String>,
+    /// Of the model that ran, where the result knows it.
+    pub(crate) architecture_type: Option<String>,
+    pub(crate) parameter_count: Option<i64>,
 }
 
 /// How a case ended, and as what. What is unknown is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct VariantText {
-    pub(super) benchmark: String,
-    pub(super) benchmark_type: &'static str,
-    pub(super) outcome: &'static str,
-    pub(super) device_type: &'static str,
+pub(crate) struct VariantText {
+    pub(crate) benchmark: String,
+    pub(crate) benchmark_type: &'static str,
+    pub(crate) outcome: &'static str,
+    pub(crate) device_type: &'static str,
 }
 
 /// One metric of a result.
 #[derive(Debug)]
-pub(super) struct PointRow {
-    pub(super) field: &'static Field,
+pub(crate) struct PointRow {
+    pub(crate) field: &'static Field,
     /// The figure of the run; none where its samples are none that a clock can give.
-    pub(super) value: Option<f64>,
+    pub(crate) value: Option<f64>,
     /// What the record says, where that is another.
-    pub(super) recorded: Option<f64>,
+    pub(crate) recorded: Option<f64>,
 }
 
 /// What the sensors of a device said beside a result.
@@ -121,7 +124,7 @@ impl RunRows {
 }
 
 impl ResultRow {
-    fn of(result: &BenchmarkResult) -> Self {
+    pub(crate) fn of(result: &BenchmarkResult) -> Self {
         let fields = result.fields();
         Self {
             case: CaseText::of(result, fields),
@@ -168,6 +171,8 @@ impl CaseText {
             batch_size: number("batch_size"),
             sequence_length: number("sequence_length"),
             precision: text("dtype").map(str::to_owned),
+            architecture_type: text("architecture_type").map(str::to_owned),
+            parameter_count: number("parameter_count"),
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 /// The version of the tables; [`super::migrate`] turns older ones into these.
-pub(crate) const SCHEMA_VERSION: i64 = 4;
+pub(crate) const SCHEMA_VERSION: i64 = 5;
 
 /// Every table.
 pub(crate) const TABLES: [&str; 10] =
@@ -46,6 +46,7 @@ pub(super) const COMPARISONS: &str = "
 /// The runs. Times are microseconds since 1970, in UTC. A variant is a case as it ended: of one kind, one outcome and one
 /// type of device, so that a series is of one outcome. `value` of a point is the figure of the run that the gate's history
 /// takes, `recorded` what its record says where that is another; a day is one of UTC, and its total is of what was measured.
+/// `started` of a result is that of its run, so that the last one of a variant is found in its index.
 const RUNS: &str = "
     CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
     CREATE TABLE runs (
@@ -60,7 +61,7 @@ const RUNS: &str = "
     CREATE INDEX runs_by_latest ON runs (imported, sequence IS NULL, sequence DESC, started DESC, run_id DESC);
     CREATE TABLE cases (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL, device TEXT NOT NULL,
-        batch_size INTEGER, sequence_length INTEGER, precision TEXT
+        batch_size INTEGER, sequence_length INTEGER, precision TEXT, architecture_type TEXT, parameter_count INTEGER
     ) STRICT;
     CREATE TABLE variants (
         id INTEGER PRIMARY KEY, case_id INTEGER NOT NULL REFERENCES cases, benchmark TEXT NOT NULL,
@@ -69,9 +70,9 @@ const RUNS: &str = "
     ) STRICT;
     CREATE TABLE results (
         run INTEGER NOT NULL REFERENCES runs, position INTEGER NOT NULL, variant INTEGER NOT NULL REFERENCES variants,
-        device_metrics TEXT, PRIMARY KEY (run, position)
+        started INTEGER NOT NULL, device_metrics TEXT, PRIMARY KEY (run, position)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX results_by_variant ON results (variant, run);
+    CREATE INDEX results_by_variant ON results (variant, started);
     CREATE TABLE metrics (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, better TEXT NOT NULL
     ) STRICT;
@@ -112,13 +113,16 @@ fn views() -> String {
     let of_variants = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
+    // What the cases of a model do not agree on is none of its own.
+    let [one_architecture, one_count] = ["c.architecture_type", "c.parameter_count"]
+        .map(|column| format!("iif(min({column}) = max({column}), min({column}), NULL)"));
     let [latency, in_microseconds, throughput, memory, first_token, peak] =
         ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
             .map(point_of);
     format!(
         "CREATE VIEW benchmark_runs AS
             SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,
-                NULL AS architecture_type, NULL AS parameter_count,
+                {one_architecture} AS architecture_type, {one_count} AS parameter_count,
                 'suite ' || r.suite || ', profile ' || r.profile || coalesce(', commit ' || r.commit_hash, '') AS description
             {of_variants} WHERE v.outcome <> 'skipped' GROUP BY r.id, c.model, c.device;
         CREATE VIEW benchmark_results AS
@@ -126,7 +130,7 @@ fn views() -> String {
                 coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
                 {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
                 {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, x.device_metrics,
-                c.name AS benchmark_id
+                c.name AS benchmark_id, c.architecture_type, c.parameter_count
             {of_variants} WHERE v.outcome = 'measured';
         CREATE VIEW measurements AS
             SELECT r.run_id, {started} AS timestamp, r.commit_hash AS \"commit\", c.name AS benchmark_id, v.benchmark_type,

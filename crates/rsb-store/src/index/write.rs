@@ -162,8 +162,9 @@ impl<'c> RunWriter<'c> {
         result: &ResultRow,
     ) -> rusqlite::Result<()> {
         let variant = self.variant(&result.case, &result.variant)?;
-        let insert = "INSERT INTO results VALUES (?1,?2,?3,?4)";
-        self.connection.prepare_cached(insert)?.execute(params![run, position, variant, result.device_metrics])?;
+        let insert = "INSERT INTO results VALUES (?1,?2,?3,?4,?5)";
+        let values = params![run, position, variant, started, result.device_metrics];
+        self.connection.prepare_cached(insert)?.execute(values)?;
         let is_measured = result.variant.outcome == Outcome::Measured.as_str();
         for PointRow { field, value, recorded } in &result.points {
             let metric = self.metric(field)?;
@@ -216,11 +217,23 @@ impl<'c> RunWriter<'c> {
 
     /// The number of a case. What an earlier result did not say, as one that was skipped, is added.
     fn case(&self, case: &CaseText) -> rusqlite::Result<i64> {
-        let CaseText { name, model, device, batch_size, sequence_length, precision } = case;
-        let values = params![name, model, device, batch_size, sequence_length, precision];
-        let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6) ON CONFLICT DO UPDATE SET
+        let CaseText {
+            name,
+            model,
+            device,
+            batch_size,
+            sequence_length,
+            precision,
+            architecture_type,
+            parameter_count,
+        } = case;
+        let values =
+            params![name, model, device, batch_size, sequence_length, precision, architecture_type, parameter_count];
+        let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT DO UPDATE SET
                    batch_size = coalesce(batch_size, excluded.batch_size), precision = coalesce(precision, excluded.precision),
-                   sequence_length = coalesce(sequence_length, excluded.sequence_length) RETURNING id";
+                   sequence_length = coalesce(sequence_length, excluded.sequence_length),
+                   architecture_type = coalesce(architecture_type, excluded.architecture_type),
+                   parameter_count = coalesce(parameter_count, excluded.parameter_count) RETURNING id";
         self.connection.prepare_cached(add)?.query_row(values, |row| row.get(0))
     }
 

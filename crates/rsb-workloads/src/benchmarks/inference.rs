@@ -132,9 +132,12 @@ impl Prepared for Case<'_> {
             ("num_heads", heads),
             ("head_dim", head_dim),
             ("num_layers", layers),
+            ("parameter_count", self.shape.weights()),
         ] {
             fields.set(name, size);
         }
+        // Of GPT-2 without biases, and without what turns words into numbers.
+        fields.set("architecture_type", "transformer-decoder");
         fields.set("model_size_gb", dtype.bytes(self.shape.weights()) as f64 / 1e9);
         fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
         fields.set("accuracy_error", self.decoder.accuracy_error);
@@ -166,6 +169,8 @@ mod tests {
             let fields = prepared.fields(1e6).unwrap();
             assert!((fields.number("tokens_per_second").unwrap() - tokens * 1e3).abs() < 1e-6);
             assert_eq!((fields.text("operation"), fields.number("sequence_length")), (Some(phase), Some(10.0)));
+            // 12 squares of the width, and four rows of it.
+            assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0));
             let bytes = Inference.footprint_bytes(&params(phase)).unwrap() as f64;
             assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
         }

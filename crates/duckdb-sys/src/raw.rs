@@ -1,0 +1,194 @@
+//! The C interface: names and prototypes of `duckdb.h`.
+// The names are those of the C interface, so that its documentation can be searched for them.
+#![allow(non_camel_case_types)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use runtime_loading::Loaded;
+
+/// A count or a position.
+pub(crate) type idx_t = u64;
+
+/// 0 is success.
+pub(crate) type duckdb_state = c_int;
+
+/// The kind of a column: see [`column_type`].
+pub(crate) type duckdb_type = c_int;
+
+/// The kind of a statement: see [`statement_type`].
+pub(crate) type duckdb_statement_type = c_int;
+
+/// Makes the opaque types behind handles.
+macro_rules! handles {
+    ($($handle:ident = $opaque:ident;)*) => {$(
+        #[repr(C)]
+        pub(crate) struct $opaque { _private: [u8; 0] }
+        pub(crate) type $handle = *mut $opaque;
+    )*};
+}
+
+handles! {
+    duckdb_database = _duckdb_database;
+    duckdb_connection = _duckdb_connection;
+    duckdb_config = _duckdb_config;
+    duckdb_extracted_statements = _duckdb_extracted_statements;
+    duckdb_prepared_statement = _duckdb_prepared_statement;
+    duckdb_data_chunk = _duckdb_data_chunk;
+    duckdb_vector = _duckdb_vector;
+}
+
+/// What a query gave. All but its last field is of earlier versions, and must not be read.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct duckdb_result {
+    deprecated_column_count: idx_t,
+    deprecated_row_count: idx_t,
+    deprecated_rows_changed: idx_t,
+    deprecated_columns: *mut c_void,
+    deprecated_error_message: *mut c_char,
+    internal_data: *mut c_void,
+}
+
+impl duckdb_result {
+    /// None yet.
+    pub(crate) const EMPTY: Self = Self {
+        deprecated_column_count: 0,
+        deprecated_row_count: 0,
+        deprecated_rows_changed: 0,
+        deprecated_columns: std::ptr::null_mut(),
+        deprecated_error_message: std::ptr::null_mut(),
+        internal_data: std::ptr::null_mut(),
+    };
+}
+
+/// A text in a vector: up to [`INLINED`] bytes stand in it from its fifth byte on, more where the pointer leads.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct duckdb_string_t {
+    pub(crate) length: u32,
+    pub(crate) prefix: [u8; 4],
+    pub(crate) pointer: *const u8,
+}
+
+/// The most bytes of a text that stand in its place.
+pub(crate) const INLINED: u32 = 12;
+
+/// Values of [`duckdb_type`] that are read here.
+pub(crate) mod column_type {
+    use super::duckdb_type;
+
+    pub(crate) const BOOLEAN: duckdb_type = 1;
+    pub(crate) const BIGINT: duckdb_type = 5;
+    pub(crate) const DOUBLE: duckdb_type = 11;
+    pub(crate) const VARCHAR: duckdb_type = 17;
+}
+
+/// Values of [`duckdb_statement_type`] that are told apart here.
+pub(crate) mod statement_type {
+    use super::duckdb_statement_type;
+
+    pub(crate) const SELECT: duckdb_statement_type = 1;
+}
+
+/// Makes a struct with each function. Unlike the tables of drivers, of which most cases need a part, all of it is needed.
+macro_rules! functions {
+    ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?; )*) => {
+        /// The functions that are used.
+        pub(crate) struct DuckdbApi {
+            loaded: Loaded,
+            $( $(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
+        }
+
+        impl DuckdbApi {
+            /// Looks every function up; gives the name of the first that the library lacks.
+            pub(crate) fn resolve(loaded: Loaded) -> Result<Self, &'static str> {
+                Ok(Self { $( $name: loaded.function(stringify!($name)).ok_or(stringify!($name))?, )* loaded })
+            }
+
+            /// The library behind it.
+            pub(crate) fn loaded(&self) -> &Loaded {
+                &self.loaded
+            }
+        }
+    };
+}
+
+functions! {
+    /// Its version; static.
+    fn duckdb_library_version() -> *const c_char;
+    /// An empty set of options.
+    fn duckdb_create_config(config: *mut duckdb_config) -> duckdb_state;
+    /// Sets an option by its name.
+    fn duckdb_set_config(config: duckdb_config, name: *const c_char, option: *const c_char) -> duckdb_state;
+    /// Gives options back.
+    fn duckdb_destroy_config(config: *mut duckdb_config);
+    /// Opens a database; in memory where there is no path. The error must be freed.
+    fn duckdb_open_ext(
+        path: *const c_char, database: *mut duckdb_database, config: duckdb_config, error: *mut *mut c_char,
+    ) -> duckdb_state;
+    /// Closes it.
+    fn duckdb_close(database: *mut duckdb_database);
+    /// Opens a connection.
+    fn duckdb_connect(database: duckdb_database, connection: *mut duckdb_connection) -> duckdb_state;
+    /// Closes it.
+    fn duckdb_disconnect(connection: *mut duckdb_connection);
+    /// Stops what runs on a connection; from any thread.
+    fn duckdb_interrupt(connection: duckdb_connection);
+    /// Frees what the library has allocated for the caller.
+    fn duckdb_free(memory: *mut c_void);
+    /// Answers a question. The result must be destroyed whatever this gives.
+    fn duckdb_query(connection: duckdb_connection, sql: *const c_char, result: *mut duckdb_result) -> duckdb_state;
+    /// Gives a result back.
+    fn duckdb_destroy_result(result: *mut duckdb_result);
+    /// Why there is none; it lives as long as the result.
+    fn duckdb_result_error(result: *mut duckdb_result) -> *const c_char;
+    /// Its columns.
+    fn duckdb_column_count(result: *mut duckdb_result) -> idx_t;
+    /// The name of one, which lives as long as the result.
+    fn duckdb_column_name(result: *mut duckdb_result, column: idx_t) -> *const c_char;
+    /// The kind of one.
+    fn duckdb_column_type(result: *mut duckdb_result, column: idx_t) -> duckdb_type;
+    /// The next rows; null at the end.
+    fn duckdb_fetch_chunk(result: duckdb_result) -> duckdb_data_chunk;
+    /// Gives rows back.
+    fn duckdb_destroy_data_chunk(chunk: *mut duckdb_data_chunk);
+    /// How many rows.
+    fn duckdb_data_chunk_get_size(chunk: duckdb_data_chunk) -> idx_t;
+    /// A column of them.
+    fn duckdb_data_chunk_get_vector(chunk: duckdb_data_chunk, column: idx_t) -> duckdb_vector;
+    /// Its values.
+    fn duckdb_vector_get_data(vector: duckdb_vector) -> *mut c_void;
+    /// A bit for each of them that is there; null where all are.
+    fn duckdb_vector_get_validity(vector: duckdb_vector) -> *mut u64;
+    /// Takes a text apart into statements; their number, or 0.
+    fn duckdb_extract_statements(
+        connection: duckdb_connection, sql: *const c_char, statements: *mut duckdb_extracted_statements,
+    ) -> idx_t;
+    /// Why there are none; it lives as long as the statements.
+    fn duckdb_extract_statements_error(statements: duckdb_extracted_statements) -> *const c_char;
+    /// Gives them back.
+    fn duckdb_destroy_extracted(statements: *mut duckdb_extracted_statements);
+    /// Prepares one of them.
+    fn duckdb_prepare_extracted_statement(
+        connection: duckdb_connection, statements: duckdb_extracted_statements, index: idx_t,
+        prepared: *mut duckdb_prepared_statement,
+    ) -> duckdb_state;
+    /// Why that failed; it lives as long as the statement.
+    fn duckdb_prepare_error(prepared: duckdb_prepared_statement) -> *const c_char;
+    /// What kind of statement it is.
+    fn duckdb_prepared_statement_type(prepared: duckdb_prepared_statement) -> duckdb_statement_type;
+    /// Gives it back.
+    fn duckdb_destroy_prepare(prepared: *mut duckdb_prepared_statement);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against `duckdb.h` of versions 0.10 and 1.2: six words, and sixteen bytes.
+    #[test]
+    fn sizes_are_those_of_the_header() {
+        assert_eq!((size_of::<duckdb_result>(), size_of::<duckdb_string_t>()), (6 * size_of::<usize>(), 16));
+        assert_eq!(std::mem::offset_of!(duckdb_string_t, pointer), 8);
+    }
+}

@@ -1,0 +1,129 @@
+//! Where the library may lie: the file that `RSB_DUCKDB_LIBRARY` names, the directory of `DUCKDB_LIB_DIR`, which other
+//! programs take it from too, then the default path of the system's loader.
+
+use std::env;
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use runtime_loading::{Lack, Loaded, Unavailable};
+
+use crate::raw::DuckdbApi;
+
+/// The variable that names the library's file.
+const FILE: &str = "RSB_DUCKDB_LIBRARY";
+
+/// The variable that names its directory.
+const DIR: &str = "DUCKDB_LIB_DIR";
+
+const NAME: &str = "libduckdb.so";
+
+const CURE: &str = "take libduckdb.so of DuckDB 1.2 or newer (libduckdb-linux-*.zip of its releases, or the npm package \
+                    @duckdb/node-bindings-linux-x64) and name it in RSB_DUCKDB_LIBRARY";
+
+/// Where the library is looked for.
+#[derive(Debug, Clone, Default)]
+pub struct DuckdbPlaces {
+    /// The file that is named explicitly.
+    pub file: Option<PathBuf>,
+    /// The directory to look into first.
+    pub dir: Option<PathBuf>,
+}
+
+impl DuckdbPlaces {
+    /// Of this process.
+    pub fn here() -> Self {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Self { file: set(FILE), dir: set(DIR) }
+    }
+
+    fn find(&self) -> Result<Loaded, Unavailable> {
+        let failed = |why: String| Unavailable::new("DuckDB (libduckdb)", why, CURE);
+        if let Some(file) = &self.file {
+            return Loaded::first(std::slice::from_ref(file)).map_err(|refusal| {
+                let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
+                failed(format!("{FILE} names {}, which cannot be loaded{said}", file.display()))
+            });
+        }
+        let in_dir = self.dir.as_deref().map(|dir| dir.join(NAME)).filter(|path| path.exists());
+        let candidates: Vec<PathBuf> = in_dir.into_iter().chain([PathBuf::from(NAME)]).collect();
+        Loaded::first(&candidates).map_err(|refusal| {
+            let nowhere = || {
+                let dir = self.dir.as_deref().map(|dir| format!("in {} or ", dir.display())).unwrap_or_default();
+                format!("{NAME} is not {dir}on the library path")
+            };
+            failed(refusal.unwrap_or_else(nowhere))
+        })
+    }
+}
+
+/// DuckDB, loaded.
+#[derive(Clone)]
+pub struct DuckdbLibrary {
+    pub(crate) api: Arc<DuckdbApi>,
+}
+
+impl std::fmt::Debug for DuckdbLibrary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DuckdbLibrary").field("loaded", self.api.loaded()).finish()
+    }
+}
+
+impl DuckdbLibrary {
+    /// Loads it from where this process finds it.
+    ///
+    /// # Errors
+    /// When there is none, or one that lacks a function.
+    pub fn load() -> Result<Self, Unavailable> {
+        Self::load_from(&DuckdbPlaces::here())
+    }
+
+    /// Loads it from `places`.
+    ///
+    /// # Errors
+    /// When there is none, or one that lacks a function.
+    pub fn load_from(places: &DuckdbPlaces) -> Result<Self, Unavailable> {
+        let loaded = places.find()?;
+        let path: &Path = loaded.path();
+        let lacking = |name: &str| Unavailable {
+            lack: Lack::Function,
+            ..Unavailable::new("DuckDB (libduckdb)", format!("{} does not have {name}", path.display()), CURE)
+        };
+        Ok(Self { api: Arc::new(DuckdbApi::resolve(loaded).map_err(lacking)?) })
+    }
+
+    /// Its version, as it says it.
+    pub fn version(&self) -> String {
+        // SAFETY: the function takes nothing, and gives a text that ends and is never freed.
+        let version = unsafe {
+            let text = (self.api.duckdb_library_version)();
+            if text.is_null() { None } else { Some(CStr::from_ptr(text)) }
+        };
+        version.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_miss_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(NAME);
+        let named = DuckdbPlaces { file: Some(file.clone()), dir: None };
+        let error = DuckdbLibrary::load_from(&named).unwrap_err();
+        assert!(error.why.contains("RSB_DUCKDB_LIBRARY names") && error.cure == CURE, "{error}");
+        std::fs::write(&file, "not a library").unwrap();
+        let beside = DuckdbPlaces { file: None, dir: Some(dir.path().to_owned()) };
+        // Where the system has one, that is taken.
+        if let Err(error) = DuckdbLibrary::load_from(&beside) {
+            assert!(error.why.contains(&*file.to_string_lossy()), "what is there is told: {error}");
+        }
+        // A library, and another one.
+        let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };
+        let error = DuckdbLibrary::load_from(&other).unwrap_err();
+        assert!(error.why.contains("does not have duckdb_library_version"), "{error}");
+        assert_eq!(error.lack, Lack::Function);
+    }
+}

@@ -1,0 +1,219 @@
+//! Cases that memory holds back, by the roofline of the device that ran them: the bytes a second that it was seen or is known to
+//! move, the operations a second that it was seen to do, and how many operations a case has for each byte.
+
+use std::collections::BTreeMap;
+
+use rsb_model::record::Recommendation;
+use rsb_model::unit::figure;
+use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
+
+/// A case is held back by memory from this share of its bandwidth on: below, something else takes the time.
+const LEAST_SHARE: f64 = 0.6;
+
+/// More than the bandwidth comes from caches; so much more is still the spread of a measurement.
+const MOST_SHARE: f64 = 1.1;
+
+/// Cases that are named.
+const NAMED: usize = 3;
+
+/// What memory moves at most.
+struct Bandwidth<'r> {
+    gb_s: f64,
+    /// Where the figure is from.
+    of: &'r BenchmarkResult,
+    is_stated: bool,
+}
+
+/// A case that memory holds back.
+struct Bound<'r> {
+    result: &'r BenchmarkResult,
+    intensity: f64,
+    gb_s: f64,
+    share: f64,
+    /// The highest rate of its type, and the operations for each byte from which on that is the limit.
+    peak_gflops: f64,
+    ridge: f64,
+}
+
+/// What to do about cases of `run` that memory holds back, for each device and type.
+pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
+    let mut devices: BTreeMap<String, Vec<(&BenchmarkResult, &Fields)>> = BTreeMap::new();
+    for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
+        let fields = result.fields().map(|fields| (result, fields));
+        devices.entry(result.benchmark_id.device().to_string()).or_default().extend(fields);
+    }
+    let each = devices.iter().flat_map(|(device, results)| {
+        let Some(bandwidth) = bandwidth(results) else { return Vec::new() };
+        let mut types: BTreeMap<&str, Vec<Bound<'_>>> = BTreeMap::new();
+        for (dtype, bound) in results.iter().filter_map(|case| bound(case, results, &bandwidth)) {
+            types.entry(dtype).or_default().push(bound);
+        }
+        types.into_iter().map(|(dtype, cases)| told(device, dtype, cases, &bandwidth)).collect()
+    });
+    each.collect()
+}
+
+/// What the data sheet says where one is known, else the highest of the largest arrays: smaller ones lie in caches.
+fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwidth<'r>> {
+    let stated = results.iter().filter_map(|&(of, fields)| {
+        Some(Bandwidth { gb_s: fields.number("peak_bandwidth_gb_s")?, of, is_stated: true })
+    });
+    let arrays = || {
+        let is_array = |of: &BenchmarkResult| of.benchmark_id.benchmark() == Some("memory-bandwidth");
+        results.iter().filter(move |(of, _)| is_array(of)).filter_map(|&(of, fields)| {
+            Some((
+                fields.number("size_bytes")?,
+                Bandwidth { gb_s: fields.number("bandwidth_gb_s")?, of, is_stated: false },
+            ))
+        })
+    };
+    let sizes: Vec<f64> = arrays().map(|(size, _)| size).collect();
+    let (least, largest) = sizes.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), size| (a.min(*size), b.max(*size)));
+    // Of one size nobody can say whether it is beyond the caches.
+    let measured = arrays().filter(|(size, _)| least < largest && *size >= largest).map(|(_, found)| found);
+    let highest = |a: &Bandwidth<'_>, b: &Bandwidth<'_>| a.gb_s.total_cmp(&b.gb_s);
+    stated.max_by(highest).or_else(|| measured.max_by(highest)).filter(|found| found.gb_s > 0.0)
+}
+
+/// The type of a case and its place on the roofline, where memory holds it back.
+fn bound<'r>(
+    case: &(&'r BenchmarkResult, &'r Fields),
+    results: &[(&'r BenchmarkResult, &'r Fields)],
+    bandwidth: &Bandwidth<'_>,
+) -> Option<(&'r str, Bound<'r>)> {
+    let &(result, fields) = case;
+    let intensity = fields.number("arithmetic_intensity").filter(|intensity| *intensity > 0.0)?;
+    let dtype = fields.text("dtype")?;
+    let of_type = results.iter().filter(|(_, fields)| fields.text("dtype") == Some(dtype));
+    let peaks = of_type.filter_map(|(_, fields)| fields.number("peak_gflops").or_else(|| fields.number("gflops")));
+    let peak_gflops = peaks.max_by(f64::total_cmp)?;
+    let ridge = peak_gflops / bandwidth.gb_s;
+    let gb_s = fields.number("throughput_gb_s").or_else(|| Some(fields.number("gflops")? / intensity))?;
+    let share = gb_s / bandwidth.gb_s;
+    let is_bound = intensity < ridge && (LEAST_SHARE..=MOST_SHARE).contains(&share);
+    is_bound.then_some((dtype, Bound { result, intensity, gb_s, share, peak_gflops, ridge }))
+}
+
+fn told(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &Bandwidth<'_>) -> Recommendation {
+    cases.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let case = |case: &Bound<'_>| {
+        format!(
+            "{} has {} operations a byte and moves {} GB/s ({:.0} %)",
+            case.result.benchmark_id,
+            figure(case.intensity),
+            figure(case.gb_s),
+            100.0 * case.share
+        )
+    };
+    let named: Vec<String> = cases.iter().take(NAMED).map(case).collect();
+    let more = cases.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    // All of a type have the same roof.
+    let (peak, ridge) = cases.first().map_or((0.0, 0.0), |case| (case.peak_gflops, case.ridge));
+    let from = if bandwidth.is_stated { "by its data sheet" } else { "measured" };
+    Recommendation {
+        action: format!(
+            "move fewer bytes in the {dtype} cases that memory holds back on {device}: join them with what comes before or \
+             after, or take a smaller type; faster arithmetic gains nothing there"
+        ),
+        evidence: format!(
+            "memory moves {} GB/s ({from}, {}), arithmetic does {} GFLOP/s in {dtype}, so memory is the limit below {} \
+             operations a byte; {}{more}",
+            figure(bandwidth.gb_s),
+            bandwidth.of.benchmark_id,
+            figure(peak),
+            figure(ridge),
+            named.join("; ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::record::EnvironmentSummary;
+    use rsb_model::{BenchmarkType, CaseId, DeviceType, Environment, RunId, Timestamp};
+
+    use super::*;
+
+    fn case(name: &str, fields: Fields) -> BenchmarkResult {
+        let (benchmark, point) = name.split_once('/').unwrap();
+        BenchmarkResult {
+            benchmark_id: CaseId::from_segments(&["cpu_performance", benchmark, "cpu:0", point]),
+            timestamp: Timestamp::UNIX_EPOCH,
+            benchmark_type: BenchmarkType::CpuPerformance,
+            category: None,
+            outcome: Outcome::Measured,
+            reason: None,
+            device_type: Some(DeviceType::Cpu),
+            environment: EnvironmentSummary::default(),
+            results: vec![fields.with("dtype", "f32")],
+            statistics: None,
+            samples: Vec::new(),
+            metadata: serde_json::Map::new(),
+        }
+    }
+
+    fn array(name: &str, mebibytes: u64, gb_s: f64) -> BenchmarkResult {
+        case(name, Fields::new().with("size_bytes", mebibytes << 20).with("bandwidth_gb_s", gb_s))
+    }
+
+    fn elementwise(name: &str, intensity: f64, gb_s: f64) -> BenchmarkResult {
+        case(name, Fields::new().with("arithmetic_intensity", intensity).with("throughput_gb_s", gb_s))
+    }
+
+    fn product(intensity: f64, gflops: f64) -> BenchmarkResult {
+        case(
+            "gemm/x",
+            Fields::new().with("arithmetic_intensity", intensity).with("gflops", gflops).with("peak_gflops", 100.0),
+        )
+    }
+
+    fn advice(benchmarks: Vec<BenchmarkResult>) -> Vec<Recommendation> {
+        let begun = Run::begin(RunId("r".to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        memory_bound(&Run { benchmarks, ..begun })
+    }
+
+    #[test]
+    fn what_memory_holds_back_is_told_with_its_figures() {
+        let arrays = || vec![array("memory-bandwidth/small", 1, 200.0), array("memory-bandwidth/large", 64, 25.0)];
+        let of = |more: Vec<BenchmarkResult>| advice(arrays().into_iter().chain(more).collect());
+        let found = of(vec![
+            product(50.0, 90.0),
+            elementwise("tensor-ops/add", 0.1, 20.0),
+            elementwise("tensor-ops/gelu", 1.0, 10.0),
+            elementwise("tensor-ops/cached", 0.1, 120.0),
+        ]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].evidence,
+            "memory moves 25 GB/s (measured, cpu_performance/memory-bandwidth/cpu:0/large), arithmetic does 100 GFLOP/s in f32, \
+             so memory is the limit below 4 operations a byte; cpu_performance/tensor-ops/cpu:0/add has 0.1 operations a byte \
+             and moves 20 GB/s (80 %)"
+        );
+        // A product with few operations a byte, by what its rate moves.
+        assert!(
+            of(vec![product(2.0, 45.0)])[0].evidence.contains("has 2 operations a byte and moves 22.5 GB/s (90 %)")
+        );
+        let many = (0..5).map(|at| elementwise(&format!("tensor-ops/{at}"), 0.1, 16.0 + f64::from(at)));
+        assert!(
+            of(many.chain([product(50.0, 90.0)]).collect())[0]
+                .evidence
+                .ends_with("/2 has 0.1 operations a byte and moves 18 GB/s (72 %); and 2 more")
+        );
+    }
+
+    #[test]
+    fn without_a_roof_nothing_is_said() {
+        let add = || elementwise("tensor-ops/add", 0.1, 20.0);
+        let one_size = vec![array("memory-bandwidth/a", 64, 25.0), array("memory-bandwidth/b", 64, 24.0)];
+        assert_eq!(advice(vec![add(), product(50.0, 90.0)]), []);
+        assert_eq!(advice(one_size.into_iter().chain([add(), product(50.0, 90.0)]).collect()), []);
+        let no_rate = vec![array("memory-bandwidth/a", 1, 99.0), array("memory-bandwidth/b", 64, 25.0), add()];
+        assert_eq!(advice(no_rate), []);
+        let stated = case("memory-transfer/x", Fields::new().with("peak_bandwidth_gb_s", 25.0));
+        let mut simulated = add();
+        simulated.outcome = Outcome::Simulated;
+        assert_eq!(advice(vec![stated.clone(), simulated, product(50.0, 90.0)]), []);
+        assert!(advice(vec![stated, add(), product(50.0, 90.0)])[0].evidence.contains("by its data sheet"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Charts on a page of their own: SVG within HTML, for a browser, without script or network.
+
+use crate::chart::Chart;
+use crate::markdown::escape_xml;
+use crate::svg::svg_in;
+use crate::theme::Theme;
+
+/// A page with `charts` in the colors of `theme`; those that cannot be drawn are named.
+pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
+    let color = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
+    let ground = theme.ground();
+    let (sheet, ink) = (color(ground.sheet), color(ground.ink));
+    let figure = |chart: &Chart| match svg_in(chart, theme) {
+        Some(picture) => format!("<figure>\n{picture}</figure>\n"),
+        None => format!("<p>{}: not drawn, a figure in it is not finite</p>\n", escape_xml(&chart.title)),
+    };
+    let figures: String = charts.iter().map(figure).collect();
+    let title = escape_xml(&crate::style::clean(title));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>body {{ background: {sheet}; color: {ink}; font-family: sans-serif; margin: 1em auto; max-width: 60em }} \
+         figure {{ margin: 1em 0 }} svg {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n{figures}</body>\n</html>\n"
+    )
+}

@@ -1,0 +1,133 @@
+//! Shares of what could be: of a roofline, of resident waves, of a link, of a GPU's memory.
+
+use std::collections::BTreeMap;
+
+use rsb_model::gpu::Gpu;
+use rsb_model::{Field, Run, Unit};
+
+use super::{axis, slug};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{Shortener, benchmark_of, benchmarks, device_of, measured};
+use crate::number::format_quantity;
+
+/// More gauges than this are not drawn on one chart.
+const MOST: usize = 24;
+const THICKNESS: f64 = 0.6;
+/// Figures in percent that have a highest value, the most telling first.
+const SHARES: [&str; 6] = [
+    "utilization_percent",
+    "roofline_percent",
+    "occupancy_percent",
+    "link_percent",
+    "cache_hit_percent",
+    "gpu_utilization_percent",
+];
+
+/// A chart for each benchmark with a share of what could be: `metric`, or the first that it has.
+pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    if metric.is_none() {
+        charts.extend([gpus(run), memory(run)].into_iter().flatten());
+    }
+    let asked = metric.filter(|field| field.unit == Unit::Percent);
+    for benchmark in benchmarks(run) {
+        let own = || measured(run).filter(|result| benchmark_of(result) == benchmark);
+        let has = |name: &str| own().any(|result| result.fields().is_some_and(|fields| fields.number(name).is_some()));
+        let shares = || SHARES.into_iter().filter_map(Field::find).find(|field| has(field.name));
+        let field = if metric.is_some() { asked } else { shares() };
+        charts.extend(field.and_then(|field| of_benchmark(run, benchmark, field)));
+    }
+    charts
+}
+
+fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Chart> {
+    let names = Shortener::of_run(run);
+    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let values = own.filter_map(|result| {
+        let value = result.fields()?.number(field.name).filter(|value| value.is_finite() && *value >= 0.0)?;
+        Some((names.case(&result.benchmark_id).to_owned(), value))
+    });
+    let rows: Vec<(String, f64, String)> =
+        values.take(MOST).map(|(name, value)| (name, value, format_quantity(value, "%"))).collect();
+    chart(
+        (&format!("gauge-{benchmark}-{}", field.name), &format!("{benchmark}: {}", field.name.replace('_', " "))),
+        field.about,
+        ChartPlace::Benchmark(benchmark.to_owned()),
+        &rows,
+    )
+}
+
+/// How much of each GPU's memory was in use at most while it was measured.
+fn memory(run: &Run) -> Option<Chart> {
+    let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for result in measured(run) {
+        let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
+        let figures = known("gpu_memory_used_mb").zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
+        if let Some(((used, total), device)) = figures.zip(device_of(&result.benchmark_id)) {
+            let entry = most.entry(device.to_string()).or_insert((used, total));
+            *entry = (entry.0.max(used), total);
+        }
+    }
+    let row = |(device, (used, total)): (String, (f64, f64))| {
+        let words = format!("{} of {}", format_quantity(used, "MB"), format_quantity(total, "MB"));
+        (device, 100.0 * used / total, words)
+    };
+    let rows: Vec<(String, f64, String)> = most.into_iter().map(row).collect();
+    chart(("gauge-gpu-memory", "GPUs: memory in use"), "at most, while measured", ChartPlace::Other, &rows)
+}
+
+/// The compute units of each GPU, and what else says how capable it is.
+pub fn gpus(run: &Run) -> Option<Chart> {
+    let environment = &run.environment;
+    let bar = |(row, gpu): (usize, &Gpu)| {
+        let count = f64::from(gpu.compute_units?);
+        let words = [
+            Some(format!("{count} compute units")),
+            gpu.vram_gb.map(|memory| format_quantity(memory, "GB")),
+            gpu.memory_bandwidth_gb_s.map(|rate| format_quantity(rate, "GB/s")),
+            environment.rocm.as_ref().map(|version| format!("ROCm {version}")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        Some(Point::at(count, row as f64).saying(words.join(", ")))
+    };
+    let points: Vec<Point> = environment.gpus.iter().take(MOST).enumerate().filter_map(bar).collect();
+    let top = points.iter().map(|point| point.x).fold(0.0, f64::max);
+    (top > 0.0).then(|| Chart {
+        name: "gpus".to_owned(),
+        title: "GPUs of this machine".to_owned(),
+        subtitle: "compute units, memory, peak bandwidth and runtime".to_owned(),
+        place: ChartPlace::Other,
+        x_axis: axis::linear("compute units", (0.0, top), 5),
+        y_axis: axis::rows(environment.gpus.iter().take(MOST).map(|gpu| gpu.label().to_owned())),
+        datasets: vec![Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, points)],
+        legend_position: Legend::Hidden,
+    })
+}
+
+/// Gauges of 0 to 100 %; a figure beyond has an arrow.
+fn chart(
+    (name, title): (&str, &str),
+    subtitle: &str,
+    place: ChartPlace,
+    rows: &[(String, f64, String)],
+) -> Option<Chart> {
+    if rows.is_empty() {
+        return None;
+    }
+    let each = || rows.iter().enumerate().map(|(row, (_, value, text))| (row as f64, *value, text));
+    let tracks = each().map(|(row, ..)| Point::at(100.0, row)).collect();
+    let bars = each().map(|(row, value, text)| Point::at(value, row).saying(text)).collect();
+    Some(Chart {
+        name: slug(name),
+        title: title.to_owned(),
+        subtitle: subtitle.to_owned(),
+        place,
+        x_axis: axis::exact("%", (0.0, 100.0), 5),
+        y_axis: axis::rows(rows.iter().map(|(label, ..)| label.clone())),
+        datasets: vec![
+            Dataset::new(DatasetKind::Tracks { thickness: THICKNESS }, Paint::Faded, tracks),
+            Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, bars),
+        ],
+        legend_position: Legend::Hidden,
+    })
+}

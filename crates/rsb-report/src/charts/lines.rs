@@ -1,0 +1,443 @@
+//! A figure over an axis, such as throughput over size: a line for each way of doing it, with the sizes of the caches marked.
+
+use std::collections::BTreeMap;
+
+use rsb_model::environment::Cache;
+use rsb_model::shape::format_bytes;
+use rsb_model::{BenchmarkResult, Better, Field, Run, Unit};
+
+use super::{axis, slug};
+use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, measured};
+use crate::number::format_count;
+use crate::spread::spread_of;
+
+/// The parameters that tell lines apart, in the order in which they are said.
+const KEYS: [&str; 28] = [
+    "workload",
+    "operation",
+    "dtype",
+    "engine",
+    "stores",
+    "threads",
+    "cache",
+    "provider",
+    "host_memory",
+    "memory_tier",
+    "num_gpus",
+    "num_ranks",
+    "scaling",
+    "zero_stage",
+    "peer",
+    "block_size",
+    "batch_size",
+    "sequence_length",
+    "size_bytes",
+    "m",
+    "input_shape",
+    "transpose",
+    "compilation",
+    "execution",
+    "request_rate",
+    "load",
+    "kernels",
+    "device",
+];
+/// What a figure may be drawn over, the most telling first. Products have one size where m, n and k are equal.
+const AXES: [&str; 9] =
+    ["size_bytes", "m", "batch_size", "sequence_length", "threads", "num_gpus", "num_ranks", "block_size", "kernels"];
+/// Which memory.
+const TIER: &str = "memory_tier";
+/// Charts are split along these, the first that varies, until no more than [`LINES`] lines share one. What people
+/// compare most, operations and kinds of stores, stays together longest.
+const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
+const LINES: usize = 8;
+const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
+
+/// What is shown of each point beside its figure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PointDetail {
+    /// Nothing.
+    #[default]
+    Figure,
+    /// From where to where eight in ten of its samples lie.
+    Errors,
+    /// Each of its samples.
+    Samples,
+}
+
+/// What is drawn over what.
+#[derive(Debug, Clone, Copy)]
+struct Plot<'a> {
+    run: &'a Run,
+    benchmark: &'a str,
+    x: &'static str,
+    y: &'static Field,
+    detail: PointDetail,
+}
+
+/// One measured point.
+struct Sample<'a> {
+    keys: BTreeMap<&'static str, String>,
+    size: f64,
+    rate: f64,
+    result: &'a BenchmarkResult,
+}
+
+/// A line: its points by size.
+struct Line<'a> {
+    name: String,
+    paint: Paint,
+    points: Vec<(f64, f64)>,
+    results: Vec<&'a BenchmarkResult>,
+}
+
+impl Line<'_> {
+    /// Whether its points differ by size alone. Two of one size differ by something that has no name here, so that a
+    /// line through them would mean nothing.
+    fn is_one_axis(&self) -> bool {
+        self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
+    }
+
+    /// Whether it has points of more than one size.
+    fn has_length(&self) -> bool {
+        self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 < last.0)
+    }
+}
+
+/// A chart for each benchmark that was measured at several sizes; several charts where there are many lines.
+pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
+    let rates = RATES.iter().filter_map(|rate| Field::find(rate));
+    let of = |benchmark| {
+        rates.clone().map(move |y| Plot { run, benchmark, x: "size_bytes", y, detail: PointDetail::Figure })
+    };
+    benchmarks(run).into_iter().flat_map(of).flat_map(charts).collect()
+}
+
+/// A chart for each benchmark and each axis that it was measured along: `metric`, or the figure that says most.
+pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> Vec<Chart> {
+    let mut all = Vec::new();
+    for benchmark in benchmarks(run) {
+        let own = || measured(run).filter(|result| benchmark_of(result) == benchmark);
+        let Some(y) = metric.or_else(|| own().find_map(headline).map(|(field, _)| field)) else { continue };
+        all.extend(AXES.into_iter().flat_map(|x| charts(Plot { run, benchmark, x, y, detail })));
+    }
+    all
+}
+
+fn charts(plot: Plot<'_>) -> Vec<Chart> {
+    let own = measured(plot.run).filter(|result| benchmark_of(result) == plot.benchmark);
+    let samples: Vec<Sample<'_>> = own.filter_map(|result| sample(result, plot)).collect();
+    let parts = split(samples.iter().collect(), Vec::new());
+    parts.iter().filter_map(|(fixed, samples)| chart(plot, fixed, samples)).collect()
+}
+
+fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>> {
+    let fields = result.fields()?;
+    let (size, rate) = (fields.number(plot.x)?, fields.number(plot.y.name)?);
+    let value = |key: &&'static str| {
+        let value = match *key {
+            "device" => device_of(&result.benchmark_id)?.to_string(),
+            key => fields.get(key).map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned))?,
+        };
+        Some((*key, value))
+    };
+    // Of products only squares have one size. What grows with the axis tells no lines apart.
+    let is_square = || ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5));
+    let follows = |key: &&&'static str| follows(key, plot.x);
+    let usable = size >= 1.0 && size.is_finite() && rate.is_finite() && rate >= 0.0 && (plot.x != "m" || is_square());
+    let keys = KEYS.iter().filter(|key| !follows(key)).filter_map(value).collect();
+    usable.then_some(Sample { keys, size, rate, result })
+}
+
+/// Whether `key` is the axis, or grows with it.
+fn follows(key: &str, x: &str) -> bool {
+    match key {
+        "size_bytes" | "input_shape" => matches!(x, "size_bytes" | "m" | "batch_size" | "sequence_length"),
+        "m" => matches!(x, "size_bytes" | "m"),
+        key => key == x,
+    }
+}
+
+/// The values that `samples` take for `key`.
+fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
+    let mut values: Vec<&str> = Vec::new();
+    for sample in samples {
+        let value = sample.keys.get(key).map_or("", String::as_str);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+type Part<'a, 'b> = (Vec<String>, Vec<&'a Sample<'b>>);
+
+/// Parts with at most [`LINES`] lines each, and what all samples of a part share.
+fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'a, 'b>> {
+    let varying = SPLITS.iter().find(|key| values(&samples, key).len() > 1);
+    match varying {
+        Some(key) if told(&samples).len() > LINES => values(&samples, key)
+            .into_iter()
+            .flat_map(|value| {
+                let is = |sample: &&&Sample<'_>| sample.keys.get(key).map_or("", String::as_str) == value;
+                let part = samples.iter().filter(is).copied().collect();
+                let mut fixed = fixed.clone();
+                fixed.push(describe(key, value));
+                split(part, fixed)
+            })
+            .collect(),
+        _ => vec![(fixed, samples)],
+    }
+}
+
+fn describe(key: &str, value: &str) -> String {
+    match key {
+        "batch_size" => format!("batch {value}"),
+        "sequence_length" => format!("{value} positions"),
+        "zero_stage" => format!("ZeRO {value}"),
+        "num_ranks" => format!("{value} ranks"),
+        "kernels" => format!("{value} kernels"),
+        "m" => format!("{value} rows"),
+        "request_rate" => format!("{value} requests/s"),
+        "size_bytes" => value.parse().map_or_else(|_| value.to_owned(), format_bytes),
+        "threads" if value == "1" => "1 thread".to_owned(),
+        "threads" => format!("{value} threads"),
+        "cache" => format!("{value} cache"),
+        "num_gpus" => format!("{value} GPUs"),
+        "block_size" => format!("blocks of {value}"),
+        _ if value.is_empty() => format!("any {key}"),
+        _ => value.to_owned(),
+    }
+}
+
+/// What stands for a type of number, where it has a color of its own.
+pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
+    Some(match dtype {
+        "f32" => Paint::Fp32,
+        "f16" => Paint::Fp16,
+        "bf16" => Paint::Bf16,
+        "tf32" => Paint::Tf32,
+        _ => return None,
+    })
+}
+
+/// What a line is where its name does not say otherwise.
+fn is_usual(key: &str, value: &str) -> bool {
+    matches!((key, value), ("stores", "temporal") | ("cache", "hot") | ("threads", "1"))
+}
+
+/// The lines, named by what differs between them, the one that ends highest first.
+fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
+    let varying: Vec<&str> = KEYS.into_iter().filter(|key| values(samples, key).len() > 1).collect();
+    let tiers = values(samples, TIER);
+    // Tiers are measured in unlike ways, which need not be told where each has one.
+    let of_tier = |tier: &&str| {
+        let mut own = samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(*tier));
+        let first = own.next();
+        first.is_some_and(|first| own.all(|other| other.keys == first.keys))
+    };
+    let varying = if tiers.len() > 1 && tiers.iter().all(of_tier) { vec![TIER] } else { varying };
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    for sample in samples {
+        let word =
+            |key: &&str| sample.keys.get(key).filter(|value| !is_usual(key, value)).map(|value| describe(key, value));
+        let mut name = varying.iter().filter_map(word).collect::<Vec<_>>().join(", ");
+        if name.is_empty() {
+            name = sample.keys.get("operation").cloned().unwrap_or_else(|| benchmark_of(sample.result).to_owned());
+        }
+        let point = (sample.size, sample.rate);
+        if !lines.iter().any(|line| line.name == name) {
+            let paint = role(sample, &varying).unwrap_or(Paint::Plain);
+            lines.push(Line { name: name.clone(), paint, points: Vec::new(), results: Vec::new() });
+        }
+        let line = lines.iter_mut().find(|line| line.name == name);
+        if let Some(line) = line {
+            let at = line.points.partition_point(|known| known.0 <= point.0);
+            line.points.insert(at, point);
+            line.results.insert(at, sample.result);
+        }
+    }
+    lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
+    // Marks of roles are filled; beside them the rest are open ones.
+    let first = if lines.iter().any(|line| line.paint != Paint::Plain) { 4 } else { 0 };
+    let others = lines.iter_mut().filter(|line| line.paint == Paint::Plain);
+    for (index, line) in others.enumerate() {
+        line.paint = Paint::Series(first + index);
+    }
+    lines
+}
+
+/// What a line stands for where lines differ by that alone: a type, a memory.
+fn role(sample: &Sample<'_>, varying: &[&str]) -> Option<Paint> {
+    let value = |key: &str| sample.keys.get(key).map(String::as_str);
+    if varying.contains(&TIER) {
+        return match value(TIER)? {
+            "device" => Some(Paint::DeviceCopy),
+            "host" => Some(Paint::Host),
+            _ => None,
+        };
+    }
+    if varying == ["dtype"] { dtype_paint(value("dtype")?) } else { None }
+}
+
+fn last(line: &Line<'_>) -> f64 {
+    line.points.last().map_or(0.0, |point| point.1)
+}
+
+fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Chart> {
+    let lines = told(samples);
+    if !lines.iter().any(Line::has_length) {
+        return None;
+    }
+    let (sizes, rates) = (range(&lines, |point| point.0)?, range(&lines, |point| point.1)?);
+    let x_axis = x_axis(plot.x, sizes);
+    let unit = unit_of(plot.y);
+    let y_axis = if is_wide(&lines) {
+        axis::powers_of_ten(unit, range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?)
+    } else {
+        axis::linear(unit, (0.0, rates.1 * 1.03), 8)
+    };
+    let mut datasets = Vec::new();
+    if plot.x == "size_bytes" {
+        datasets.push(Dataset::new(DatasetKind::Rules, Paint::Faded, caches(plot.run, x_axis.bounds)));
+    }
+    let mut hidden = 0;
+    for line in &lines {
+        let is_shown = |point: &(f64, f64)| y_axis.scale == AxisScale::Linear || point.1 > 0.0;
+        let points: Vec<Point> = line
+            .points
+            .iter()
+            .zip(&line.results)
+            .filter(|(point, _)| is_shown(point))
+            .map(|(point, result)| detailed(*point, result, plot))
+            .collect();
+        hidden += line.points.len() - points.len();
+        if plot.detail == PointDetail::Samples {
+            datasets.push(Dataset::new(DatasetKind::Dots, line.paint, every_sample(line, plot)));
+        }
+        let kind = if line.is_one_axis() && points.len() > 1 { DatasetKind::Line } else { DatasetKind::Marks };
+        datasets.push(Dataset::new(kind, line.paint, points).named(&line.name));
+    }
+    Some(Chart {
+        name: name(plot, fixed),
+        title: [&[title(plot)], fixed].concat().join(", "),
+        subtitle: subtitle(plot, y_axis.scale, hidden),
+        place: ChartPlace::Benchmark(plot.benchmark.to_owned()),
+        x_axis,
+        y_axis,
+        datasets,
+        legend_position: Legend::Right,
+    })
+}
+
+fn name(plot: Plot<'_>, fixed: &[String]) -> String {
+    let what = if is_throughput(plot) { "throughput".to_owned() } else { format!("{}-by-{}", plot.y.name, plot.x) };
+    let detail = match plot.detail {
+        PointDetail::Figure => "",
+        PointDetail::Errors => "errors-",
+        PointDetail::Samples => "samples-",
+    };
+    slug(&format!("{detail}{what}-{}-{}", plot.benchmark, fixed.join("-")))
+}
+
+/// Whether it is the chart that every report has of a benchmark with sizes.
+fn is_throughput(plot: Plot<'_>) -> bool {
+    plot.x == "size_bytes" && RATES.contains(&plot.y.name)
+}
+
+fn title(plot: Plot<'_>) -> String {
+    if is_throughput(plot) {
+        return format!("{}: throughput by size", plot.benchmark);
+    }
+    let figure = super::bars::caption(plot.y);
+    let axis = match plot.x {
+        "m" | "size_bytes" => "size".to_owned(),
+        x => x.replace('_', " "),
+    };
+    format!("{}: {figure} by {axis}", plot.benchmark)
+}
+
+/// The unit on the axis of a figure.
+fn unit_of(field: &Field) -> &'static str {
+    match field.unit {
+        Unit::PerSecond => "per second",
+        Unit::One => field.name,
+        unit => unit.symbol(),
+    }
+}
+
+fn x_axis(x: &str, sizes: (f64, f64)) -> Axis {
+    match x {
+        "size_bytes" => axis::powers_of_two("size of one buffer", sizes, 9, |size| format_bytes(size as u64)),
+        "m" => axis::powers_of_two("rows and columns of each matrix", sizes, 9, |size| format!("{size:.0}")),
+        x => axis::powers_of_two(&x.replace('_', " "), sizes, 9, |size| format!("{size:.0}")),
+    }
+}
+
+fn detailed((size, rate): (f64, f64), result: &BenchmarkResult, plot: Plot<'_>) -> Point {
+    let point = Point::at(size, rate);
+    match spread_of(result, plot.y, rate).filter(|_| plot.detail == PointDetail::Errors) {
+        Some(spread) => point.within(spread.low, spread.high),
+        None => point,
+    }
+}
+
+/// Every sample of a line's cases, as what the figure would be if each took so long.
+fn every_sample(line: &Line<'_>, plot: Plot<'_>) -> Vec<Point> {
+    let all = line.points.iter().zip(&line.results).flat_map(|((size, rate), result)| {
+        let values = spread_of(result, plot.y, *rate).map_or_else(Vec::new, |spread| spread.values);
+        values.into_iter().map(|value| Point::at(*size, value))
+    });
+    all.filter(|point| point.y > 0.0).collect()
+}
+
+fn subtitle(plot: Plot<'_>, scale: AxisScale, hidden: usize) -> String {
+    let mut text = "each point is one case".to_owned();
+    match plot.y.better() {
+        Some(Better::Higher) => text.push_str("; higher is better"),
+        Some(Better::Lower) => text.push_str("; lower is better"),
+        None => {}
+    }
+    match plot.detail {
+        PointDetail::Figure => {}
+        PointDetail::Errors => text.push_str("; its line holds eight in ten samples"),
+        PointDetail::Samples => text.push_str("; each small dot is one sample"),
+    }
+    if scale == AxisScale::Log {
+        text.push_str("; logarithmic scale");
+    }
+    if hidden > 0 {
+        text.push_str(&format!(
+            "; {} not drawn",
+            format_count(hidden, "case with no throughput is", "cases with no throughput are")
+        ));
+    }
+    text
+}
+
+/// Whether some rates would lie on the axis if it began at zero: below a tenth of the highest.
+fn is_wide(lines: &[Line<'_>]) -> bool {
+    let positive = range(lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN });
+    positive.is_some_and(|(low, high)| low < high / 10.0)
+}
+
+/// Lowest and highest of what `of` takes from each point, NaN left out.
+fn range(lines: &[Line<'_>], of: impl Fn(&(f64, f64)) -> f64) -> Option<(f64, f64)> {
+    let values = lines.iter().flat_map(|line| &line.points).map(of).filter(|value| !value.is_nan());
+    values.fold(None, |range, value| {
+        let (low, high) = range.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+/// The sizes of the CPU's caches that lie on the axis.
+fn caches(run: &Run, [low, high]: [f64; 2]) -> Vec<Point> {
+    let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
+    let on_axis = caches.filter(|cache| (low..=high).contains(&(cache.size_bytes as f64)));
+    let point = |cache: &Cache| {
+        let text = format!("L{} {}", cache.level, format_bytes(cache.size_bytes));
+        Point::at(cache.size_bytes as f64, 0.0).saying(text)
+    };
+    on_axis.map(point).collect()
+}

@@ -1,0 +1,180 @@
+//! Tables of fields: a figure by two parameters as a heat map, and what became of each benchmark on each device.
+
+use rsb_model::{BenchmarkResult, Better, Field, Outcome, Run};
+
+use super::memory::{Words, shaded};
+use super::{axis, slug};
+use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, measured};
+use crate::number::format_quantity;
+
+/// Rows and columns of one chart, at most.
+const MOST: usize = 24;
+
+/// Parameters that make rows and columns, what varies most often first.
+const AXES: [&str; 12] = [
+    "operation",
+    "dtype",
+    "size_bytes",
+    "m",
+    "input_shape",
+    "batch_size",
+    "sequence_length",
+    "threads",
+    "provider",
+    "block_size",
+    "stores",
+    "cache",
+];
+
+/// A figure of each benchmark by the two parameters that take most values in it.
+pub fn heat_maps(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
+    benchmarks(run).into_iter().filter_map(|benchmark| heat_map(run, benchmark, metric)).collect()
+}
+
+fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
+    let fields = result.fields()?;
+    let number = || fields.number(key).map(|size| rsb_model::shape::format_bytes(size as u64));
+    let is_square = || ["n", "k"].iter().all(|name| fields.number(name) == fields.number("m"));
+    match key {
+        "size_bytes" => number(),
+        "m" if !is_square() => None,
+        _ => fields.get(key).map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned)),
+    }
+}
+
+/// The values of a parameter in the order in which they come.
+fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for value in results.iter().filter_map(|result| value(result, key)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
+    let own: Vec<&BenchmarkResult> = measured(run).filter(|result| benchmark_of(result) == benchmark).collect();
+    let field = metric.or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
+    let mut axes: Vec<(&str, Vec<String>)> =
+        AXES.into_iter().map(|key| (key, distinct(&own, key))).filter(|(_, values)| values.len() > 1).collect();
+    axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
+    let [(x, columns), (y, rows), ..] = axes.as_slice() else { return None };
+    let (columns, rows) = (&columns[..columns.len().min(MOST)], &rows[..rows.len().min(MOST)]);
+    // Of several cases in one field the best is shown, as the subtitle says.
+    let mut cells: Vec<(usize, usize, f64)> = Vec::new();
+    let mut several = false;
+    for result in &own {
+        let figure = result.fields().and_then(|fields| fields.number(field.name)).filter(|value| value.is_finite());
+        let place =
+            |key: &str, values: &[String]| values.iter().position(|known| Some(known) == value(result, key).as_ref());
+        let (Some(figure), Some(column), Some(row)) = (figure, place(x, columns), place(y, rows)) else { continue };
+        match cells.iter_mut().find(|(a, b, _)| (*a, *b) == (column, row)) {
+            Some(cell) => {
+                several = true;
+                let is_better = if field.better() == Some(Better::Lower) { figure < cell.2 } else { figure > cell.2 };
+                cell.2 = if is_better { figure } else { cell.2 };
+            }
+            None => cells.push((column, row, figure)),
+        }
+    }
+    if cells.len() < 4 {
+        return None;
+    }
+    let better = match field.better() {
+        Some(Better::Lower) => "; lower is better",
+        Some(Better::Higher) => "; higher is better",
+        None => "",
+    };
+    let which = if several { "the best of the cases of each field" } else { "each field is one case" };
+    Some(Chart {
+        name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
+        title: format!("{benchmark}: {} by {} and {}", super::bars::caption(field), said(y), said(x)),
+        subtitle: format!("{which}{better}"),
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
+        x_axis: Axis { title: said(x), ..axis::rows(columns.iter().cloned()) },
+        y_axis: axis::rows(rows.iter().cloned()),
+        datasets: shaded(&cells, field.unit.symbol(), Words::Shown),
+        legend_position: Legend::Below,
+    })
+}
+
+/// A parameter for people.
+fn said(key: &str) -> String {
+    match key {
+        "size_bytes" | "m" => "size".to_owned(),
+        key => key.replace('_', " "),
+    }
+}
+
+/// What became of each benchmark on each device: its best figure, or that it was skipped or failed.
+pub fn matrix(run: &Run) -> Option<Chart> {
+    let (rows, devices) = (benchmarks(run), devices(run));
+    if rows.is_empty() || devices.is_empty() {
+        return None;
+    }
+    let mut datasets = [
+        Dataset::new(DatasetKind::Cells, Paint::Good, Vec::new()),
+        Dataset::new(DatasetKind::Cells, Paint::Faded, Vec::new()),
+        Dataset::new(DatasetKind::Cells, Paint::Warning, Vec::new()),
+        Dataset::new(DatasetKind::Cells, Paint::Error, Vec::new()),
+    ];
+    for (row, benchmark) in rows.iter().take(MOST).enumerate() {
+        for (column, device) in devices.iter().take(MOST).enumerate() {
+            let own = || {
+                run.benchmarks
+                    .iter()
+                    .filter(|result| benchmark_of(result) == *benchmark && device_name(result) == *device)
+            };
+            let Some((index, words)) = field(own) else { continue };
+            if let Some(dataset) = datasets.get_mut(index) {
+                dataset.points.push(Point::at(column as f64, row as f64).saying(words));
+            }
+        }
+    }
+    Some(Chart {
+        name: "matrix".to_owned(),
+        title: "Benchmarks by device".to_owned(),
+        subtitle: "the best figure of each, or why there is none".to_owned(),
+        place: ChartPlace::Other,
+        x_axis: axis::rows(devices.iter().take(MOST).cloned()),
+        y_axis: axis::rows(rows.iter().take(MOST).map(|name| (*name).to_owned())),
+        datasets: datasets.into_iter().filter(|dataset| !dataset.points.is_empty()).collect(),
+        legend_position: Legend::Hidden,
+    })
+}
+
+fn device_name(result: &BenchmarkResult) -> String {
+    device_of(&result.benchmark_id).map_or_else(|| "any".to_owned(), |device| device.to_string())
+}
+
+fn devices(run: &Run) -> Vec<String> {
+    let mut devices: Vec<String> = Vec::new();
+    for device in run.benchmarks.iter().map(device_name) {
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    devices
+}
+
+/// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides behind a figure.
+fn field<'a, I: Iterator<Item = &'a BenchmarkResult>>(own: impl Fn() -> I) -> Option<(usize, String)> {
+    let count = |outcome: Outcome| own().filter(|result| result.outcome == outcome).count();
+    let failed = count(Outcome::Failed);
+    let best = own().filter(|result| result.outcome == Outcome::Measured).filter_map(headline).reduce(|best, other| {
+        let is_better = if best.0.better() == Some(Better::Lower) { other.1 < best.1 } else { other.1 > best.1 };
+        if best.0.name == other.0.name && is_better { other } else { best }
+    });
+    let figure = best.map(|(field, value)| format_quantity(value, field.unit.symbol()));
+    match (failed, figure) {
+        (1.., Some(figure)) => Some((3, format!("{figure}, {failed} failed"))),
+        (1.., None) => Some((3, format!("{failed} failed"))),
+        (0, Some(figure)) => Some((0, figure)),
+        _ if count(Outcome::Measured) > 0 => Some((0, "measured".to_owned())),
+        _ if count(Outcome::Simulated) > 0 => Some((1, "simulated".to_owned())),
+        _ if count(Outcome::Skipped) > 0 => Some((2, "skipped".to_owned())),
+        _ => None,
+    }
+}

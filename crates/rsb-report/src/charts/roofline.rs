@@ -1,0 +1,170 @@
+//! The roofline: how fast a case works over how much it works on each byte, under what memory and units can do.
+
+use rsb_model::{BenchmarkResult, Run};
+
+use super::lines::dtype_paint;
+use super::{axis, slug};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{benchmark_of, device_of, measured};
+use crate::number::format_quantity;
+
+/// A case on the chart.
+struct Work<'a> {
+    benchmark: &'a str,
+    intensity: f64,
+    gflops: f64,
+    peak: Option<f64>,
+    result: &'a BenchmarkResult,
+}
+
+/// What memory can move, and how that is known.
+struct MemoryRoof {
+    gb_s: f64,
+    how: &'static str,
+}
+
+/// A chart for each device, and number of its threads, with cases whose arithmetic intensity is known.
+pub fn roofline(run: &Run) -> Vec<Chart> {
+    let mut devices: Vec<String> = Vec::new();
+    for result in measured(run) {
+        let device = device(result);
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    devices.iter().filter_map(|device| chart(run, device)).collect()
+}
+
+/// The device, and how much of a CPU worked: each has roofs of its own.
+fn device(result: &BenchmarkResult) -> String {
+    let device = device_of(&result.benchmark_id).map_or_else(|| "the device".to_owned(), |device| device.to_string());
+    match number(result, "threads") {
+        Some(threads) if threads > 1.0 => format!("{device}, {threads} threads"),
+        _ => device,
+    }
+}
+
+fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
+    result.fields()?.number(name).filter(|value| value.is_finite() && *value > 0.0)
+}
+
+fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
+    let work = |result: &'a BenchmarkResult| {
+        let intensity = number(result, "arithmetic_intensity")?;
+        // Where no rate of operations is recorded, it is that of the bytes times the operations for each.
+        let of_bytes =
+            || Some(intensity * number(result, "throughput_gb_s").or_else(|| number(result, "bandwidth_gb_s"))?);
+        let of_teraflops = || number(result, "tflops").map(|rate| rate * 1e3);
+        Some(Work {
+            benchmark: benchmark_of(result),
+            intensity,
+            gflops: number(result, "gflops").or_else(of_teraflops).or_else(of_bytes)?,
+            peak: number(result, "peak_gflops"),
+            result,
+        })
+    };
+    measured(run).filter(|result| device(result) == wanted).filter_map(work).collect()
+}
+
+/// The hardware's own figure where it is known, else the best that was measured at the largest size.
+fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
+    let own = || measured(run).filter(|result| device(result) == wanted);
+    let known = own().filter_map(|result| number(result, "peak_bandwidth_gb_s")).reduce(f64::max);
+    if let Some(gb_s) = known {
+        return Some(MemoryRoof { gb_s, how: "the hardware's own" });
+    }
+    let of_memory = || {
+        own()
+            .filter(|result| benchmark_of(result) == "memory-bandwidth")
+            .filter_map(|result| Some((number(result, "size_bytes")?, number(result, "bandwidth_gb_s")?)))
+    };
+    let largest = of_memory().map(|(size, _)| size).reduce(f64::max)?;
+    let best = of_memory().filter(|(size, _)| *size >= largest).map(|(_, rate)| rate).reduce(f64::max)?;
+    Some(MemoryRoof { gb_s: best, how: "the best measured at the largest size" })
+}
+
+fn chart(run: &Run, device: &str) -> Option<Chart> {
+    let works = works(run, device);
+    let memory = memory_roof(run, device);
+    let peak = works.iter().filter_map(|work| work.peak).reduce(f64::max);
+    let ends = |of: fn(&Work<'_>) -> f64| {
+        let values = || works.iter().map(of);
+        Some((values().reduce(f64::min)?, values().reduce(f64::max)?))
+    };
+    let (intensities, rates) = (ends(|work| work.intensity)?, ends(|work| work.gflops)?);
+    // A roof needs at least one side; without any there is nothing to be under.
+    let ridge = peak.zip(memory.as_ref()).map(|(peak, memory)| peak / memory.gb_s);
+    if peak.is_none() && memory.is_none() {
+        return None;
+    }
+    let x_axis = axis::powers_of_ten(
+        "operations for each byte",
+        (
+            ridge.map_or(intensities.0, |ridge| ridge.min(intensities.0)) / 1.5,
+            ridge.map_or(intensities.1, |ridge| ridge.max(intensities.1)) * 1.5,
+        ),
+    );
+    let low = memory.as_ref().map_or(rates.0, |memory| rates.0.min(memory.gb_s * x_axis.bounds[0]));
+    let y_axis = axis::powers_of_ten("GFLOP/s", (low, peak.unwrap_or(0.0).max(rates.1)));
+    let mut datasets = roofs(&x_axis, memory.as_ref(), peak);
+    datasets.extend(marks(&works));
+    Some(Chart {
+        name: slug(&format!("roofline-{device}")),
+        title: format!("Roofline of {device}"),
+        subtitle: subtitle(memory.as_ref(), peak),
+        place: ChartPlace::Other,
+        x_axis,
+        y_axis,
+        datasets,
+        legend_position: Legend::Right,
+    })
+}
+
+fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
+    let memory = memory.map(|memory| format!("of memory is {}", memory.how));
+    let peak = peak.map(|_| "of arithmetic was measured beside the cases".to_owned());
+    let roofs: Vec<String> = [memory, peak].into_iter().flatten().collect();
+    format!("the roof {}; logarithmic scales", roofs.join(", "))
+}
+
+/// The slope that memory allows, up to the flat roof of arithmetic.
+fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peak: Option<f64>) -> Vec<Dataset> {
+    let [first, last] = x_axis.bounds;
+    let mut datasets = Vec::new();
+    let ridge = memory.zip(peak).map(|(memory, peak)| (peak / memory.gb_s).clamp(first, last));
+    if let Some(memory) = memory {
+        let end = ridge.unwrap_or(last);
+        let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
+        let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).named(name));
+    }
+    if let Some(peak) = peak {
+        let points = vec![Point::at(ridge.unwrap_or(first), peak), Point::at(last, peak)];
+        let name = format!("arithmetic, {}", format_quantity(peak, "GFLOP/s"));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).named(name));
+    }
+    datasets
+}
+
+/// A dataset for each benchmark, or for each type where there is one benchmark.
+fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
+    let one = works.iter().all(|work| works.first().is_some_and(|first| first.benchmark == work.benchmark));
+    let dtype =
+        |work: &Work<'_>| work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type").to_owned();
+    let mut datasets: Vec<Dataset> = Vec::new();
+    let mut others = 0;
+    for work in works {
+        let name = if one { dtype(work) } else { work.benchmark.to_owned() };
+        let point = Point::at(work.intensity, work.gflops);
+        if let Some(known) = datasets.iter_mut().find(|known| known.name == name) {
+            known.points.push(point);
+            continue;
+        }
+        let paint = dtype_paint(&name).filter(|_| one).unwrap_or_else(|| {
+            others += 1;
+            Paint::Series(others - 1)
+        });
+        datasets.push(Dataset::new(DatasetKind::Marks, paint, vec![point]).named(name));
+    }
+    datasets
+}

@@ -1,0 +1,61 @@
+//! Many series at a glance: a small line for each, with its last figure.
+
+use rsb_model::record::SeriesTrend;
+
+use super::axis;
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::number::{format_count, format_percent, format_quantity};
+
+/// More series than this are not drawn.
+const MOST: usize = 30;
+/// How much of its row a line takes.
+const HEIGHT: f64 = 0.8;
+
+/// The series, what changed last first; nothing without two runs of any.
+pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
+    let finite = |one: &SeriesTrend| one.values.iter().filter(|value| value.is_finite()).count();
+    let mut all: Vec<&SeriesTrend> = series.iter().filter(|one| finite(one) > 1).collect();
+    let newest = |one: &SeriesTrend| one.change_points.last().map(|point| point.timestamp);
+    all.sort_by_key(|one| std::cmp::Reverse(newest(one)));
+    let rows = all.get(..all.len().min(MOST)).filter(|rows| !rows.is_empty())?;
+    let longest = rows.iter().map(|one| one.values.len()).max()?;
+    let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));
+    let left_out = match all.len() - rows.len() {
+        0 => String::new(),
+        count => format!("; {} not drawn", format_count(count, "series is", "series are")),
+    };
+    Some(Chart {
+        name: "sparklines".to_owned(),
+        title: "Series at a glance".to_owned(),
+        subtitle: format!("each between its own lowest and highest value, the last figure at the right{left_out}"),
+        place: ChartPlace::Other,
+        x_axis: axis::exact("run, oldest first", (1.0, longest as f64), 8),
+        y_axis: axis::rows(rows.iter().map(|one| format!("{} {}", crate::trend::short(&one.id), one.metric))),
+        datasets: lines.collect(),
+        legend_position: Legend::Hidden,
+    })
+}
+
+/// A series in its row, its last value at the right edge.
+fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
+    let finite = || series.values.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let first = longest - series.values.len();
+    let height = |value: f64| if high > low { (value - low) / (high - low) } else { 0.5 };
+    let values = series.values.iter().enumerate().filter(|(_, value)| value.is_finite());
+    let point = |(at, value): (usize, &f64)| Point::at((first + at + 1) as f64, row + HEIGHT * (0.5 - height(*value)));
+    let mut points: Vec<Point> = values.map(point).collect();
+    if let Some(last) = points.last_mut() {
+        last.text = words(series);
+    }
+    Dataset::new(DatasetKind::Path, Paint::Plain, points)
+}
+
+/// The last figure, and the last change of level.
+fn words(series: &SeriesTrend) -> String {
+    let last = format_quantity(series.last, &series.unit);
+    match series.change_points.last() {
+        Some(point) => format!("{last} ({})", format_percent(point.change_percent)),
+        None => last,
+    }
+}

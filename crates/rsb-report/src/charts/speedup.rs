@@ -1,0 +1,175 @@
+//! How many times faster than a reference: in other types, in other ways, on more threads or GPUs.
+
+use rsb_model::{BenchmarkResult, Field, Run};
+
+use super::{axis, slug};
+use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{Shortener, benchmark_of, benchmarks, measured};
+
+/// More bars than this are not drawn.
+const MOST: usize = 40;
+/// Fields that say how many times faster something is than its reference.
+const SPEEDUPS: [&str; 2] = ["speedup", "comparison_to_pytorch"];
+/// A change below this share is none.
+const EVEN: f64 = 0.05;
+
+/// `2.34×` with three digits.
+fn times(speedup: f64) -> String {
+    let decimals = if speedup < 9.995 { 2 } else { usize::from(speedup < 99.95) };
+    format!("{speedup:.decimals$}x")
+}
+
+/// A chart for each benchmark and each kind of reference: a bar a case, a rule at the reference.
+pub fn speedups(run: &Run) -> Vec<Chart> {
+    let of = |benchmark| SPEEDUPS.iter().filter_map(|name| Field::find(name)).map(move |field| (benchmark, field));
+    benchmarks(run).into_iter().flat_map(of).filter_map(|(benchmark, field)| bars(run, benchmark, field)).collect()
+}
+
+fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
+    let names = Shortener::of_run(run);
+    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let value = |result: &BenchmarkResult| {
+        result.fields()?.number(field.name).filter(|value| value.is_finite() && *value > 0.0)
+    };
+    let rows: Vec<(&str, f64)> =
+        own.filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?))).take(MOST).collect();
+    let top = rows.iter().map(|(_, speedup)| *speedup).fold(1.0, f64::max);
+    if rows.is_empty() {
+        return None;
+    }
+    let group = |paint: Paint, name: &str, is_own: fn(f64) -> bool| {
+        let own = rows.iter().enumerate().filter(|(_, (_, speedup))| is_own(*speedup));
+        let points = own.map(|(row, (_, speedup))| Point::at(*speedup, row as f64).saying(times(*speedup)));
+        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points.collect()).named(name)
+    };
+    let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0).saying("reference")]);
+    Some(Chart {
+        name: slug(&format!("speedup-{benchmark}-{}", field.name)),
+        title: format!("{benchmark}: speed-up"),
+        subtitle: field.about.to_owned(),
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
+        x_axis: axis::linear("times as fast as the reference", (0.0, top), 6),
+        y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
+        datasets: vec![
+            reference,
+            group(Paint::Good, "faster", |speedup| speedup > 1.0 + EVEN),
+            group(Paint::Even, "within 5 %", |speedup| (1.0 - EVEN..=1.0 + EVEN).contains(&speedup)),
+            group(Paint::Bad, "slower", |speedup| speedup < 1.0 - EVEN),
+        ],
+        legend_position: Legend::Below,
+    })
+}
+
+/// What is added: threads of a CPU, GPUs, processes.
+const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
+/// Lines on one chart, at most.
+const LINES: usize = 8;
+
+/// Cases that differ by one resource alone, by how much of it they have, against the one with the least.
+struct Scaled<'a> {
+    name: String,
+    /// The resource, how many times as fast as with the least.
+    points: Vec<(f64, f64)>,
+    benchmark: &'a str,
+}
+
+/// A chart for each benchmark and resource, the ideal beside it.
+pub fn scaling(run: &Run) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for resource in RESOURCES {
+        for benchmark in benchmarks(run) {
+            let lines = scaled(run, benchmark, resource);
+            charts.extend(scaling_chart(resource, benchmark, &lines));
+        }
+    }
+    charts
+}
+
+/// Without the resource, ids are of one series.
+fn scaled<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Scaled<'a>> {
+    let names = Shortener::of_run(run);
+    let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for result in measured(run).filter(|result| benchmark_of(result) == benchmark) {
+        let figures = result.fields().and_then(|fields| Some((fields.number(resource)?, speed(result)?)));
+        let Some((count, speed)) = figures.filter(|(count, speed)| *count >= 1.0 && speed.is_finite()) else {
+            continue;
+        };
+        let own = |part: &&str| {
+            !part.starts_with(&format!("{resource}=")) && !part.starts_with(&format!("{}=", short(resource)))
+        };
+        let name = names.case(&result.benchmark_id).split('/').filter(own).collect::<Vec<_>>().join("/");
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push((count, speed)),
+            None => groups.push((name, vec![(count, speed)])),
+        }
+    }
+    let relative = |(name, mut points): (String, Vec<(f64, f64)>)| {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
+        let (count, least) = points.first().copied().filter(|_| distinct && points.len() > 1)?;
+        // With the least there is as many times as much as there is of the resource: 2 GPUs count as 2.
+        let points = points.iter().map(|(of, speed)| (*of, count * speed / least)).collect();
+        Some(Scaled { name, points, benchmark })
+    };
+    groups.into_iter().filter_map(relative).take(LINES).collect()
+}
+
+/// How ids shorten the name of a resource.
+fn short(resource: &str) -> &str {
+    match resource {
+        "num_gpus" => "gpus",
+        "num_ranks" => "ranks",
+        other => other,
+    }
+}
+
+/// Iterations in a nanosecond, of which only ratios are used; a rate where the work grows with the resource.
+fn speed(result: &BenchmarkResult) -> Option<f64> {
+    let fields = result.fields()?;
+    let rate = [
+        "speedup",
+        "gflops",
+        "bandwidth_gb_s",
+        "throughput_gb_s",
+        "throughput_samples_per_second",
+        "tokens_per_second",
+    ];
+    rate.iter().find_map(|name| fields.number(name)).or_else(|| crate::label::time_ns(result).map(f64::recip))
+}
+
+fn scaling_chart(resource: &str, benchmark: &str, lines: &[Scaled<'_>]) -> Option<Chart> {
+    let counts = || lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count);
+    let (first, last) = (counts().reduce(f64::min)?, counts().reduce(f64::max)?);
+    let top = lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
+    let what = resource.trim_start_matches("num_");
+    let ideal = Dataset::new(DatasetKind::Path, Paint::Faded, vec![Point::at(first, first), Point::at(last, last)]);
+    let mut datasets = vec![ideal.named("ideal")];
+    for (index, line) in lines.iter().enumerate() {
+        let points = line.points.iter().map(|(count, speed)| Point::at(*count, *speed).saying(times(*speed)));
+        let name = if line.name.is_empty() { line.benchmark } else { &line.name };
+        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points.collect()).named(name));
+    }
+    Some(Chart {
+        name: slug(&format!("scaling-{benchmark}-{resource}")),
+        title: format!("{benchmark}: scaling over {what}"),
+        subtitle: format!(
+            "how many times as fast as one of the {what} would be, if those of the smallest case were alike"
+        ),
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
+        x_axis: whole(what, (first, last)),
+        y_axis: axis::linear("times as fast", (0.0, top), 6),
+        datasets,
+        legend_position: Legend::Right,
+    })
+}
+
+/// An axis that labels whole numbers alone.
+fn whole(title: &str, (first, last): (f64, f64)) -> Axis {
+    let room = ((last - first) * 0.04).max(0.05);
+    let mut axis = axis::exact(title, (first, last), 8);
+    axis.bounds = [first - room, last + room];
+    axis.scale = AxisScale::Linear;
+    axis.labels.retain(|label| label.at.fract().abs() < 1e-6);
+    axis.labels.iter_mut().for_each(|label| label.text = format!("{:.0}", label.at));
+    axis
+}

@@ -1,0 +1,126 @@
+//! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what holds a model's memory.
+
+use rsb_model::{BenchmarkResult, Run};
+
+use super::{axis, slug};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{Shortener, benchmark_of, benchmarks, measured};
+use crate::number::format_quantity;
+
+/// More stacks than this are not drawn.
+const MOST: usize = 30;
+
+/// A part of a whole: what it is called, how it looks, and how large it is in a case.
+type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
+
+/// Parts that make up a whole.
+struct Whole {
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    parts: &'static [Part],
+}
+
+fn recorded(result: &BenchmarkResult, name: &str) -> Option<f64> {
+    result.fields()?.number(name).filter(|value| value.is_finite())
+}
+
+fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
+    recorded(result, name).filter(|value| *value >= 0.0)
+}
+
+/// What a training step spends its time on.
+const STEP: Whole = Whole {
+    name: "step",
+    title: "time of a training step",
+    unit: "ms",
+    parts: &[
+        ("forward", Paint::Series(0), |result| step(result, "forward_time_ms")),
+        ("backward", Paint::Series(1), |result| step(result, "backward_time_ms")),
+        ("optimizer", Paint::Series(2), |result| step(result, "optimizer_step_time_ms")),
+    ],
+};
+
+/// A pass forward alone is no step.
+fn step(result: &BenchmarkResult, name: &str) -> Option<f64> {
+    number(result, "backward_time_ms")?;
+    number(result, name)
+}
+
+/// What a rank holds, and what it need not hold as others do.
+const ZERO: Whole = Whole {
+    name: "zero-memory",
+    title: "weights and optimizer of one rank",
+    unit: "MB",
+    parts: &[
+        ("held", Paint::Series(0), |result| recorded(result, "memory_saved_gb").and(number(result, "memory_used_mb"))),
+        // Without sharing it is zero, give or take what the state of the optimizer is padded by.
+        ("saved", Paint::Faded, |result| Some(recorded(result, "memory_saved_gb")?.max(0.0) * 1e3)),
+    ],
+};
+
+/// What holds the memory of a model that answers.
+const MODEL: Whole = Whole {
+    name: "memory",
+    title: "what holds the memory",
+    unit: "MB",
+    parts: &[
+        ("model", Paint::Series(0), |result| number(result, "model_size_gb").map(|size| size * 1e3)),
+        ("activations, keys and values", Paint::Series(1), |result| {
+            let rest = number(result, "memory_used_mb")? - number(result, "model_size_gb")? * 1e3;
+            Some(rest).filter(|rest| *rest >= 0.0)
+        }),
+    ],
+};
+
+/// Stacks of the memory and of the time of training steps, a chart for each benchmark that has them.
+pub fn stacked(run: &Run) -> Vec<Chart> {
+    [ZERO, STEP].iter().flat_map(|whole| of_whole(run, whole)).collect()
+}
+
+/// What holds the memory of each case, as far as it is known.
+pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
+    [MODEL, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
+}
+
+fn of_whole(run: &Run, whole: &Whole) -> Vec<Chart> {
+    benchmarks(run).into_iter().filter_map(|benchmark| chart(run, benchmark, whole)).collect()
+}
+
+fn chart(run: &Run, benchmark: &str, whole: &Whole) -> Option<Chart> {
+    let names = Shortener::of_run(run);
+    let sizes =
+        |result: &BenchmarkResult| whole.parts.iter().map(|(.., size)| size(result)).collect::<Option<Vec<f64>>>();
+    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let rows: Vec<(&str, Vec<f64>)> =
+        own.filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?))).take(MOST).collect();
+    let top = rows.iter().map(|(_, sizes)| sizes.iter().sum::<f64>()).fold(0.0, f64::max);
+    if top <= 0.0 {
+        return None;
+    }
+    let part = |(index, (name, paint, _)): (usize, &Part)| {
+        let point = |(row, (_, sizes)): (usize, &(&str, Vec<f64>))| {
+            let from: f64 = sizes.iter().take(index).sum();
+            let size = sizes.get(index).copied().unwrap_or(0.0);
+            let whole_text = (index + 1 == sizes.len()).then(|| words(sizes, whole.unit));
+            Point::at(from + size, row as f64).over(from, from + size).saying(whole_text.unwrap_or_default())
+        };
+        let points = rows.iter().enumerate().map(point).collect();
+        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, *paint, points).named(*name)
+    };
+    Some(Chart {
+        name: slug(&format!("stacked-{}-{benchmark}", whole.name)),
+        title: format!("{benchmark}: {}", whole.title),
+        subtitle: whole.parts.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(" + "),
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
+        x_axis: axis::linear(whole.unit, (0.0, top), 6),
+        y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
+        datasets: whole.parts.iter().enumerate().map(part).collect(),
+        legend_position: Legend::Below,
+    })
+}
+
+/// `1.20 MB + 3.40 MB`.
+fn words(sizes: &[f64], unit: &str) -> String {
+    sizes.iter().map(|size| format_quantity(*size, unit)).collect::<Vec<_>>().join(" + ")
+}

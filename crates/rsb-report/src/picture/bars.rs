@@ -1,0 +1,95 @@
+//! Bars to an eighth of a character, and what fills those that stand in one chart.
+
+use super::Glyphs;
+use super::grid::CharGrid;
+use crate::chart::{Chart, Dataset, DatasetKind, Paint};
+
+/// Fills that can be told apart without color.
+const FILLS: [(char, char); 8] =
+    [('█', '#'), ('▒', '='), ('▓', '%'), ('░', '+'), ('▚', 'o'), ('▤', '-'), ('▥', '*'), ('▧', 'x')];
+/// The shades of a heat map, from low to high.
+const SHADES: [(char, char); 5] = [('·', '.'), ('░', ':'), ('▒', '+'), ('▓', '*'), ('█', '#')];
+
+/// The fill of each dataset of `chart`. Those that say better or worse are solid: an arrow stands beside each bar.
+pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
+    let mut seen = 0;
+    let mut fill = |dataset: &Dataset| {
+        let (unicode, ascii) = match dataset.paint {
+            Paint::Heat(level) => SHADES.get(usize::from(level)).copied().unwrap_or(('█', '#')),
+            paint if !is_filled(dataset) || dataset.points.is_empty() || paint.is_change() => ('█', '#'),
+            _ => {
+                seen += 1;
+                FILLS.get((seen - 1) % FILLS.len()).copied().unwrap_or(('█', '#'))
+            }
+        };
+        glyphs.pick(unicode, ascii)
+    };
+    chart.datasets.iter().map(&mut fill).collect()
+}
+
+const fn is_filled(dataset: &Dataset) -> bool {
+    matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells)
+}
+
+/// A bar in line `y` of `grid` between two shares of `wide` columns from `left` on; where it ends.
+pub(super) fn across(
+    grid: &mut CharGrid,
+    (left, wide, y): (usize, usize, usize),
+    [from, to]: [f64; 2],
+    (fill, paint): (char, Paint),
+) -> usize {
+    let (from, to) = (from.min(to), from.max(to));
+    let eighths = |share: f64| (share * wide as f64 * 8.0).round() as usize;
+    let (start, end) = (eighths(from), eighths(to));
+    if fill != '█' {
+        let (first, last) = ((start + 4) / 8, (end + 4) / 8);
+        // What is there is seen.
+        let last = if end > start { last.max(first + 1) } else { last };
+        (first..last.min(wide)).for_each(|x| grid.put((left + x, y), fill, paint));
+        return left + last.min(wide);
+    }
+    let (first, last) = (start.div_ceil(8), end / 8);
+    if start % 8 >= 4 && first > 0 && end >= first * 8 {
+        grid.put((left + first - 1, y), '▐', paint);
+    }
+    (first..last).for_each(|x| grid.put((left + x, y), '█', paint));
+    let rest = end.saturating_sub(last.max(first) * 8).min(7);
+    let rest = if end > start && last <= first && rest == 0 && first < wide { 1 } else { rest };
+    match PARTS.get(rest) {
+        Some(part) if rest > 0 && last.max(first) < wide => {
+            grid.put((left + last.max(first), y), *part, paint);
+            left + last.max(first) + 1
+        }
+        _ => left + last.max(first),
+    }
+}
+
+const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// A column in `grid` over the columns `from..to`, its foot on line `bottom` (not included), a share of `high` lines high.
+pub(super) fn upwards(
+    grid: &mut CharGrid,
+    (from, to): (usize, usize),
+    (bottom, high): (usize, usize),
+    share: f64,
+    (fill, paint): (char, Paint),
+) {
+    const LEVELS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
+    let eighths = (share * high as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { eighths };
+    for x in from..to {
+        for line in 0..high {
+            let glyph = match eighths.saturating_sub(line * 8) {
+                0 => break,
+                8.. => fill,
+                part if fill == '█' => LEVELS.get(part).copied().unwrap_or(fill),
+                4.. => fill,
+                _ if line == 0 => '_',
+                _ => break,
+            };
+            if let Some(y) = bottom.checked_sub(line + 1) {
+                grid.put((x, y), glyph, paint);
+            }
+        }
+    }
+}

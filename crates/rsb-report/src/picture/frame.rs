@@ -1,0 +1,246 @@
+//! Charts with a scale on both axes: lines, marks, columns, bands.
+
+use super::grid::{CharGrid, Dots};
+use super::{Line, Place, bars, head};
+use crate::chart::{Chart, Dataset, DatasetKind, Paint, Point};
+use crate::style::{clean, columns};
+
+/// A drawing without this many lines says nothing.
+const LOWEST: usize = 4;
+
+pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
+    let mut lines = head::title(chart, place);
+    let (labels, left) = y_labels(chart, place);
+    let wide = place.width.saturating_sub(left);
+    let foot = head::x_axis(&chart.x_axis, (left, wide), place);
+    let mut legend = head::legend(chart, place);
+    let mut words = head::rule_words(chart, (left, wide), place);
+    let mut name = y_title(chart, place);
+    // Where there is little room, what can be guessed gives way to what cannot.
+    let mut taken = lines.len() + foot.len() + LOWEST;
+    for part in [&mut legend, &mut name, &mut words] {
+        if taken + part.len() > place.height {
+            part.clear();
+        }
+        taken += part.len();
+    }
+    let around = lines.len() + foot.len() + legend.len() + words.len() + name.len();
+    let high = place.height.saturating_sub(around);
+    if high < 2 || wide < 2 {
+        return lines;
+    }
+    lines.extend(name);
+    lines.extend(words);
+    lines.extend(drawing(chart, (labels, left), (wide, high), place));
+    lines.extend(foot);
+    lines.extend(legend);
+    lines
+}
+
+/// The name of the vertical axis over it.
+fn y_title(chart: &Chart, place: Place) -> Vec<Line> {
+    let title = clean(&chart.y_axis.title);
+    if title.is_empty() { Vec::new() } else { vec![head::faded(place.glyphs.elide(&title, place.width))] }
+}
+
+/// The labels of the vertical axis with their coordinates, and the column at which the drawing begins.
+fn y_labels(chart: &Chart, place: Place) -> (Vec<(f64, String)>, usize) {
+    let most = (place.width / 4).max(1);
+    let labels = &chart.y_axis.labels;
+    let cut: Vec<(f64, String)> =
+        labels.iter().map(|label| (label.at, place.glyphs.elide(&clean(&label.text), most))).collect();
+    let widest = cut.iter().map(|(_, text)| columns(text)).max().unwrap_or(0);
+    (cut, widest + 2)
+}
+
+/// Where the drawing lies on its grid.
+struct Field<'a> {
+    chart: &'a Chart,
+    place: Place,
+    left: usize,
+    wide: usize,
+    high: usize,
+    dots: Dots,
+    grid: CharGrid,
+}
+
+fn drawing(
+    chart: &Chart,
+    (labels, left): (Vec<(f64, String)>, usize),
+    (wide, high): (usize, usize),
+    place: Place,
+) -> Vec<Line> {
+    let (dots, grid) = (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high));
+    let mut field = Field { chart, place, left, wide, high, dots, grid };
+    field.axis(&labels);
+    let fills = bars::fills(chart, place.glyphs);
+    for (dataset, fill) in chart.datasets.iter().zip(fills) {
+        field.ground(dataset, fill);
+    }
+    for (point, paint) in head::rules(chart) {
+        let x = left + head::across(chart.x_axis.share(point.x), wide);
+        (0..high).for_each(|y| field.grid.put_under((x, y), place.glyphs.pick('┊', ':'), paint));
+    }
+    chart.datasets.iter().for_each(|dataset| field.lines(dataset));
+    field.dots.onto(&mut field.grid, (left, 0));
+    chart.datasets.iter().for_each(|dataset| field.marks(dataset));
+    chart.datasets.iter().for_each(|dataset| field.texts(dataset));
+    field.grid.lines()
+}
+
+impl Field<'_> {
+    /// The dot of a coordinate.
+    fn dot(&self, x: f64, y: f64) -> (usize, usize) {
+        self.dots.at((self.chart.x_axis.share(x), 1.0 - self.chart.y_axis.share(y)))
+    }
+
+    /// The character of a coordinate.
+    fn spot(&self, x: f64, y: f64) -> (usize, usize) {
+        let ((x, y), (across, down)) = (self.dot(x, y), self.dots.parts());
+        (self.left + x / across, y / down)
+    }
+
+    fn axis(&mut self, labels: &[(f64, String)]) {
+        let (edge, glyphs) = (self.left.saturating_sub(1), self.place.glyphs);
+        (0..self.high).for_each(|y| self.grid.put((edge, y), glyphs.pick('│', '|'), Paint::Faded));
+        let mut free = usize::MAX;
+        for (at, text) in labels {
+            let (_, y) = self.spot(0.0, *at);
+            // From the bottom up; two labels of one line would be one.
+            if y < free {
+                free = y;
+                let start = edge.saturating_sub(columns(text));
+                self.grid.text((start.saturating_sub(usize::from(start > 0)), y), text, Paint::Faded);
+                self.grid.put((edge, y), glyphs.pick('┤', '+'), Paint::Faded);
+            }
+        }
+    }
+
+    /// What covers an area.
+    fn ground(&mut self, dataset: &Dataset, fill: char) {
+        let (left, wide, high) = (self.left, self.wide, self.high);
+        let x_axis = &self.chart.x_axis;
+        match dataset.kind {
+            DatasetKind::Columns => {
+                for point in &dataset.points {
+                    let [from, to] = point.extent.unwrap_or([point.x; 2]).map(|edge| x_axis.share(edge) * wide as f64);
+                    let from = (from.round() as usize).min(wide.saturating_sub(1));
+                    let to = (to.round() as usize).clamp(from + 1, wide.max(from + 1));
+                    let share = self.chart.y_axis.share(point.y);
+                    bars::upwards(&mut self.grid, (left + from, left + to), (high, high), share, (fill, dataset.paint));
+                }
+            }
+            DatasetKind::Band => dataset.points.windows(2).for_each(|pair| self.band(pair, dataset.paint)),
+            DatasetKind::Bars { .. } | DatasetKind::Tracks { .. } | DatasetKind::Cells => {
+                for point in &dataset.points {
+                    let (_, y) = self.spot(point.x, point.y);
+                    let shares = point.extent.unwrap_or([0.0, point.x]).map(|edge| x_axis.share(edge));
+                    bars::across(&mut self.grid, (left, wide, y), shares, (fill, dataset.paint));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What lies between two points of a band.
+    fn band(&mut self, pair: &[Point], paint: Paint) {
+        let [a, b] = pair else { return };
+        let ends = |point: &Point| {
+            let [low, high] = point.error.unwrap_or([point.y; 2]);
+            let share = |y: f64| 1.0 - self.chart.y_axis.share(y);
+            (self.chart.x_axis.share(point.x), share(high), share(low))
+        };
+        let (from, to) = (ends(a), ends(b));
+        let (first, last) = (head::across(from.0, self.wide), head::across(to.0, self.wide));
+        let fill = self.place.glyphs.pick('░', '~');
+        for x in first.min(last)..=first.max(last) {
+            let part = if last == first { 0.0 } else { (x as f64 - first as f64) / (last as f64 - first as f64) };
+            let row = |from: f64, to: f64| head::across(from + (to - from) * part, self.high);
+            let (top, bottom) = (row(from.1, to.1), row(from.2, to.2));
+            for y in top..=bottom {
+                self.grid.put((self.left + x, y), fill, paint);
+            }
+        }
+    }
+
+    fn lines(&mut self, dataset: &Dataset) {
+        let dots: Vec<(usize, usize)> = dataset.points.iter().map(|point| self.dot(point.x, point.y)).collect();
+        match dataset.kind {
+            DatasetKind::Line | DatasetKind::Path => {
+                for pair in dots.windows(2) {
+                    if let [from, to] = pair {
+                        self.dots.line(*from, *to, dataset.paint);
+                    }
+                }
+            }
+            DatasetKind::Dots => dots.iter().for_each(|&dot| self.dots.dot(dot, dataset.paint)),
+            _ => {}
+        }
+    }
+
+    fn marks(&mut self, dataset: &Dataset) {
+        let (glyphs, paint) = (self.place.glyphs, dataset.paint);
+        let glyph = match dataset.kind {
+            DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(paint.marker()),
+            DatasetKind::Ticks => glyphs.pick('┃', '|'),
+            DatasetKind::Limits => glyphs.pick('┊', ':'),
+            _ => return,
+        };
+        // Of very many points of a line some are marked, so that the line is seen.
+        let every = match dataset.kind {
+            DatasetKind::Line => (dataset.points.len() * 4).div_ceil(self.wide.max(1)).max(1),
+            _ => 1,
+        };
+        for point in dataset.points.iter().step_by(every) {
+            self.errors(point, paint);
+            let spot = self.spot(point.x, point.y);
+            self.grid.put(spot, glyph, paint);
+        }
+    }
+
+    /// The error interval of a point, up and down, and its extent across.
+    fn errors(&mut self, point: &Point, paint: Paint) {
+        let glyphs = self.place.glyphs;
+        if let Some([low, high]) = point.error {
+            let ((x, top), (_, bottom)) = (self.spot(point.x, high), self.spot(point.x, low));
+            for y in top..=bottom {
+                let glyph = match y {
+                    _ if top == bottom => glyphs.pick('╪', '+'),
+                    _ if y == top => glyphs.pick('┬', '-'),
+                    _ if y == bottom => glyphs.pick('┴', '-'),
+                    _ => glyphs.pick('│', '|'),
+                };
+                self.grid.put((x, y), glyph, paint);
+            }
+        }
+        if let Some([low, high]) = point.extent {
+            let ((from, y), (to, _)) = (self.spot(low, point.y), self.spot(high, point.y));
+            (from..=to).for_each(|x| self.grid.put((x, y), glyphs.pick('─', '-'), paint));
+        }
+    }
+
+    /// What stands beside a point, where there is room for it.
+    fn texts(&mut self, dataset: &Dataset) {
+        if dataset.kind == DatasetKind::Rules {
+            return;
+        }
+        for point in dataset.points.iter().filter(|point| !point.text.is_empty()) {
+            let (x, y) = self.spot(point.x, point.y);
+            let text = clean(&point.text);
+            let length = columns(&text);
+            let places = [
+                (Some(x + 2), Some(y)),
+                (x.checked_sub(length + 1), Some(y)),
+                (Some(x), y.checked_sub(1)),
+                (Some(x), Some(y + 1)),
+                (x.checked_sub(length / 2), y.checked_sub(1)),
+            ];
+            let free = places.into_iter().filter_map(|(x, y)| Some((x?, y?))).find(|&(x, y)| {
+                x > self.left && y < self.high && self.grid.has_room((x.saturating_sub(1), y), length + 1)
+            });
+            if let Some(at) = free {
+                self.grid.text(at, &text, dataset.paint);
+            }
+        }
+    }
+}

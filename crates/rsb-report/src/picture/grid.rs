@@ -1,0 +1,170 @@
+//! A field of characters to draw on, and a finer field of dots for lines. What lies outside is not drawn.
+
+use super::{Glyphs, Ink, Line};
+use crate::chart::Paint;
+use crate::style::clean;
+
+/// One place of the grid. The second half of a wide character is no character of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Spot {
+    glyph: Option<char>,
+    paint: Option<Paint>,
+}
+
+const BLANK: Spot = Spot { glyph: Some(' '), paint: None };
+
+/// A field of characters.
+#[derive(Debug)]
+pub(super) struct CharGrid {
+    width: usize,
+    spots: Vec<Spot>,
+}
+
+impl CharGrid {
+    pub(super) fn new(width: usize, height: usize) -> Self {
+        Self { width, spots: vec![BLANK; width * height] }
+    }
+
+    fn index(&self, x: usize, y: usize) -> Option<usize> {
+        (x < self.width).then(|| y * self.width + x).filter(|index| *index < self.spots.len())
+    }
+
+    pub(super) fn put(&mut self, (x, y): (usize, usize), glyph: char, paint: impl Into<Option<Paint>>) {
+        let spot = self.index(x, y).and_then(|index| self.spots.get_mut(index));
+        if let Some(spot) = spot {
+            *spot = Spot { glyph: Some(glyph), paint: paint.into() };
+        }
+    }
+
+    /// Only where nothing is yet.
+    pub(super) fn put_under(&mut self, at: (usize, usize), glyph: char, paint: impl Into<Option<Paint>>) {
+        if self.is_blank(at) {
+            self.put(at, glyph, paint);
+        }
+    }
+
+    pub(super) fn is_blank(&self, (x, y): (usize, usize)) -> bool {
+        self.index(x, y).and_then(|index| self.spots.get(index)).is_some_and(|spot| spot.glyph == Some(' '))
+    }
+
+    /// Whether `length` places from `x` on are there and blank.
+    pub(super) fn has_room(&self, (x, y): (usize, usize), length: usize) -> bool {
+        (x..x.saturating_add(length)).all(|x| self.is_blank((x, y)))
+    }
+
+    /// Writes `text` from `x` on, cut where the grid ends.
+    pub(super) fn text(&mut self, (x, y): (usize, usize), text: &str, paint: impl Into<Option<Paint>>) {
+        let (mut x, paint) = (x, paint.into());
+        for c in clean(text).chars() {
+            let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
+            // What has no width of its own would move all that follows.
+            if width == 0 || x + width > self.width {
+                continue;
+            }
+            self.put((x, y), c, paint);
+            if let (2.., Some(index)) = (width, self.index(x + 1, y))
+                && let Some(spot) = self.spots.get_mut(index)
+            {
+                spot.glyph = None;
+            }
+            x += width;
+        }
+    }
+
+    /// The lines, runs of one paint together, without spaces at their ends.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        self.spots.chunks(self.width.max(1)).map(line).collect()
+    }
+}
+
+fn line(spots: &[Spot]) -> Line {
+    let end = spots.iter().rposition(|spot| spot.glyph != Some(' ')).map_or(0, |last| last + 1);
+    let mut line: Line = Vec::new();
+    for spot in spots.iter().take(end) {
+        let Some(glyph) = spot.glyph else { continue };
+        // A space has no color.
+        let paint = if glyph == ' ' { None } else { spot.paint };
+        match line.last_mut() {
+            Some(ink) if ink.paint == paint => ink.text.push(glyph),
+            _ => line.push(Ink { text: glyph.to_string(), paint }),
+        }
+    }
+    line
+}
+
+/// A field of dots over a part of a grid: 2 × 4 in each character as Braille patterns, or 1 × 1.
+pub(super) struct Dots {
+    glyphs: Glyphs,
+    width: usize,
+    height: usize,
+    cells: Vec<(u8, Option<Paint>, char)>,
+}
+
+impl Dots {
+    pub(super) fn new(width: usize, height: usize, glyphs: Glyphs) -> Self {
+        Self { glyphs, width, height, cells: vec![(0, None, ' '); width * height] }
+    }
+
+    /// Dots in a character, across and down.
+    pub(super) const fn parts(&self) -> (usize, usize) {
+        match self.glyphs {
+            Glyphs::Unicode => (2, 4),
+            Glyphs::Ascii => (1, 1),
+        }
+    }
+
+    /// The dot at shares of the field, from the left and from the top.
+    pub(super) fn at(&self, (x, y): (f64, f64)) -> (usize, usize) {
+        let (across, down) = self.parts();
+        let place = |share: f64, count: usize| {
+            let last = count.saturating_sub(1) as f64;
+            (share * last).round().clamp(0.0, last) as usize
+        };
+        (place(x, self.width * across), place(y, self.height * down))
+    }
+
+    fn set(&mut self, (x, y): (usize, usize), paint: Paint, glyph: char) {
+        const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+        let (across, down) = self.parts();
+        let (column, row) = (x / across, y / down);
+        if column >= self.width {
+            return;
+        }
+        if let Some(cell) = self.cells.get_mut(row * self.width + column) {
+            *cell = (cell.0 | BITS[x % across.min(2)][y % down.min(4)], Some(paint), glyph);
+        }
+    }
+
+    /// One dot.
+    pub(super) fn dot(&mut self, at: (usize, usize), paint: Paint) {
+        self.set(at, paint, '.');
+    }
+
+    /// A straight line.
+    pub(super) fn line(&mut self, from: (usize, usize), to: (usize, usize), paint: Paint) {
+        let (dx, dy) = (to.0 as f64 - from.0 as f64, to.1 as f64 - from.1 as f64);
+        let steps = dx.abs().max(dy.abs()).max(1.0);
+        let glyph = match (dx.abs(), dy.abs()) {
+            (wide, high) if high * 2.0 < wide => '-',
+            (wide, high) if wide * 2.0 < high => '|',
+            _ if dx * dy < 0.0 => '/',
+            _ => '\\',
+        };
+        for step in 0..=steps as usize {
+            let share = step as f64 / steps;
+            let at = |from: usize, delta: f64| (from as f64 + delta * share).round() as usize;
+            self.set((at(from.0, dx), at(from.1, dy)), paint, glyph);
+        }
+    }
+
+    /// Puts the dots on `grid`, its own corner at `corner`.
+    pub(super) fn onto(&self, grid: &mut CharGrid, corner: (usize, usize)) {
+        for (index, (bits, paint, glyph)) in self.cells.iter().enumerate() {
+            let at = (corner.0 + index % self.width.max(1), corner.1 + index / self.width.max(1));
+            let braille = char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(' ');
+            if *bits != 0 {
+                grid.put(at, self.glyphs.pick(braille, *glyph), *paint);
+            }
+        }
+    }
+}

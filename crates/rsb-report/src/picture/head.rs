@@ -1,0 +1,164 @@
+//! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the legend.
+
+use super::grid::CharGrid;
+use super::{Ink, Line, Place};
+use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::style::{clean, columns};
+
+fn plain(text: String) -> Line {
+    vec![Ink { text, paint: None }]
+}
+
+pub(super) fn faded(text: String) -> Line {
+    vec![Ink { text, paint: Some(Paint::Faded) }]
+}
+
+/// Title and subtitle.
+pub(super) fn title(chart: &Chart, place: Place) -> Vec<Line> {
+    let mut lines = vec![plain(place.glyphs.elide(&clean(&chart.title), place.width))];
+    let subtitle = clean(&chart.subtitle);
+    if !subtitle.trim().is_empty() && place.height >= 8 {
+        let broken = wrap(&subtitle, place.width);
+        let most = if place.height >= 16 { 2 } else { 1 };
+        let kept = broken.len().min(most);
+        for (index, text) in broken.iter().take(kept).enumerate() {
+            let goes_on = index + 1 == kept && broken.len() > kept;
+            let text = if goes_on { format!("{text} {}", place.glyphs.pick('…', '~')) } else { text.clone() };
+            lines.push(faded(place.glyphs.cut(&text, place.width)));
+        }
+    }
+    lines
+}
+
+/// `text` in lines of `width` columns, broken at spaces.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => *line = format!("{line} {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// In the place of a chart that cannot be drawn.
+pub(super) fn unfit(chart: &Chart, place: Place) -> Vec<Line> {
+    let mut lines = title(chart, place);
+    lines.push(faded(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
+    lines
+}
+
+/// The legend, in lines of `place.width`.
+pub(super) fn legend(chart: &Chart, place: Place) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    if chart.legend_position == Legend::Hidden {
+        return lines;
+    }
+    let (mut used, room) = (0, place.width);
+    let fills = super::bars::fills(chart, place.glyphs);
+    for (dataset, fill) in chart.datasets.iter().zip(fills) {
+        if dataset.name.is_empty() || dataset.points.is_empty() {
+            continue;
+        }
+        let name = place.glyphs.elide(&clean(&dataset.name), room.saturating_sub(2));
+        let ink = [
+            Ink { text: sample(dataset, fill, place).to_string(), paint: Some(dataset.paint) },
+            Ink { text: format!(" {name}"), paint: None },
+        ];
+        let wide = 2 + columns(&name);
+        match lines.last_mut() {
+            Some(line) if used + 3 + wide <= room => {
+                line.push(Ink { text: "   ".to_owned(), paint: None });
+                line.extend(ink);
+                used += 3 + wide;
+            }
+            _ => {
+                lines.push(ink.to_vec());
+                used = wide;
+            }
+        }
+    }
+    if room < 3 { Vec::new() } else { lines }
+}
+
+/// The character that stands for a dataset.
+fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
+    let glyphs = place.glyphs;
+    match dataset.kind {
+        DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(dataset.paint.marker()),
+        // Beside each such bar stands its arrow.
+        DatasetKind::Bars { .. } if dataset.paint.is_change() => glyphs.marker(dataset.paint.marker()),
+        DatasetKind::Path => glyphs.pick('─', '-'),
+        DatasetKind::Dots => glyphs.pick('⠂', '.'),
+        DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => fill,
+        DatasetKind::Tracks { .. } => glyphs.pick('·', '.'),
+        DatasetKind::Band => glyphs.pick('░', '~'),
+        DatasetKind::Ticks => glyphs.pick('┃', '|'),
+        DatasetKind::Limits | DatasetKind::Rules => glyphs.pick('┊', ':'),
+    }
+}
+
+/// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks, labels, and the title.
+pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
+    let glyphs = place.glyphs;
+    let mut grid = CharGrid::new(place.width, 3);
+    grid.put((left.saturating_sub(1), 0), glyphs.pick('└', '+'), Paint::Faded);
+    (left..left + wide).for_each(|x| grid.put((x, 0), glyphs.pick('─', '-'), Paint::Faded));
+    let mut free = 0;
+    let field = wide / axis.labels.len().max(1);
+    for label in &axis.labels {
+        let x = left + across(axis.share(label.at), wide);
+        grid.put((x, 0), glyphs.pick('┬', '+'), Paint::Faded);
+        // Of few columns each keeps its name, if not all of it; of many some are named.
+        let is_named = axis.scale == AxisScale::Rows && axis.labels.len() <= 6;
+        let room = if is_named { field.saturating_sub(1) } else { place.width };
+        let text = glyphs.cut(&clean(&label.text), room);
+        let length = columns(&text);
+        let start = x.saturating_sub(length / 2).min(place.width.saturating_sub(length));
+        if start >= free && start + length <= place.width {
+            grid.text((start, 1), &text, Paint::Faded);
+            free = start + length + 1;
+        }
+    }
+    let title = glyphs.elide(&clean(&axis.title), place.width);
+    let length = columns(&title);
+    let start = (left + wide / 2).saturating_sub(length / 2).min(place.width.saturating_sub(length));
+    grid.text((start, 2), &title, None::<Paint>);
+    let mut lines = grid.lines();
+    while lines.last().is_some_and(Vec::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// The column of a share of `wide` columns.
+pub(super) fn across(share: f64, wide: usize) -> usize {
+    let last = wide.saturating_sub(1) as f64;
+    (share * last).round().clamp(0.0, last) as usize
+}
+
+/// The words of the rules, over a drawing that begins at `left`: in a second line where there is no room in the first, and
+/// left out where there is none in either.
+pub(super) fn rule_words(chart: &Chart, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
+    let mut grid = CharGrid::new(place.width, 2);
+    let mut free = [0; 2];
+    for (point, paint) in rules(chart) {
+        let text = place.glyphs.cut(&clean(&point.text), place.width);
+        let length = columns(&text);
+        let x = left + across(chart.x_axis.share(point.x), wide);
+        let start = x.saturating_sub(length / 2).min(place.width.saturating_sub(length));
+        let Some(line) = free.iter().position(|free| start >= *free) else { continue };
+        if let (Some(end), true) = (free.get_mut(line), length > 0) {
+            grid.text((start, 1 - line), &text, paint);
+            *end = start + length + 1;
+        }
+    }
+    grid.lines().into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// Every rule with its paint.
+pub(super) fn rules(chart: &Chart) -> impl Iterator<Item = (&Point, Paint)> {
+    let rules = chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Rules);
+    rules.flat_map(|dataset| dataset.points.iter().map(move |point| (point, dataset.paint)))
+}

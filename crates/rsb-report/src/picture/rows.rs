@@ -1,0 +1,413 @@
+//! Charts of rows: bars, gauges, intervals, strips of dots, heat maps and matrices.
+
+use std::collections::BTreeMap;
+
+use rsb_model::shown::shorten;
+
+use super::grid::{CharGrid, Dots};
+use super::{Glyphs, Line, Place, bars, head};
+use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
+use crate::style::{clean, columns};
+
+/// The points of each dataset by the row that they belong to.
+type ByRow<'a> = Vec<BTreeMap<i64, Vec<&'a Point>>>;
+
+/// A line of the drawing: its row, and where in the row its bars stand.
+#[derive(Debug, Clone, Copy)]
+struct Lane {
+    row: i64,
+    y: f64,
+    /// Whether the row's label stands before it.
+    first: bool,
+}
+
+pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
+    let mut lines = head::title(chart, place);
+    let columns_of = columns_of(chart, place);
+    let (left, wide) = (columns_of.left, columns_of.wide);
+    let foot = head::x_axis(&chart.x_axis, (left, wide), place);
+    let mut legend = head::legend(chart, place);
+    let mut words = head::rule_words(chart, (left, wide), place);
+    let mut taken = lines.len() + foot.len() + 2;
+    for part in [&mut legend, &mut words] {
+        if taken + part.len() > place.height {
+            part.clear();
+        }
+        taken += part.len();
+    }
+    let room = place.height.saturating_sub(lines.len() + foot.len() + legend.len() + words.len());
+    if room == 0 || wide == 0 {
+        return lines;
+    }
+    let by_row = by_row(chart);
+    let (shown, left_out) = lanes(chart, &by_row, room);
+    lines.extend(words);
+    lines.extend(drawing(chart, (&by_row, &shown), &columns_of, place));
+    if left_out > 0 {
+        let (rows, mark) = (if left_out == 1 { "row" } else { "rows" }, place.glyphs.pick('…', '~'));
+        lines.push(head::faded(place.glyphs.cut(&format!("{mark} {left_out} more {rows}"), place.width)));
+    }
+    lines.extend(foot);
+    lines.extend(legend);
+    lines
+}
+
+/// How the width is shared: labels, then the drawing from `left` on, then what stands beside it.
+struct Share {
+    left: usize,
+    wide: usize,
+    beside: usize,
+}
+
+fn columns_of(chart: &Chart, place: Place) -> Share {
+    let widest = chart.y_axis.labels.iter().map(|label| columns(&clean(&label.text))).max().unwrap_or(0);
+    let left = widest.min((place.width * 2 / 5).max(1)) + 2;
+    let texts = chart.datasets.iter().filter(|dataset| stands_beside(dataset));
+    let words = texts.flat_map(|dataset| dataset.points.iter().map(move |point| words(dataset, point)));
+    let beside = words.map(|words| columns(&words)).max().filter(|widest| *widest > 0).map_or(0, |widest| widest + 1);
+    let beside = beside.min(place.width / 3);
+    Share { left, wide: place.width.saturating_sub(left + beside), beside }
+}
+
+/// `text`; where it is too long, without the parts that it shares with every other label.
+fn telling(text: &str, labels: &[Label], room: usize) -> String {
+    let whole = clean(text);
+    if columns(&whole) <= room || labels.len() < 2 {
+        return whole;
+    }
+    let is_shared = |part: &str| labels.iter().all(|label| clean(&label.text).split('/').any(|other| other == part));
+    let own: Vec<&str> = whole.split('/').filter(|part| !is_shared(part)).collect();
+    if own.is_empty() { whole } else { own.join("/") }
+}
+
+/// The label `text` in `room` columns, unlike every other one: without its middle, else without its start, else with a
+/// hash in the place of what is left out.
+fn fitted(text: &str, labels: &[Label], (glyphs, room): (Glyphs, usize)) -> String {
+    let middle = |text: &str| glyphs.elide(&telling(text, labels, room), room);
+    let start = |text: &str| glyphs.keep_end(&clean(text), room);
+    let is_alone = |way: &dyn Fn(&str) -> String| {
+        let own = way(text);
+        labels.iter().filter(|other| other.text != text).all(|other| way(&other.text) != own)
+    };
+    if is_alone(&middle) {
+        middle(text)
+    } else if is_alone(&start) {
+        start(text)
+    } else {
+        glyphs.cut(&shorten(&clean(text), room), room)
+    }
+}
+
+/// Whether the texts of its points need room at the right.
+const fn stands_beside(dataset: &Dataset) -> bool {
+    matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Intervals | DatasetKind::Ticks | DatasetKind::Path)
+}
+
+/// What stands beside a point: its text, behind an arrow where it says better or worse.
+fn words(dataset: &Dataset, point: &Point) -> String {
+    let text = clean(&point.text);
+    let arrow = dataset.paint.is_change() && matches!(dataset.kind, DatasetKind::Bars { .. }) && !text.is_empty();
+    // The arrow is put there by who draws, in its own set of characters; it takes one column in each.
+    if arrow { format!("  {text}") } else { text }
+}
+
+fn by_row(chart: &Chart) -> ByRow<'_> {
+    chart.datasets.iter().map(rows_of).collect()
+}
+
+fn rows_of(dataset: &Dataset) -> BTreeMap<i64, Vec<&Point>> {
+    let mut rows: BTreeMap<i64, Vec<&Point>> = BTreeMap::new();
+    for point in &dataset.points {
+        rows.entry(point.y.round() as i64).or_default().push(point);
+    }
+    rows
+}
+
+/// The lines to draw, as many as there is `room` for, and how many rows are left out.
+fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<Lane>, usize) {
+    let [low, high] = chart.y_axis.bounds;
+    let (first, last) = (low.ceil() as i64, high.floor() as i64);
+    let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut shown = 0;
+    for row in (first..=last).take(room) {
+        let own = of_row(row, chart, by_row);
+        // A line is kept for what says that rows are left out.
+        let kept = usize::from(shown + 1 < count);
+        if lanes.len() + own.len() + kept > room && !(lanes.is_empty() && kept == 0) {
+            if lanes.is_empty() && room > 1 {
+                lanes.extend(own.into_iter().take(room - 1));
+                shown += 1;
+            }
+            break;
+        }
+        lanes.extend(own);
+        shown += 1;
+    }
+    lanes.truncate(room);
+    (lanes, count - shown)
+}
+
+fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<Lane> {
+    let is_bar = |dataset: &Dataset| matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. });
+    let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| is_bar(dataset));
+    let mut places: Vec<f64> = bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
+    if places.is_empty() {
+        places.push(row as f64);
+    }
+    places.iter().enumerate().map(|(index, &y)| Lane { row, y, first: index == 0 }).collect()
+}
+
+/// Where the drawing lies on its grid.
+struct Field<'a> {
+    chart: &'a Chart,
+    place: Place,
+    share: &'a Share,
+    grid: CharGrid,
+}
+
+fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[Lane]), share: &Share, place: Place) -> Vec<Line> {
+    let mut field = Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len()) };
+    let fills = bars::fills(chart, place.glyphs);
+    let mut dots = Dots::new(share.wide, lanes.len(), place.glyphs);
+    for (index, lane) in lanes.iter().enumerate() {
+        field.label(index, *lane);
+        for ((dataset, rows), fill) in chart.datasets.iter().zip(by_row).zip(&fills) {
+            for point in rows.get(&lane.row).into_iter().flatten() {
+                if is_on(dataset, point, *lane) {
+                    field.ground((dataset, *fill), point, index);
+                    field.dots(&mut dots, dataset, point, index);
+                }
+            }
+            if lane.first && matches!(dataset.kind, DatasetKind::Line | DatasetKind::Path) {
+                field.line(rows.get(&lane.row).map(Vec::as_slice).unwrap_or_default(), index, dataset.paint);
+            }
+        }
+    }
+    dots.onto(&mut field.grid, (share.left, 0));
+    for (index, lane) in lanes.iter().enumerate() {
+        let on_lane = || {
+            let each = chart.datasets.iter().zip(by_row);
+            let points = each.flat_map(|(dataset, rows)| {
+                rows.get(&lane.row).into_iter().flatten().map(move |point| (dataset, *point))
+            });
+            points.filter(|(dataset, point)| is_on(dataset, point, *lane))
+        };
+        on_lane().for_each(|(dataset, point)| field.marks(dataset, point, index));
+        field.texts(on_lane(), index);
+    }
+    // Behind everything: words stand where a rule would be.
+    field.rules(lanes.len());
+    field.grid.lines()
+}
+
+/// Whether a point is drawn in a line of its row: bars in their own, the rest in all.
+fn is_on(dataset: &Dataset, point: &Point, lane: Lane) -> bool {
+    match dataset.kind {
+        DatasetKind::Bars { .. } | DatasetKind::Tracks { .. } => (point.y - lane.y).abs() < 1e-6,
+        DatasetKind::Ticks | DatasetKind::Limits => true,
+        _ => lane.first,
+    }
+}
+
+impl Field<'_> {
+    /// The column of a coordinate.
+    fn x(&self, value: f64) -> usize {
+        self.share.left + head::across(self.chart.x_axis.share(value), self.share.wide)
+    }
+
+    fn label(&mut self, line: usize, lane: Lane) {
+        let (edge, glyphs) = (self.share.left - 1, self.place.glyphs);
+        self.grid.put((edge, line), glyphs.pick('│', '|'), Paint::Faded);
+        let labels = &self.chart.y_axis.labels;
+        let label = labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
+        if let Some(label) = label {
+            let room = edge.saturating_sub(1);
+            let text = fitted(&label.text, labels, (glyphs, room));
+            let start = edge.saturating_sub(columns(&text) + 1);
+            self.grid.text((start, line), &text, None::<Paint>);
+        }
+    }
+
+    fn rules(&mut self, lines: usize) {
+        let zero = self.chart.x_axis.bounds;
+        if self.chart.x_axis.scale == AxisScale::Linear && zero[0] < 0.0 && zero[1] > 0.0 {
+            let x = self.x(0.0);
+            (0..lines).for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('│', '|'), Paint::Faded));
+        }
+        for (point, paint) in head::rules(self.chart) {
+            let x = self.x(point.x);
+            (0..lines).for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('┊', ':'), paint));
+        }
+    }
+
+    /// What covers an area.
+    fn ground(&mut self, (dataset, fill): (&Dataset, char), point: &Point, line: usize) {
+        let (left, wide) = (self.share.left, self.share.wide);
+        let axis = &self.chart.x_axis;
+        let shares = point.extent.unwrap_or([0.0, point.x]).map(|edge| axis.share(edge));
+        match dataset.kind {
+            DatasetKind::Bars { .. } => {
+                bars::across(&mut self.grid, (left, wide, line), shares, (fill, dataset.paint));
+                self.beyond(point, line, dataset.paint);
+            }
+            DatasetKind::Tracks { .. } => {
+                let end = self.x(point.x);
+                let track = self.place.glyphs.pick('·', '.');
+                (left..=end).for_each(|x| self.grid.put_under((x, line), track, dataset.paint));
+            }
+            DatasetKind::Cells => self.cell((dataset, fill), point, line),
+            _ => {}
+        }
+    }
+
+    /// An arrow where a bar goes on beyond the edge.
+    fn beyond(&mut self, point: &Point, line: usize, paint: Paint) {
+        let [low, high] = self.chart.x_axis.bounds;
+        let (glyphs, left) = (self.place.glyphs, self.share.left);
+        if point.x > high {
+            self.grid.put((left + self.share.wide.saturating_sub(1), line), glyphs.pick('▶', '>'), paint);
+        } else if point.x < low {
+            self.grid.put((left, line), glyphs.pick('◀', '<'), paint);
+        }
+    }
+
+    /// A field of a matrix: shaded where it stands for a share of the highest, else its words alone.
+    fn cell(&mut self, (dataset, fill): (&Dataset, char), point: &Point, line: usize) {
+        let axis = &self.chart.x_axis;
+        let edge = |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
+        let (from, to) = (edge(point.x - 0.5), edge(point.x + 0.5));
+        let is_shaded = matches!(dataset.paint, Paint::Heat(_));
+        // A column between fields, where they are wide enough to spare it.
+        let to = if to.saturating_sub(from) > 3 { to - 1 } else { to };
+        if is_shaded {
+            (from..to).for_each(|x| self.grid.put((x, line), fill, dataset.paint));
+        }
+        let room = to.saturating_sub(from);
+        let text = clean(&point.text);
+        let length = columns(&text);
+        if is_shaded && length > 0 && length + 4 <= room {
+            let start = from + (room - length) / 2;
+            self.grid.text((start - 1, line), &format!(" {text} "), None::<Paint>);
+        } else if !is_shaded && room > 0 {
+            let text = self.place.glyphs.cut(&text, room);
+            self.grid.text((from + (room - columns(&text)) / 2, line), &text, dataset.paint);
+        }
+    }
+
+    fn dots(&self, dots: &mut Dots, dataset: &Dataset, point: &Point, line: usize) {
+        if dataset.kind != DatasetKind::Dots {
+            return;
+        }
+        let (_, down) = dots.parts();
+        let (x, _) = dots.at((self.chart.x_axis.share(point.x), 0.0));
+        let within = ((point.y - point.y.round() + 0.5) * down as f64).floor().clamp(0.0, down as f64 - 1.0);
+        dots.dot((x, line * down + within as usize), dataset.paint);
+    }
+
+    /// A line within its row, as high in each column as the line is there.
+    fn line(&mut self, points: &[&Point], line: usize, paint: Paint) {
+        const UNICODE: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        const ASCII: [char; 4] = ['_', '.', '-', '\''];
+        let levels: &[char] = if self.place.glyphs == Glyphs::Unicode { &UNICODE } else { &ASCII };
+        let height = |point: &Point| 0.5 - (point.y - point.y.round());
+        for pair in points.windows(2) {
+            let [a, b] = pair else { continue };
+            let (from, to) = (self.x(a.x), self.x(b.x));
+            for x in from.min(to)..=from.max(to) {
+                let part = if from == to { 1.0 } else { (x as f64 - from as f64) / (to as f64 - from as f64) };
+                // Rows leave a tenth free above and below.
+                let share = (height(a) + (height(b) - height(a)) * part - 0.1) / 0.8;
+                let level = (share * (levels.len() - 1) as f64).round().clamp(0.0, (levels.len() - 1) as f64);
+                self.grid.put((x, line), levels.get(level as usize).copied().unwrap_or(' '), paint);
+            }
+        }
+    }
+
+    fn marks(&mut self, dataset: &Dataset, point: &Point, line: usize) {
+        let (glyphs, paint) = (self.place.glyphs, dataset.paint);
+        let mark = glyphs.marker(paint.marker());
+        let x = self.x(point.x);
+        match dataset.kind {
+            DatasetKind::Intervals => {
+                self.interval(point.extent.unwrap_or([point.x; 2]), line, paint);
+                self.grid.put((x, line), mark, paint);
+            }
+            DatasetKind::Bars { .. } | DatasetKind::Columns => {
+                if let Some(error) = point.error {
+                    self.ends(error, line, paint);
+                }
+            }
+            DatasetKind::Line | DatasetKind::Marks => {
+                if let Some(error) = point.error {
+                    self.interval(error, line, paint);
+                }
+                self.grid.put((x, line), mark, paint);
+            }
+            DatasetKind::Band => self.interval(point.error.unwrap_or([point.x; 2]), line, paint),
+            DatasetKind::Ticks => self.grid.put((x, line), glyphs.pick('┃', '|'), paint),
+            DatasetKind::Limits => self.grid.put_under((x, line), glyphs.pick('┊', ':'), paint),
+            DatasetKind::Dots
+            | DatasetKind::Path
+            | DatasetKind::Rules
+            | DatasetKind::Tracks { .. }
+            | DatasetKind::Cells => {}
+        }
+    }
+
+    /// A line with its ends; an arrow where it goes on beyond the edge.
+    fn interval(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
+        let glyphs = self.place.glyphs;
+        (self.x(low)..=self.x(high)).for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
+        self.ends([low, high], line, paint);
+    }
+
+    /// The same where a bar is seen through the line.
+    fn ends(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
+        let glyphs = self.place.glyphs;
+        let (from, to) = (self.x(low), self.x(high));
+        (from..=to).for_each(|x| self.grid.put_under((x, line), glyphs.pick('─', '-'), paint));
+        let axis = &self.chart.x_axis;
+        let start = if axis.shows(low) { glyphs.pick('├', '|') } else { glyphs.pick('◀', '<') };
+        let end = if axis.shows(high) { glyphs.pick('┤', '|') } else { glyphs.pick('▶', '>') };
+        if from < to {
+            self.grid.put((from, line), start, paint);
+            self.grid.put((to, line), end, paint);
+        }
+    }
+
+    /// What stands beside the points: behind the end of a bar, and at the right of what has none.
+    fn texts<'a>(&mut self, points: impl Iterator<Item = (&'a Dataset, &'a Point)>, line: usize) {
+        let (glyphs, width) = (self.place.glyphs, self.place.width);
+        let aside = self.share.left + self.share.wide + 1;
+        let mut free = 0;
+        for (dataset, point) in points.filter(|(dataset, point)| stands_beside(dataset) && !point.text.is_empty()) {
+            let words = words(dataset, point);
+            let is_bar = matches!(dataset.kind, DatasetKind::Bars { .. });
+            let length = columns(&words);
+            let start = if is_bar { self.behind(point, line, length) } else { aside };
+            let start = start.max(free).min(width.saturating_sub(length.min(self.share.beside)).max(self.share.left));
+            let cut = glyphs.cut(&words, width.saturating_sub(start));
+            self.grid.text((start, line), &cut, None::<Paint>);
+            if is_bar && dataset.paint.is_change() {
+                self.grid.put((start, line), glyphs.marker(dataset.paint.marker()), dataset.paint);
+            }
+            free = start + length + 1;
+        }
+    }
+
+    /// The first column behind the bar, its error and any tick, with room for `length` columns.
+    fn behind(&self, point: &Point, line: usize, length: usize) -> usize {
+        let end = point.extent.map_or(point.x, |[_, to]| to).max(0.0);
+        let end = point.error.map_or(end, |[_, high]| high.max(end));
+        let mut start = (self.x(end) + 2).min(self.place.width);
+        let last = self.share.left + self.share.wide;
+        while start <= last && !self.grid.has_room((start.saturating_sub(1), line), (length + 1).min(last + 1 - start))
+        {
+            start += 1;
+        }
+        start
+    }
+}

@@ -1,0 +1,56 @@
+//! What the samples of a case say of one of its figures: a time is what they are, a rate is as much higher as they are shorter.
+
+use rsb_model::samples::quantile_of_sorted;
+use rsb_model::{BenchmarkResult, Field};
+
+use crate::label::time_ns;
+
+/// A figure by the samples of its case.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FigureSpread {
+    /// One in ten samples lies below.
+    pub(crate) low: f64,
+    /// One in ten lies above.
+    pub(crate) high: f64,
+    /// What each sample would make of the figure, in ascending order.
+    pub(crate) values: Vec<f64>,
+}
+
+/// The spread of `field`, which is `value` in the record; nothing where no sample tells anything of it.
+pub(crate) fn spread_of(result: &BenchmarkResult, field: &Field, value: f64) -> Option<FigureSpread> {
+    let of_time: fn(f64, f64) -> f64 = match field.name {
+        "time_ms" | "time_us" | "latency_ns" => |value, slower| value * slower,
+        "bandwidth_gb_s"
+        | "throughput_gb_s"
+        | "gflops"
+        | "tflops"
+        | "tokens_per_second"
+        | "throughput_samples_per_second" => |value, slower| value / slower,
+        _ => return None,
+    };
+    let usual = time_ns(result).filter(|time| *time > 0.0)?;
+    let times = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten();
+    let mut values: Vec<f64> =
+        times.map(|time| of_time(value, time / usual)).filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (quantile_of_sorted(&values, 0.1)?, quantile_of_sorted(&values, 0.9)?);
+    Some(FigureSpread { low, high, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{Fields, Samples};
+
+    #[test]
+    fn a_rate_is_as_much_higher_as_its_samples_are_shorter() {
+        let mut result = crate::sample::measured("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
+        result.samples = vec![Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![100.0, 200.0, 50.0] }];
+        let spread = |name: &str, value| spread_of(&result, Field::find(name).unwrap(), value);
+        assert_eq!(spread("gflops", 10.0).unwrap().values, [5.0, 10.0, 20.0]);
+        assert_eq!(spread("latency_ns", 10.0).unwrap().values, [5.0, 10.0, 20.0]);
+        assert_eq!(spread("occupancy_percent", 10.0), None, "no time tells it");
+        result.samples.clear();
+        assert_eq!(spread_of(&result, Field::find("gflops").unwrap(), 10.0), None);
+    }
+}

@@ -1,0 +1,283 @@
+//! The runs in DuckDB, for questions that scan everything: over the export in Parquet, with the views of the index, and
+//! `samples`, the export itself. Nothing else can be reached from a question, and nothing changed.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use duckdb_sys::{DuckdbConnection, DuckdbError, DuckdbLibrary, DuckdbValue, Interrupter, StatementKind};
+use rsb_model::Reason;
+use serde_json::Value;
+
+use crate::select::{AnswerSize, MOST_ROWS, SqlAnswer, SqlError};
+
+/// How DuckDB starts: it loads nothing that is not in its library, and asks no network.
+const OPTIONS: [(&str, &str); 3] = [
+    ("autoinstall_known_extensions", "false"),
+    ("autoload_known_extensions", "false"),
+    ("allow_community_extensions", "false"),
+];
+
+/// The views, in the order in which they rest on each other.
+const VIEWS: [&str; 5] = ["samples", "benchmark_runs", "benchmark_results", "measurements", "daily_means"];
+
+/// What is asked, once it has a name.
+const ANSWER: &str = "_answer";
+
+/// The time between two attempts to stop a question: one may fall between two of its statements.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Asks the export in `parquet`, whose name must be whole, `sql`, one statement that reads, and waits `limit` for the answer.
+///
+/// # Errors
+/// As [`crate::Store::select`]; and where there is no DuckDB.
+pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+    let connection = over(library, parquet).map_err(|error| broken(&error))?;
+    let settings = format!(
+        "SET allowed_paths = [{}]; SET temp_directory = ''; SET enable_external_access = false; SET lock_configuration = true",
+        quoted(&name_of(parquet)?)
+    );
+    connection.execute(&settings).map_err(|error| broken(&error))?;
+    within(limit, &connection.interrupter(), || answer(&connection, sql)).map_err(|error| match error {
+        Unanswered::Other(error) => error,
+        Unanswered::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
+        Unanswered::Duckdb(error) if error.message.starts_with("Permission Error") => {
+            SqlError::Refused { problem: "this does more".to_owned() }
+        }
+        Unanswered::Duckdb(error) => match tables(&connection) {
+            Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
+            Err(error) => broken(&error),
+        },
+    })
+}
+
+/// Writes what the views say of the export in `parquet` as tables into the new database `file`.
+///
+/// # Errors
+/// When DuckDB does not take it.
+pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> Result<(), SqlError> {
+    let connection = over(library, parquet).map_err(|error| broken(&error))?;
+    let mut sql = format!("SET temp_directory = ''; ATTACH {} AS exported;", quoted(&name_of(file)?));
+    // The raw samples are in Parquet, which DuckDB reads as it is.
+    for view in VIEWS.iter().filter(|view| **view != "samples") {
+        // Writing to a text cannot fail.
+        let _ = write!(sql, "CREATE TABLE exported.{view} AS SELECT * FROM {view};");
+    }
+    sql.push_str("DETACH exported");
+    connection.execute(&sql).map_err(|error| broken(&error))
+}
+
+/// DuckDB.
+///
+/// # Errors
+/// When there is none here.
+pub fn library() -> Result<DuckdbLibrary, SqlError> {
+    DuckdbLibrary::load().map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
+}
+
+/// What DuckDB said, without the question that it repeats below.
+fn in_a_line(message: &str) -> String {
+    message.split("\n\nLINE ").next().unwrap_or_default().replace('\n', " ")
+}
+
+fn broken(error: &DuckdbError) -> SqlError {
+    SqlError::Engine { problem: error.message.clone() }
+}
+
+/// The name of `path`, which DuckDB takes as text.
+fn name_of(path: &Path) -> Result<String, SqlError> {
+    let is_pattern = |text: &&str| text.contains(['*', '?', '[']);
+    let problem = || format!("DuckDB cannot be told the path `{}`: it is no plain text", path.display());
+    path.to_str()
+        .filter(|text| !is_pattern(text))
+        .map(str::to_owned)
+        .ok_or_else(|| SqlError::Engine { problem: problem() })
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A database in memory with the views of `parquet`.
+fn over(library: &DuckdbLibrary, parquet: &Path) -> Result<DuckdbConnection, DuckdbError> {
+    let connection = library.in_memory(&OPTIONS)?;
+    let path = name_of(parquet).map_err(|error| DuckdbError { message: error.to_string() })?;
+    connection.execute(&views(&path))?;
+    Ok(connection)
+}
+
+/// The views of [`crate::index`], of the export in `path`.
+fn views(path: &str) -> String {
+    let file = quoted(path);
+    let id = "run_id || '/' || model_id || '/' || device";
+    let time = "strftime(make_timestamp(epoch_us(started)), '%Y-%m-%dT%H:%M:%SZ')";
+    let figure = |metric: &str| format!("list_extract(\"values\", list_position(metrics, '{metric}'))");
+    let one = |column: &str| format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}");
+    let [latency, in_microseconds, throughput, memory, first_token, peak] =
+        ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
+            .map(figure);
+    let (architecture, count) = (one("architecture_type"), one("parameter_count"));
+    format!(
+        "CREATE VIEW samples AS SELECT * FROM read_parquet({file});
+        CREATE VIEW benchmark_runs AS
+            SELECT {id} AS id, {time} AS timestamp, model_id, device, {architecture}, {count},
+                'suite ' || suite || ', profile ' || profile || coalesce(', commit ' || \"commit\", '') AS description
+            FROM samples WHERE part = 0 AND outcome <> 'skipped'
+            GROUP BY run_id, started, suite, profile, \"commit\", model_id, device;
+        CREATE VIEW benchmark_results AS
+            SELECT {id} AS run_id, batch_size, sequence_length, precision,
+                coalesce({latency}, {in_microseconds} / 1000) AS latency_ms,
+                {throughput} AS throughput_samples_per_sec, {memory} AS memory_usage_mb,
+                {first_token} AS first_token_latency_ms, {peak} AS peak_memory_mb, device_metrics,
+                id AS benchmark_id, architecture_type, parameter_count
+            FROM samples WHERE part = 0 AND outcome = 'measured';
+        CREATE VIEW measurements AS
+            SELECT run_id, {time} AS timestamp, \"commit\", id AS benchmark_id, benchmark_type, outcome, device_type,
+                metric, unit, better, \"value\", machine
+            FROM (SELECT *, unnest(metrics) AS metric, unnest(units) AS unit, unnest(directions) AS better,
+                      unnest(\"values\") AS \"value\"
+                  FROM samples WHERE part = 0);
+        CREATE VIEW daily_means AS
+            SELECT substr(timestamp, 1, 10) AS day, metric, unit, machine, count(*) AS results, avg(\"value\") AS mean
+            FROM measurements WHERE outcome = 'measured' AND \"value\" IS NOT NULL GROUP BY 1, 2, 3, 4;"
+    )
+}
+
+/// Does `work`, which is stopped where it takes longer than `limit`.
+fn within<T>(limit: Duration, interrupter: &Interrupter, work: impl FnOnce() -> T) -> T {
+    let (working, over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut wait = limit;
+            while over.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                interrupter.interrupt();
+                wait = AGAIN;
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
+}
+
+/// Why there is no answer, before it is told.
+enum Unanswered {
+    Duckdb(DuckdbError),
+    Other(SqlError),
+}
+
+impl From<DuckdbError> for Unanswered {
+    fn from(error: DuckdbError) -> Self {
+        Self::Duckdb(error)
+    }
+}
+
+fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, Unanswered> {
+    let refused = |problem: &str| Unanswered::Other(SqlError::Refused { problem: problem.to_owned() });
+    match connection.kind(sql)? {
+        StatementKind::Select => {}
+        StatementKind::Nothing => return Err(refused("this is none")),
+        StatementKind::Several => return Err(refused("these are several")),
+        StatementKind::Other => return Err(refused("this does more")),
+    }
+    connection.execute(&format!("CREATE TEMP VIEW {ANSWER} AS {sql}")).map_err(|error| {
+        // What DuckDB turns into a SELECT of its own, as a pragma.
+        if error.message.starts_with("Parser Error") { refused("this does more") } else { error.into() }
+    })?;
+    let mut columns = Vec::new();
+    connection.rows(&format!("SELECT column_name, column_type FROM (DESCRIBE {ANSWER})"), |row| {
+        if let [DuckdbValue::Text(name), DuckdbValue::Text(kind)] = row.as_slice() {
+            columns.push((name.clone(), Form::of(kind)));
+        }
+        true
+    })?;
+    let readable: Vec<String> = columns.iter().map(|(name, form)| form.sql(name)).collect();
+    let (mut rows, mut size, mut is_whole) = (Vec::new(), AnswerSize::default(), true);
+    let asked = format!("SELECT {} FROM {ANSWER} LIMIT {}", readable.join(", "), MOST_ROWS + 1);
+    connection.rows(&asked, |row| {
+        let row: Vec<Value> = row.into_iter().zip(&columns).map(|(value, (_, form))| form.cell(value)).collect();
+        is_whole = size.has_room_for(&row);
+        if is_whole {
+            rows.push(row);
+        }
+        is_whole
+    })?;
+    if !is_whole {
+        return Err(Unanswered::Other(SqlError::TooLong));
+    }
+    Ok(SqlAnswer { columns: columns.into_iter().map(|(name, _)| name).collect(), rows })
+}
+
+/// How a column is read, whatever type it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Boolean,
+    Integer,
+    /// A whole number that may not fit into 64 bits.
+    Wide,
+    Double,
+    Bytes,
+    Text,
+}
+
+impl Form {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "BOOLEAN" => Self::Boolean,
+            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "UTINYINT" | "USMALLINT" | "UINTEGER" => Self::Integer,
+            "UBIGINT" | "HUGEINT" | "UHUGEINT" => Self::Wide,
+            "FLOAT" | "DOUBLE" => Self::Double,
+            "BLOB" => Self::Bytes,
+            decimal if decimal.starts_with("DECIMAL(") && !decimal.ends_with(']') => Self::Double,
+            _ => Self::Text,
+        }
+    }
+
+    /// The column `name` as a type that is read.
+    fn sql(self, name: &str) -> String {
+        let name = format!("\"{}\"", name.replace('"', "\"\""));
+        match self {
+            Self::Boolean => name,
+            Self::Integer => format!("CAST({name} AS BIGINT)"),
+            Self::Double => format!("CAST({name} AS DOUBLE)"),
+            Self::Bytes => format!("octet_length({name}) || ' bytes'"),
+            Self::Wide | Self::Text => format!("CAST({name} AS VARCHAR)"),
+        }
+    }
+
+    fn cell(self, value: DuckdbValue) -> Value {
+        match value {
+            DuckdbValue::Null => Value::Null,
+            DuckdbValue::Boolean(value) => value.into(),
+            DuckdbValue::Integer(number) => number.into(),
+            DuckdbValue::Double(number) => number.into(), // Null where it is not finite.
+            DuckdbValue::Text(text) if self == Self::Wide => {
+                let whole = text.parse::<i64>().map(Value::from);
+                whole.or_else(|_| text.parse::<f64>().map(Value::from)).unwrap_or(Value::Null)
+            }
+            DuckdbValue::Text(text) => text.into(),
+        }
+    }
+}
+
+/// Each view with its columns.
+fn tables(connection: &DuckdbConnection) -> Result<Vec<String>, DuckdbError> {
+    let mut tables = Vec::new();
+    for view in VIEWS {
+        let mut columns = Vec::new();
+        connection.rows(&format!("SELECT column_name FROM (DESCRIBE {view})"), |row| {
+            columns.extend(row.into_iter().filter_map(|value| match value {
+                DuckdbValue::Text(name) => Some(name),
+                _ => None,
+            }));
+            true
+        })?;
+        tables.push(format!("{view}({})", columns.join(", ")));
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests;

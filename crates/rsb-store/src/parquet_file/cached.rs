@@ -1,0 +1,129 @@
+//! An export that is kept beside the runs, and written again once they have changed.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use sha2::{Digest, Sha256};
+
+use super::{ExportError, INDEX_COLUMNS, ParquetSink, RUN_COLUMNS, write_all};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// The name of the file.
+const NAME: &str = "benchmarks.parquet";
+
+/// Under which key the file says what it was made of.
+const KEY: &str = "made_of";
+
+/// The export of `store` in `dir`: the one that is there where it has the runs and verdicts of today, else a new one.
+/// `begin` is called before that is written.
+///
+/// # Errors
+/// When a run cannot be read, or nothing can be written in `dir`.
+pub fn cached(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
+    let made_of = made_of(store)?;
+    // DuckDB is told whole names alone.
+    let dir = fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
+    let path = dir.join(NAME);
+    if says(&path).as_deref() == Some(made_of.as_str()) {
+        return Ok(path);
+    }
+    begin();
+    // Another process may do the same at this time: each writes a file of its own.
+    let own = dir.join(format!(".{NAME}.{}", std::process::id()));
+    let written =
+        write(store, &own, made_of).and_then(|()| fs::rename(&own, &path).map_err(|source| io_of(&path, source)));
+    if written.is_err() {
+        // It may not be there at all.
+        let _ = fs::remove_file(&own);
+    }
+    written.map(|()| path)
+}
+
+fn io_of(path: &Path, source: io::Error) -> ExportError {
+    ExportError::Io { path: path.to_owned(), source }
+}
+
+fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError> {
+    // What another process of this number has left is nobody's.
+    let _ = fs::remove_file(path);
+    let file = File::options().write(true).create_new(true).open(path).map_err(|source| io_of(path, source))?;
+    let mut sink = ParquetSink::new(BufWriter::new(file))?;
+    sink.note(KEY, made_of);
+    write_all(store, &mut sink)?;
+    sink.finish()?.flush().map_err(|source| io_of(path, source))
+}
+
+/// The files that `store` has indexed, each as it was then, and how they are exported; in short.
+fn made_of(store: &Store) -> Result<String, StoreError> {
+    const SQL: &str =
+        "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, stamp FROM comparisons ORDER BY 1, 2";
+    let files: Vec<[String; 3]> = store.query(|connection| {
+        let file = |row: &rusqlite::Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
+        connection.prepare(SQL)?.query_map([], file)?.collect()
+    })?;
+    let mut hash = Sha256::new();
+    for part in [RUN_COLUMNS, INDEX_COLUMNS, env!("CARGO_PKG_VERSION")]
+        .into_iter()
+        .chain(files.iter().flatten().map(String::as_str))
+    {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// What the file in `path` says that it was made of.
+fn says(path: &Path) -> Option<String> {
+    // In a working tree a link may be somebody else's.
+    let file = fs::symlink_metadata(path).is_ok_and(|data| data.is_file()).then(|| File::open(path))?.ok()?;
+    let reader = SerializedFileReader::new(file).ok()?;
+    let notes = reader.metadata().file_metadata().key_value_metadata()?;
+    notes.iter().find(|note| note.key == KEY)?.value.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parquet_file::read_parquet;
+    use crate::testing::{DAY, comparison, keep, measured, moment, run, with_runs};
+    use rsb_model::Run;
+
+    #[test]
+    fn an_export_is_written_again_only_once_something_changed() {
+        let (dir, store) = with_runs(3, 2);
+        let written = || {
+            let mut begun = false;
+            let path = cached(&store, dir.path(), || begun = true).unwrap();
+            assert_eq!(read_parquet(&path).unwrap().len(), store.runs().unwrap().len());
+            begun
+        };
+        assert_eq!([written(), written()], [true, false]);
+        keep(&store, &Run { benchmarks: vec![measured("x", 1.0)], finished: Some(moment(1)), ..run("more", DAY) });
+        assert_eq!([written(), written()], [true, false]);
+        store.save_comparison(&comparison("b-vs-a")).unwrap();
+        assert_eq!([written(), written()], [true, false]);
+        fs::write(dir.path().join(NAME), "PAR1, or not").unwrap();
+        assert_eq!([written(), written()], [true, false]);
+        fs::remove_file(dir.path().join(NAME)).unwrap();
+        let theirs = dir.path().join("theirs");
+        fs::write(&theirs, "theirs").unwrap();
+        std::os::unix::fs::symlink(&theirs, dir.path().join(NAME)).unwrap();
+        assert_eq!([written(), written()], [true, false]);
+        assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
+        let left = fs::read_dir(dir.path())
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
+        assert_eq!(
+            left.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end != "lock")).count(),
+            0
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! Runs as Parquet, for programs that scan everything: a row for each process of each case, with its raw samples, the machine
+//! and the verdict; and back again.
+//!
+//! Whoever reads only the columns needs no word of this project. Two columns hold what columns cannot: `result` the rest of
+//! the record and `run` the run without its cases, both as JSON, so that a file comes back as the runs it was made of.
+
+mod cached;
+mod columns;
+mod read;
+mod trends;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
+use rsb_model::{BenchmarkResult, CaseId, Fingerprint, Run, RunId, Verdict};
+
+use crate::error::StoreError;
+use crate::index::ResultRow;
+use crate::store::Store;
+pub use cached::cached;
+use columns::{ExportedCase, Rows};
+pub use read::read_parquet;
+pub use trends::write_trends;
+
+/// The columns that runs are read from again; none goes.
+const RUN_COLUMNS: &str = "
+    required binary run_id (UTF8);
+    required int64 started (TIMESTAMP(MICROS, true));
+    required binary suite (UTF8);
+    required binary profile (UTF8);
+    optional binary commit (UTF8);
+    required binary machine (UTF8);
+    required binary id (UTF8);
+    required binary outcome (UTF8);
+    optional binary verdict (UTF8);
+    optional double time_ms;
+    optional int32 replicate;
+    required group iters (LIST) { repeated group list { required int64 element; } }
+    required group times_ns (LIST) { repeated group list { required double element; } }
+    required binary result (JSON);
+    required binary run (JSON);";
+
+/// What the index keeps of a case, for questions: its place in the run, which of its rows this is, what it is of, and in the
+/// first row its figures. More may be added at the end, none goes.
+const INDEX_COLUMNS: &str = "
+    required int32 position;
+    required int32 part;
+    required binary model_id (UTF8);
+    required binary device (UTF8);
+    optional int64 batch_size;
+    optional int64 sequence_length;
+    optional binary precision (UTF8);
+    optional binary architecture_type (UTF8);
+    optional int64 parameter_count;
+    required binary benchmark_type (UTF8);
+    optional binary device_type (UTF8);
+    optional binary device_metrics (UTF8);
+    required group metrics (LIST) { repeated group list { required binary element (UTF8); } }
+    required group units (LIST) { repeated group list { required binary element (UTF8); } }
+    required group directions (LIST) { repeated group list { required binary element (UTF8); } }
+    required group values (LIST) { repeated group list { optional double element; } }";
+
+/// Rows that are held in memory before they are written.
+const GROUP: usize = 20_000;
+
+/// Why a file of Parquet cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ParquetFileError {
+    /// The system does not give or take it.
+    #[error("`{}`: {source}; check the path, its permissions and the disk", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is no file of Parquet, damaged, or not one of ours.
+    #[error("`{}` is no export of rusty-stack-bench that can be read: {problem}; export it again", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// The verdict of a case of a run, where a comparison was kept.
+pub type Verdicts = HashMap<(RunId, CaseId), Verdict>;
+
+/// Writes runs to `out` one after another, so that only some of them are in memory at once.
+pub struct ParquetSink<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    rows: Rows,
+}
+
+impl<W: Write + Send> ParquetSink<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When `out` does not take it.
+    pub fn new(out: W) -> Result<Self, ParquetError> {
+        let schema = schema(&format!("{RUN_COLUMNS}{INDEX_COLUMNS}"))?;
+        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties()))?;
+        Ok(Self { writer, rows: Rows::default() })
+    }
+
+    /// Keeps `text` in the file under `key`.
+    pub fn note(&mut self, key: &str, text: String) {
+        self.writer.append_key_value_metadata(KeyValue::new(key.to_owned(), text));
+    }
+
+    /// Adds every case of `run`.
+    ///
+    /// # Errors
+    /// When the file does not take it.
+    pub fn add(&mut self, run: &Run, verdicts: &Verdicts) -> Result<(), ParquetError> {
+        let shell = to_json(&Run { benchmarks: Vec::new(), ..run.clone() })?;
+        let machine = Fingerprint::of(&run.environment).slug();
+        for (position, result) in run.benchmarks.iter().enumerate() {
+            let key = (run.run_id.clone(), result.benchmark_id.clone());
+            let verdict = verdicts.get(&key).copied();
+            let rest = to_json(&BenchmarkResult { samples: Vec::new(), ..result.clone() })?;
+            let (machine, shell, rest) = (machine.as_str(), shell.as_str(), rest.as_str());
+            let indexed = &ResultRow::of(result);
+            let case = ExportedCase { run, result, position, machine, shell, rest, verdict, indexed };
+            if result.samples.is_empty() {
+                self.rows.push(&case, 0, None);
+            }
+            for (part, samples) in result.samples.iter().enumerate() {
+                self.rows.push(&case, part, Some(samples));
+            }
+        }
+        if self.rows.count >= GROUP { self.flush() } else { Ok(()) }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// When the file does not take it.
+    pub fn finish(mut self) -> Result<W, ParquetError> {
+        self.flush()?;
+        self.writer.into_inner()
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.count == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        rows.write(&mut group)?;
+        group.close().map(drop)
+    }
+}
+
+/// How files are written: small, which costs less than the disk does.
+fn properties() -> WriterProperties {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
+}
+
+/// `columns` as a schema.
+fn schema(columns: &str) -> Result<TypePtr, ParquetError> {
+    Ok(Arc::new(parse_message_type(&format!("message results {{ {columns} }}"))?))
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, ParquetError> {
+    serde_json::to_string(value).map_err(|error| ParquetError::External(Box::new(error)))
+}
+
+/// Every run of `store` with the last verdict of each case, oldest first; of all of them only some are in memory at once.
+///
+/// # Errors
+/// When a run cannot be read, or `out` does not take it.
+pub fn write_all<W: Write + Send>(store: &Store, sink: &mut ParquetSink<W>) -> Result<(), ExportError> {
+    let mut verdicts = Verdicts::new();
+    // Oldest first: what was said of a run last is what counts.
+    for row in store.comparisons()?.into_iter().rev() {
+        let Ok(comparison) = crate::read_comparison(&row.path) else { continue };
+        let of_time = comparison.comparisons.into_iter().filter(|row| row.metric == "time_ms");
+        let run = RunId(comparison.current_run_id);
+        verdicts.extend(of_time.map(|row| ((run.clone(), row.id), row.verdict)));
+    }
+    for run in store.runs()?.into_iter().rev() {
+        sink.add(&store.run(&run.run_id.0)?, &verdicts)?;
+    }
+    Ok(())
+}
+
+/// Why the runs of a store cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// They cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file does not take them.
+    #[error("{0}; check the disk")]
+    Parquet(#[from] ParquetError),
+    /// The system does not give or take the file.
+    #[error("`{}`: {source}; check the path, its permissions and the disk", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use rsb_model::Samples;
+
+    use super::*;
+    use crate::testing;
+
+    fn written(runs: &[Run], verdicts: &Verdicts) -> Vec<u8> {
+        let mut sink = ParquetSink::new(Vec::new()).unwrap();
+        for run in runs {
+            sink.add(run, verdicts).unwrap();
+        }
+        sink.finish().unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Run>, ParquetFileError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("runs.parquet");
+        fs::write(&path, bytes).unwrap();
+        read_parquet(&path)
+    }
+
+    fn runs() -> Vec<Run> {
+        let mut runs: Vec<Run> = (0..3).map(|at| testing::run(&format!("run-{at}"), at)).collect();
+        for (run, processes) in runs.iter_mut().zip([1_u32, 3, 2]) {
+            let mut case = testing::measured("gemm", 5.0);
+            case.samples = (0..processes)
+                .map(|replicate| Samples {
+                    replicate,
+                    iters: vec![1, 2, u64::from(replicate)],
+                    times_ns: vec![1.5, 3.25, 1e9],
+                })
+                .collect();
+            run.benchmarks = vec![case, testing::skipped("triad")];
+        }
+        runs
+    }
+
+    #[test]
+    fn what_is_written_comes_back_as_it_was() {
+        let runs = runs();
+        assert_eq!(read(&written(&runs, &Verdicts::new())).unwrap(), runs);
+        assert_eq!(read(&written(&[], &Verdicts::new())).unwrap(), []);
+    }
+
+    #[test]
+    fn a_case_that_a_run_has_twice_stays_two() {
+        let mut runs = runs();
+        let again = runs[1].benchmarks[0].clone();
+        runs[1].benchmarks.insert(1, again);
+        assert_eq!(read(&written(&runs, &Verdicts::new())).unwrap(), runs);
+    }
+
+    #[test]
+    fn a_cut_or_changed_file_is_refused_and_named() {
+        let whole = written(&runs(), &Verdicts::new());
+        for cut in [0, 3, 100, whole.len() / 2, whole.len() - 1] {
+            let error = read(&whole[..cut]).unwrap_err().to_string();
+            assert!(error.contains("runs.parquet` is no export"), "{error}");
+        }
+        for at in (0..whole.len()).step_by(31) {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x55;
+            // Anything but a panic; what still reads as runs has their names.
+            if let Ok(read) = read(&changed) {
+                assert!(read.len() <= 3);
+            }
+        }
+        assert!(matches!(read_parquet(Path::new("/nowhere.parquet")), Err(ParquetFileError::Io { .. })));
+    }
+}

@@ -1,0 +1,318 @@
+//! Trends as Parquet: a row for each point, each change of level, confirmed or suspected, and each alert.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use rsb_model::record::{Alert, ChangePoint, SeriesTrend, TrackedAlert, TrendDocument};
+use rsb_model::{Better, Timestamp};
+
+use super::columns::{ColumnWriter, Optional};
+use super::{GROUP, properties, schema};
+use crate::history::{Series, SeriesPoint};
+use crate::index::better_text;
+
+/// What a row is of is in `kind`: `point`, `change`, `suspected`, `alert`, and `tracked` for a series of an alert that is followed
+/// from one look to the next. What such a row has not is null. More columns may be added at the end, none goes.
+const TREND_COLUMNS: &str = "
+    required binary kind (UTF8);
+    required binary id (UTF8);
+    required binary metric (UTF8);
+    optional binary unit (UTF8);
+    optional binary better (UTF8);
+    optional int64 timestamp (TIMESTAMP(MICROS, true));
+    optional binary run_id (UTF8);
+    optional binary commit (UTF8);
+    optional int64 position;
+    optional double value;
+    optional double before;
+    optional double after;
+    optional double change_percent;
+    optional double p_value;
+    optional double q_value;
+    optional int64 points;
+    optional binary direction (UTF8);
+    optional binary severity (UTF8);
+    optional binary basis (UTF8);
+    optional binary alert (UTF8);
+    optional binary state (UTF8);
+    optional binary description (UTF8);
+    optional binary recommendation (UTF8);";
+
+/// One row; what it has not is null.
+#[derive(Default)]
+struct TrendRow<'a> {
+    kind: &'static str,
+    id: &'a str,
+    metric: &'a str,
+    unit: Option<&'a str>,
+    better: Option<Better>,
+    timestamp: Option<Timestamp>,
+    run_id: Option<&'a str>,
+    commit: Option<&'a str>,
+    position: Option<usize>,
+    value: Option<f64>,
+    before: Option<f64>,
+    after: Option<f64>,
+    change_percent: Option<f64>,
+    p_value: Option<f64>,
+    q_value: Option<f64>,
+    points: Option<usize>,
+    direction: Option<&'a str>,
+    severity: Option<String>,
+    basis: Option<String>,
+    alert: Option<&'a str>,
+    state: Option<&'a str>,
+    description: Option<&'a str>,
+    recommendation: Option<&'a str>,
+}
+
+/// Writes `document`, and the points of `series` that it is of, to `out`.
+///
+/// # Errors
+/// When `out` does not take it.
+pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series], out: W) -> Result<W, ParquetError> {
+    let mut sink = TrendSink {
+        writer: SerializedFileWriter::new(out, schema(TREND_COLUMNS)?, Arc::new(properties()))?,
+        rows: TrendRows::default(),
+    };
+    for one in series {
+        let bare = TrendRow {
+            id: &one.id,
+            metric: &one.metric,
+            unit: Some(&one.unit),
+            better: one.better,
+            ..TrendRow::default()
+        };
+        for (position, point) in one.points.iter().enumerate() {
+            sink.push(&TrendRow {
+                kind: "point",
+                position: Some(position),
+                value: Some(point.value),
+                ..bare.at(point)
+            })?;
+        }
+        let is_of = |trend: &&SeriesTrend| (&trend.id, &trend.metric, &trend.unit) == (&one.id, &one.metric, &one.unit);
+        for trend in document.series.iter().filter(is_of) {
+            for (kind, changes) in [("change", &trend.change_points), ("suspected", &trend.suspected)] {
+                for change in changes {
+                    sink.push(&changed(kind, change, one, &bare))?;
+                }
+            }
+            for alert in &trend.alerts {
+                sink.push(&alerted(alert, &bare))?;
+            }
+        }
+    }
+    for alert in &document.changes {
+        for row in tracked(alert) {
+            sink.push(&row)?;
+        }
+    }
+    sink.finish()
+}
+
+impl<'a> TrendRow<'a> {
+    /// What every row of its series has.
+    fn bare(&self) -> Self {
+        let Self { id, metric, unit, better, .. } = *self;
+        Self { id, metric, unit, better, ..Self::default() }
+    }
+
+    /// The same at `point`.
+    fn at(&self, point: &'a SeriesPoint) -> Self {
+        Self {
+            timestamp: Some(point.timestamp),
+            run_id: point.run_id.as_ref().map(|id| id.0.as_str()),
+            commit: point.commit.as_deref(),
+            ..self.bare()
+        }
+    }
+}
+
+fn changed<'a>(kind: &'static str, change: &ChangePoint, series: &'a Series, bare: &TrendRow<'a>) -> TrendRow<'a> {
+    let row = series.points.get(change.index).map_or_else(|| bare.bare(), |point| bare.at(point));
+    TrendRow {
+        kind,
+        timestamp: Some(change.timestamp),
+        position: Some(change.index),
+        before: Some(change.before),
+        after: Some(change.after),
+        change_percent: Some(change.change_percent),
+        p_value: Some(change.p_value),
+        q_value: change.q_value,
+        points: Some(change.points),
+        ..row
+    }
+}
+
+fn alerted<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
+    TrendRow {
+        kind: "alert",
+        value: Some(alert.current_value),
+        before: Some(alert.baseline_mean),
+        change_percent: Some(alert.change_percent),
+        direction: Some(&alert.direction),
+        severity: word(&alert.severity),
+        basis: word(&alert.basis),
+        description: Some(&alert.description),
+        recommendation: Some(&alert.recommendation),
+        ..bare.bare()
+    }
+}
+
+fn tracked(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
+    let first = &alert.range.first_after;
+    alert.moves.iter().map(move |one| TrendRow {
+        kind: "tracked",
+        id: &one.id,
+        metric: &one.metric,
+        timestamp: Some(first.timestamp),
+        run_id: first.run_id.as_ref().map(|id| id.0.as_str()),
+        commit: first.commit.as_deref(),
+        change_percent: Some(one.change_percent),
+        direction: Some(&alert.direction),
+        severity: word(&alert.severity),
+        basis: Some(if one.confirmed { "confirmed" } else { "suspected" }.to_owned()),
+        alert: Some(&alert.id),
+        state: Some(alert.state.as_str()),
+        description: alert.because.as_deref(),
+        ..TrendRow::default()
+    })
+}
+
+/// The word that documents have for `value`.
+fn word(value: &impl serde::Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+struct TrendSink<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    rows: TrendRows,
+}
+
+/// Rows that are not written yet, by kind of column, each in the order of [`TREND_COLUMNS`].
+#[derive(Default)]
+struct TrendRows {
+    count: usize,
+    names: [Vec<ByteArray>; 3],
+    origins: [Optional<ByteArray>; 2],
+    timestamp: Optional<i64>,
+    runs: [Optional<ByteArray>; 2],
+    position: Optional<i64>,
+    figures: [Optional<f64>; 6],
+    points: Optional<i64>,
+    words: [Optional<ByteArray>; 7],
+}
+
+impl<W: Write + Send> TrendSink<W> {
+    fn push(&mut self, row: &TrendRow<'_>) -> Result<(), ParquetError> {
+        self.rows.push(row);
+        if self.rows.count >= GROUP { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        let TrendRows { count, names, origins, timestamp, runs, position, figures, points, words } =
+            std::mem::take(&mut self.rows);
+        if count == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        let mut columns = ColumnWriter(&mut group);
+        names.iter().try_for_each(|column| columns.write::<ByteArrayType>(column, None, None))?;
+        origins.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
+        columns.optional::<Int64Type>(&timestamp)?;
+        runs.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
+        columns.optional::<Int64Type>(&position)?;
+        figures.iter().try_for_each(|column| columns.optional::<DoubleType>(column))?;
+        columns.optional::<Int64Type>(&points)?;
+        words.iter().try_for_each(|column| columns.optional::<ByteArrayType>(column))?;
+        group.close().map(drop)
+    }
+
+    fn finish(mut self) -> Result<W, ParquetError> {
+        self.flush()?;
+        self.writer.into_inner()
+    }
+}
+
+impl TrendRows {
+    fn push(&mut self, row: &TrendRow<'_>) {
+        fn each<T, const N: usize>(columns: &mut [Optional<T>; N], values: [Option<T>; N]) {
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
+        }
+        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.count += 1;
+        for (column, name) in self.names.iter_mut().zip([row.kind, row.id, row.metric]) {
+            column.push(name.into());
+        }
+        each(&mut self.origins, [row.unit, row.better.map(better_text)].map(|text| text.map(Into::into)));
+        self.timestamp.push(row.timestamp.map(Timestamp::as_microsecond));
+        each(&mut self.runs, [row.run_id, row.commit].map(|text| text.map(Into::into)));
+        self.position.push(row.position.map(whole));
+        each(&mut self.figures, [row.value, row.before, row.after, row.change_percent, row.p_value, row.q_value]);
+        self.points.push(row.points.map(whole));
+        let (severity, basis) = (row.severity.as_deref(), row.basis.as_deref());
+        let words = [row.direction, severity, basis, row.alert, row.state, row.description, row.recommendation];
+        each(&mut self.words, words.map(|text| text.map(Into::into)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::SerializedFileReader;
+    use parquet::record::Row;
+    use rsb_model::RunId;
+    use rsb_stats::{SeriesInput, trend};
+
+    use super::*;
+    use crate::testing::{DAY, moment};
+
+    #[test]
+    fn points_changes_and_alerts_are_rows_of_one_table() {
+        let point = |at: i64| SeriesPoint {
+            timestamp: moment(at * DAY),
+            value: if at < 20 { 10.0 } else { 15.0 } + (at * 7 % 5) as f64 / 50.0,
+            run_id: Some(RunId(format!("run-{at}"))),
+            commit: None,
+        };
+        let series = Series {
+            id: "a".to_owned(),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: Some(Better::Lower),
+            points: (0..40).map(point).collect(),
+        };
+        let points = series.points.iter().map(|point| (point.timestamp, point.value)).collect();
+        let input = SeriesInput {
+            id: "a".to_owned(),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: series.better,
+            points,
+        };
+        let document = trend(&[input]);
+        let found = &document.series[0];
+        assert_eq!((found.change_points.len(), found.alerts.len()), (1, 1));
+        let bytes = write_trends(&document, &[series], Vec::new()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trend.parquet");
+        std::fs::write(&path, bytes).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let rows: Vec<Row> = reader.into_iter().map(|row| row.unwrap()).collect();
+        assert_eq!(rows.len(), 40 + 1 + 1);
+        let cells = |row: usize, names: [&str; 3]| {
+            names.map(|name| {
+                let cell = rows[row].get_column_iter().find(|(known, _)| *known == name);
+                cell.unwrap().1.to_string()
+            })
+        };
+        assert_eq!(cells(3, ["kind", "run_id", "value"]), ["\"point\"", "\"run-3\"", "10.02"]);
+        assert_eq!(cells(40, ["kind", "run_id", "severity"]), ["\"change\"", "\"run-20\"", "null"]);
+        let percent = found.change_points[0].change_percent;
+        assert!(cells(40, ["change_percent", "q_value", "points"])[0].starts_with(&format!("{percent:.6}")[..6]));
+        assert_eq!(cells(41, ["kind", "severity", "basis"]), ["\"alert\"", "\"critical\"", "\"confirmed\""]);
+    }
+}

@@ -1,0 +1,160 @@
+//! What is asked in SQL: the views, the questions that have names, and that nothing but reading is done.
+
+use std::time::Duration;
+
+use rsb_model::{BenchmarkResult, Fields, Run};
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::question::HistoryQuestion;
+use crate::select::SqlError;
+use crate::store::Store;
+use crate::testing::{DAY, comparison, keep, machine, measured, moment, run, skipped, with_runs};
+
+const LIMIT: Duration = Duration::from_mins(1);
+
+#[test]
+fn only_what_reads_is_answered() {
+    let (dir, store) = with_runs(2, 2);
+    let other = dir.path().join("other.db");
+    for (sql, part) in [
+        ("DELETE FROM runs", "only one SELECT"),
+        ("SELECT 1; DROP TABLE runs", "only one SELECT"),
+        ("SELECT 1; SELECT 2", "these are several"),
+        ("", "this is none"),
+        ("PRAGMA journal_mode = DELETE", "only one SELECT"),
+        ("PRAGMA query_only", "only one SELECT"),
+        (&format!("ATTACH '{}' AS other", other.display()), "only one SELECT"),
+        ("CREATE TEMP TABLE t (a)", "only one SELECT"),
+        ("BEGIN", "only one SELECT"),
+        ("VACUUM", "only one SELECT"),
+        ("SELECT load_extension('x')", "only one SELECT"),
+        ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
+        ("SELECT absent FROM runs", "no such column: absent"),
+        ("SELECT * FROM nowhere", "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms"),
+        ("SELEC 1", "syntax error"),
+    ] {
+        let error = store.select(sql, LIMIT).unwrap_err().to_string();
+        assert!(error.contains(part), "`{sql}`: {error}");
+    }
+    assert!(!other.exists());
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
+    assert!(matches!(store.select(endless, Duration::from_millis(50)), Err(SqlError::TimedOut { .. })));
+    let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
+    assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
+    // A value that is too long by itself, and some that are so together.
+    let long = "SELECT zeroblob(300000000)";
+    assert!(matches!(store.select(long, LIMIT), Err(SqlError::TooLong)));
+    let wide = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 40)
+                SELECT CAST(zeroblob(8000000) AS TEXT) FROM n";
+    assert!(matches!(store.select(wide, LIMIT), Err(SqlError::TooLong)));
+    assert_eq!(store.runs().unwrap().len(), 2);
+    // Where there is no file, the same holds.
+    let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
+    assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
+    assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
+    assert_eq!(nowhere.select("SELECT 1.5, NULL, 'x'", LIMIT).unwrap().rows, [[json!(1.5), json!(null), json!("x")]]);
+}
+
+#[test]
+fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_for_writing(dir.path()).unwrap();
+    let mut case = measured("bs=8", 4.0);
+    case.results[0] = std::mem::take(&mut case.results[0])
+        .with("batch_size", 8)
+        .with("sequence_length", 128)
+        .with("throughput_samples_per_second", 2000.0)
+        .with("ttft_ms", 1.5)
+        .with("gpu_memory_peak_mb", 700.0)
+        .with("gpu_power_w", 250.0)
+        .with("architecture_type", "llama")
+        .with("parameter_count", 1_100_000_u64);
+    case.samples.clear();
+    keep(&store, &Run { benchmarks: vec![case, measured("plain", 2.0), skipped("none")], ..run("x", 0) });
+    let runs = store.select("SELECT * FROM benchmark_runs", LIMIT).unwrap();
+    let columns = ["id", "timestamp", "model_id", "device", "architecture_type", "parameter_count", "description"];
+    assert_eq!(runs.columns, columns);
+    let description = "suite quick, profile quick, commit 1a2b3c4d5e6f";
+    assert_eq!(
+        runs.rows,
+        [[
+            json!("x/gemm/cpu:0"),
+            json!("2026-01-01T00:00:00Z"),
+            json!("gemm"),
+            json!("cpu:0"),
+            json!("llama"),
+            json!(1_100_000),
+            json!(description)
+        ]]
+    );
+    let results = store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
+    assert_eq!(results.rows.len(), 2, "what was measured");
+    let expected = json!([
+        "x/gemm/cpu:0",
+        8,
+        128,
+        "f32",
+        4.0,
+        2000.0,
+        null,
+        1.5,
+        700.0,
+        "{\"gpu_power_w\":250.0}",
+        "cpu_performance/gemm/cpu:0/bs=8",
+        "llama",
+        1_100_000
+    ]);
+    assert_eq!(json!(results.rows[0]), expected);
+    let joined = "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
+    assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
+    // Two models under one name are no model, and what nobody knows is null.
+    let other = BenchmarkResult {
+        results: vec![Fields::new().with("time_ms", 3.0).with("parameter_count", 7)],
+        ..measured("other", 3.0)
+    };
+    keep(&store, &Run { benchmarks: vec![other], ..run("y", 60) });
+    let asked = "SELECT architecture_type, parameter_count FROM benchmark_runs WHERE id LIKE 'y/%'";
+    assert_eq!(store.select(asked, LIMIT).unwrap().rows, [[json!(null), json!(7)]]);
+    let mut both = measured("both", 1.0);
+    both.results[0].set("parameter_count", 8);
+    let seven = store.run("y").unwrap().benchmarks[0].clone();
+    keep(&store, &Run { benchmarks: vec![both, seven], ..run("z", 120) });
+    let asked = "SELECT parameter_count FROM benchmark_runs WHERE id LIKE 'z/%'";
+    assert_eq!(store.select(asked, LIMIT).unwrap().rows, [[json!(null)]]);
+}
+
+#[test]
+fn named_questions_are_answered() {
+    let (_dir, store) = with_runs(3, 3);
+    let answer = |question: &HistoryQuestion| store.select(&question.sql(), LIMIT).unwrap().rows;
+    let slowest = answer(&HistoryQuestion::Slowest { limit: 2 });
+    assert_eq!((slowest.len(), &slowest[0][2]), (2, &json!("run-002")));
+    let unmeasured = answer(&HistoryQuestion::Unmeasured { since: moment(-1) });
+    assert_eq!(unmeasured, [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]);
+    assert_eq!(answer(&HistoryQuestion::Unmeasured { since: moment(10 * DAY) }).len(), 4);
+    let other = "f00df00d'f00d";
+    let mut environment = machine(2);
+    environment.git.as_mut().unwrap().commit = other.to_owned();
+    keep(&store, &Run { environment, benchmarks: vec![measured("case-0", 8.0)], ..run("other", 5 * DAY) });
+    let between = answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
+    assert_eq!(between.len(), 2, "two metrics of the case that both have");
+    assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
+    assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
+    store.save_comparison(&comparison("b-vs-a")).unwrap();
+    assert_eq!(answer(&HistoryQuestion::Regressed { since: moment(0) }).len(), 0, "it has no rows");
+}
+
+#[test]
+fn what_is_unmeasured_is_found_at_the_end_of_each_case() {
+    let steps = |runs: i64| {
+        let (dir, store) = with_runs(runs, 3);
+        drop(store);
+        let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
+        let mut statement = connection.prepare(&HistoryQuestion::Unmeasured { since: moment(0) }.sql()).unwrap();
+        assert_eq!(statement.query_map([], |row| row.get::<_, String>(0)).unwrap().count(), 1);
+        statement.get_status(rusqlite::StatementStatus::VmStep)
+    };
+    let (few, many) = (steps(3), steps(30));
+    assert!(few > 0 && many < few + few / 4, "{few} and {many} steps");
+}

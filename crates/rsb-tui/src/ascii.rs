@@ -1,0 +1,44 @@
+//! A picture in nothing but ASCII, for terminals and fonts that have no more.
+
+use ratatui::buffer::Buffer;
+
+/// Replaces what is not ASCII by what looks most like it.
+pub(crate) fn only(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        let mut letters = cell.symbol().chars();
+        if let Some(letter) = letters.next().filter(|letter| !letter.is_ascii() || letters.next().is_some()) {
+            cell.set_char(like(letter));
+        }
+    }
+}
+
+/// The character most like `letter`.
+const fn like(letter: char) -> char {
+    match letter {
+        '─' | '━' | '╸' | '–' | '—' | '╌' | '▃' => '-',
+        '│' | '┃' | '▏' | '▕' => '|',
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╭' | '╮' | '╯' | '╰' | '▅' | '✓' => {
+            '+'
+        }
+        '▁' => '_',
+        '▂' | '·' | '•' => '.',
+        '▄' => '=',
+        '▆' => '*',
+        '▇' | '█' | '■' | '●' => '#',
+        '→' | '▸' | '›' => '>',
+        '←' | '◂' | '‹' => '<',
+        '↑' | '▲' => '^',
+        '↓' | '▼' => 'v',
+        '✗' | '×' => 'x',
+        '○' => 'o',
+        'µ' | 'μ' => 'u',
+        '²' => '2',
+        '³' => '3',
+        '±' | '…' | '≈' => '~',
+        '°' => '\'',
+        '⚠' => '!',
+        ' ' | '\u{a0}' => ' ',
+        letter if letter.is_ascii() => letter,
+        _ => '?',
+    }
+}

@@ -1,0 +1,178 @@
+//! A run: one that is being measured, has just been, or was opened from the history.
+
+use std::time::Duration;
+
+use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Event, Run, RunId, RunStatus, Timestamp};
+use rsb_report::{Chart, Report, charts};
+
+use crate::message::{RunEnd, StoredRun};
+
+/// What of a run is looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum RunView {
+    /// Every case, and what was not measured with its cure.
+    #[default]
+    Results,
+    /// The chart of this name.
+    Chart(String),
+    /// What the program said meanwhile.
+    Said,
+}
+
+/// A run and what is known of it.
+#[derive(Debug)]
+pub(crate) struct RunPage {
+    /// The run, as far as it was measured.
+    pub(crate) run: Run,
+    /// How far it is; nothing when it is over.
+    pub(crate) progress: Option<RunProgress>,
+    /// How it ended and where it is; nothing of a stored run.
+    pub(crate) end: Option<(RunStatus, StoredRun)>,
+    /// The charts that it has by now.
+    pub(crate) charts: Vec<Chart>,
+    /// What is looked at.
+    pub(crate) view: RunView,
+    /// Lines above the first that is shown.
+    pub(crate) scroll: usize,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunProgress {
+    /// Cases that get a turn.
+    pub(crate) cases: usize,
+    /// Which step this is, from 1; 0 before the first.
+    pub(crate) step: usize,
+    /// How many there are.
+    pub(crate) steps: usize,
+    /// The case that is measured.
+    pub(crate) case: Option<Case>,
+    /// The case that was measured before it.
+    pub(crate) last: Option<CaseId>,
+    /// When the first step began.
+    began: Option<Timestamp>,
+    /// When this step began.
+    now: Option<Timestamp>,
+    /// Whether somebody asked to stop.
+    pub(crate) is_stopping: bool,
+}
+
+impl RunProgress {
+    /// Before anything is known.
+    const fn new() -> Self {
+        Self { cases: 0, step: 0, steps: 0, case: None, last: None, began: None, now: None, is_stopping: false }
+    }
+
+    /// `80 s left`, at the present pace.
+    pub(crate) fn left(&self) -> Option<String> {
+        let elapsed = Duration::try_from(self.now?.duration_since(self.began?)).ok()?;
+        rsb_report::number::format_left(elapsed, self.step, self.steps)
+    }
+
+    /// The share of the steps that are done, from 0 to 1.
+    pub(crate) fn share(&self) -> f64 {
+        if self.steps == 0 { 0.0 } else { self.step.saturating_sub(1) as f64 / self.steps as f64 }
+    }
+}
+
+impl RunPage {
+    /// A run that is about to begin.
+    pub(crate) fn begin(suite: &str, profile: &str) -> Self {
+        let id = RunId("not begun yet".to_owned());
+        let run = Run::begin(id, Timestamp::UNIX_EPOCH, suite, profile, Environment::default());
+        Self::new(run, Some(RunProgress::new()))
+    }
+
+    /// A stored run.
+    pub(crate) fn stored(run: Run) -> Self {
+        let mut page = Self::new(run, None);
+        page.draw_charts();
+        page
+    }
+
+    fn new(run: Run, progress: Option<RunProgress>) -> Self {
+        Self { run, progress, end: None, charts: Vec::new(), view: RunView::default(), scroll: 0 }
+    }
+
+    /// Takes over what the engine tells; whether a person should see it now, which is never within a case.
+    pub(crate) fn on_event(&mut self, event: Event, at: Timestamp) -> bool {
+        let Some(progress) = &mut self.progress else { return false };
+        match event {
+            Event::RunStarted { run_id, cases } => {
+                (self.run.run_id, self.run.started, progress.cases) = (run_id, at, cases);
+                true
+            }
+            Event::ReplicateStarted { case, step, steps } => {
+                progress.began.get_or_insert(at);
+                (progress.step, progress.steps, progress.now) = (step, steps, Some(at));
+                progress.last = progress.case.replace(*case).map(|case| case.id).or_else(|| progress.last.take());
+                self.draw_charts();
+                true
+            }
+            Event::CaseUpdated(result) => {
+                self.run.keep(*result);
+                false
+            }
+            Event::RunEnded(_) => {
+                progress.step = progress.steps + 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes over how it ended.
+    pub(crate) fn finish(&mut self, end: RunEnd) {
+        self.run = end.run;
+        self.progress = None;
+        self.end = Some((end.status, end.stored));
+        self.draw_charts();
+    }
+
+    fn draw_charts(&mut self) {
+        self.charts = charts::all(&Report::new(&self.run));
+    }
+
+    /// Everything that can be looked at.
+    pub(crate) fn views(&self) -> Vec<RunView> {
+        let charts = self.charts.iter().map(|chart| RunView::Chart(chart.name.clone()));
+        std::iter::once(RunView::Results).chain(charts).chain([RunView::Said]).collect()
+    }
+
+    /// Where [`RunPage::view`] is among [`RunPage::views`]; a chart that is gone is the results again.
+    pub(crate) fn at(&self) -> usize {
+        self.views().iter().position(|view| *view == self.view).unwrap_or(0)
+    }
+
+    /// Looks at the next view, or the one before.
+    pub(crate) fn turn(&mut self, by: isize) {
+        let views = self.views();
+        let at = crate::update::turned(self.at(), by, views.len());
+        self.view = views.into_iter().nth(at).unwrap_or_default();
+        self.scroll = 0;
+    }
+
+    /// The chart that is looked at.
+    pub(crate) fn chart(&self) -> Option<&Chart> {
+        let RunView::Chart(name) = &self.view else { return None };
+        self.charts.iter().find(|chart| chart.name == *name)
+    }
+
+    /// What is known of the case `id`.
+    pub(crate) fn result(&self, id: &CaseId) -> Option<&BenchmarkResult> {
+        self.run.benchmarks.iter().find(|result| result.benchmark_id == *id)
+    }
+
+    /// What `compare` takes for it: its file where it is not kept, else its id.
+    pub(crate) fn name(&self) -> String {
+        match &self.end {
+            Some((_, StoredRun::NotKept(path))) => path.clone(),
+            _ => self.run.run_id.0.clone(),
+        }
+    }
+
+    /// Whether it was measured here and goes away with the program.
+    pub(crate) const fn is_unkept(&self) -> bool {
+        matches!(&self.end, Some((_, StoredRun::NotKept(_))))
+    }
+}

@@ -1,0 +1,232 @@
+//! Everything that is known and shown.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rsb_model::finding::Finding;
+use rsb_model::{ComparisonResult, Environment, Profile};
+use rsb_report::{BaselineRow, RunRow};
+
+use crate::command::{Subject, Wish};
+use crate::message::{ComponentRow, HistoryPage, PlanSummary};
+use crate::pick::PickList;
+use crate::run_page::RunPage;
+use crate::settings::InterfaceSettings;
+use crate::stage::{Offer, Stage};
+use crate::view::Shown;
+
+/// Sentences of the program that are kept.
+const MOST_SAID: usize = 200;
+
+/// Something that is loaded when it is first looked at.
+#[derive(Debug, Default)]
+pub(crate) enum Loadable<T> {
+    /// Nobody asked for it.
+    #[default]
+    Absent,
+    /// It was asked for.
+    Loading,
+    /// Here it is.
+    Present(T),
+    /// It is not to be had, and why.
+    Unavailable(String),
+}
+
+impl<T> Loadable<T> {
+    pub(crate) const fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// What covers the page.
+#[derive(Debug, Default)]
+pub(crate) enum Overlay {
+    /// Nothing.
+    #[default]
+    None,
+    /// What can be done here.
+    Help,
+    /// Text to look for is being typed.
+    Search,
+    /// What would be measured, and whether to begin.
+    Start(StartPanel),
+    /// A run or baseline is chosen.
+    Pick(PickList),
+    /// Whether to end while a run is measured.
+    Leave,
+}
+
+/// What would be measured.
+#[derive(Debug)]
+pub(crate) struct StartPanel {
+    pub(crate) wish: Wish,
+    pub(crate) plan: Loadable<PlanSummary>,
+}
+
+/// A list or a text on a stage.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// The row that is selected.
+    pub(crate) selected: usize,
+    /// Lines above the first that is shown.
+    pub(crate) scroll: usize,
+    /// Which of the stage's views is shown.
+    pub(crate) view: usize,
+    /// What is looked for.
+    pub(crate) search: String,
+    /// What is marked, by name.
+    pub(crate) marked: BTreeSet<String>,
+}
+
+/// What the machine is and what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct MachinePage {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) environment: Box<Environment>,
+}
+
+/// Stored runs and saved baselines.
+#[derive(Debug, Default)]
+pub(crate) struct StoredLists {
+    pub(crate) runs: Vec<RunRow>,
+    pub(crate) baselines: Vec<BaselineRow>,
+}
+
+/// Everything that is known and shown.
+#[derive(Debug)]
+pub struct State {
+    pub(crate) settings: InterfaceSettings,
+    pub(crate) stage: Stage,
+    /// Whether the run is shown in place of its stage.
+    pub(crate) shows_run: bool,
+    pub(crate) overlay: Overlay,
+    pub(crate) places: BTreeMap<Stage, Place>,
+    pub(crate) offers: Loadable<Vec<Offer>>,
+    pub(crate) components: Loadable<Vec<ComponentRow>>,
+    pub(crate) stored: Loadable<StoredLists>,
+    pub(crate) comparison: Loadable<Box<ComparisonResult>>,
+    /// Both sides of what is compared, as `compare` takes them.
+    pub(crate) sides: Option<(String, String)>,
+    pub(crate) history: Loadable<Box<HistoryPage>>,
+    pub(crate) machine: Loadable<MachinePage>,
+    pub(crate) run: Option<RunPage>,
+    /// A run has just ended, and is to be compared once the list of runs is here.
+    pub(crate) compares_next: bool,
+    /// Whether the program ends with the run.
+    pub(crate) leaves_after_run: Option<u8>,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) said: VecDeque<String>,
+    /// A sentence for the person, until the next key.
+    pub(crate) notice: Option<String>,
+    pub(crate) shown: Shown,
+}
+
+impl State {
+    /// Before anything is known.
+    pub fn new(settings: InterfaceSettings) -> Self {
+        Self {
+            settings,
+            stage: Stage::PreInstallation,
+            shows_run: false,
+            overlay: Overlay::None,
+            places: BTreeMap::new(),
+            offers: Loadable::Absent,
+            components: Loadable::Absent,
+            stored: Loadable::Absent,
+            comparison: Loadable::Absent,
+            sides: None,
+            history: Loadable::Absent,
+            machine: Loadable::Absent,
+            run: None,
+            compares_next: false,
+            leaves_after_run: None,
+            profile: None,
+            said: VecDeque::new(),
+            notice: None,
+            shown: Shown::default(),
+        }
+    }
+
+    /// Takes over what was drawn: where a click falls, and how far a page can be scrolled.
+    pub fn drawn(&mut self, shown: Shown) {
+        self.shown = shown;
+    }
+
+    /// Whether a run is being measured: then nothing else may work on this machine.
+    pub fn is_measuring(&self) -> bool {
+        self.run.as_ref().is_some_and(|page| page.progress.is_some())
+    }
+
+    /// The list or text of the stage that is shown.
+    pub(crate) fn place(&self) -> Place {
+        self.places.get(&self.stage).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn place_mut(&mut self) -> &mut Place {
+        self.places.entry(self.stage).or_default()
+    }
+
+    /// What the stage lists that fits what is looked for.
+    pub(crate) fn listed(&self) -> Vec<&Offer> {
+        let search = self.place().search.to_lowercase();
+        let fits = |offer: &&Offer| {
+            offer.stage == self.stage
+                && (offer.name.to_lowercase().contains(&search) || offer.about.to_lowercase().contains(&search))
+        };
+        self.offers.present().map(|offers| offers.iter().filter(fits).collect()).unwrap_or_default()
+    }
+
+    /// The offer that is selected.
+    pub(crate) fn selected_offer(&self) -> Option<&Offer> {
+        let listed = self.listed();
+        listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
+    }
+
+    /// Runs and baselines, as far as they are known.
+    pub(crate) fn stored_lists(&self) -> (&[RunRow], &[BaselineRow]) {
+        self.stored.present().map_or((&[], &[]), |lists| (&lists.runs, &lists.baselines))
+    }
+
+    /// What a stage needs that is not here yet.
+    pub(crate) fn lacks(&self, stage: Stage) -> Option<Subject> {
+        let absent = |subject, is_absent: bool| is_absent.then_some(subject);
+        match stage {
+            Stage::PreInstallation | Stage::GpuPerformance => {
+                absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
+            }
+            Stage::Components => absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
+                .or_else(|| absent(Subject::Components, matches!(self.components, Loadable::Absent))),
+            Stage::Comparison => absent(Subject::Runs, matches!(self.stored, Loadable::Absent)),
+            Stage::History => absent(Subject::History, matches!(self.history, Loadable::Absent)),
+            Stage::Doctor => absent(Subject::Machine, matches!(self.machine, Loadable::Absent)),
+        }
+    }
+
+    /// Marks `subject` as asked for.
+    pub(crate) fn expect(&mut self, subject: Subject) {
+        match subject {
+            Subject::Offers => self.offers = Loadable::Loading,
+            Subject::Components => self.components = Loadable::Loading,
+            Subject::Runs => self.stored = Loadable::Loading,
+            Subject::Comparison => self.comparison = Loadable::Loading,
+            Subject::History => self.history = Loadable::Loading,
+            Subject::Machine => self.machine = Loadable::Loading,
+            Subject::Run => {}
+        }
+    }
+
+    /// Remembers what the program said.
+    pub(crate) fn remember(&mut self, text: &str) {
+        let text = rsb_report::clean(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        self.notice = Some(text.trim().to_owned());
+        self.said.push_back(text);
+        if self.said.len() > MOST_SAID {
+            self.said.pop_front();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Events as the engine sends them.
+
+use super::{Bench, sample};
+use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, update};
+
+fn begun(settings: InterfaceSettings) -> Bench {
+    let mut bench = Bench::new(100, 30, settings);
+    bench.send(sample::offers());
+    bench.press(&[Key::Enter]);
+    bench.send(Message::Planned(Ok(PlanSummary { cases: 2, profile: "quick".into(), ..PlanSummary::default() })));
+    bench.press(&[Key::Enter]);
+    bench
+}
+
+/// Pictures that each event asks for.
+fn drawn(bench: &mut Bench) -> Vec<bool> {
+    let mut drawn = Vec::new();
+    for event in sample::events() {
+        let commands = update(&mut bench.state, sample::happened(event));
+        drawn.push(commands.contains(&Command::Draw));
+    }
+    bench.draw();
+    drawn
+}
+
+#[test]
+fn pictures_are_asked_for_between_cases_and_never_within_one() {
+    let mut bench = begun(InterfaceSettings::default());
+    // Begin, a skip, then begin and end of four replicates, a note, the end.
+    assert_eq!(drawn(&mut bench), [true, false, true, false, true, false, true, false, true, false, false, true]);
+    let hidden = InterfaceSettings { shows_live_progress: false, ..InterfaceSettings::default() };
+    let drawn = drawn(&mut begun(hidden));
+    assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), 2, "the begin and the end");
+}
+
+#[test]
+fn a_replayed_run_shows_every_case_the_time_left_and_what_was_said() {
+    let mut bench = begun(InterfaceSettings::default());
+    for event in sample::events().into_iter().take(7) {
+        bench.send(sample::happened(event));
+    }
+    let picture = bench.picture();
+    for expected in [
+        "step 3 of 4",
+        "2 cases",
+        "4 s left",
+        "now gemm f32/256x256x256",
+        "last gemm f32/512x512x512",
+        "80.0 % of the roofline",
+        "▁",
+        "libamdhip64.so is not here",
+        "cure: install ROCm",
+    ] {
+        assert!(picture.contains(expected), "{expected}\n{picture}");
+    }
+    for event in sample::events().into_iter().skip(7) {
+        bench.send(sample::happened(event));
+    }
+    bench.press(&[Key::Left]);
+    assert!(bench.picture().contains("note: the machine was busy"), "{}", bench.picture());
+    bench.press(&[Key::Right, Key::Right]);
+    assert!(bench.picture().contains("gemm: arithmetic rate"), "{}", bench.picture());
+}
+
+#[test]
+fn nothing_else_is_asked_for_while_a_run_is_measured() {
+    let mut bench = begun(InterfaceSettings::default());
+    bench.take();
+    for event in sample::events().into_iter().take(4) {
+        bench.send(sample::happened(event));
+    }
+    for key in "uocpa12bwn/x".chars() {
+        bench.press(&[Key::Char(key), Key::Esc, Key::Tab, Key::Enter]);
+    }
+    assert_eq!(bench.take(), [], "nothing works beside a run");
+    bench.press(&[Key::Tab]);
+    assert!(bench.picture().contains("measuring quick"), "{}", bench.picture());
+    bench.press(&[Key::Char('r'), Key::Char('s')]);
+    assert_eq!(bench.take(), [Command::Stop]);
+    bench.press(&[Key::Char('q')]);
+    assert_eq!(bench.take(), [], "quitting asks first");
+    bench.press(&[Key::Esc, Key::Interrupt]);
+    assert_eq!(bench.take(), [Command::Stop]);
+    bench.press(&[Key::Interrupt]);
+    assert_eq!(bench.take(), [Command::Quit(130)], "who insists is heard");
+}
+
+#[test]
+fn a_run_that_cannot_begin_says_why() {
+    let mut bench = begun(InterfaceSettings::default());
+    bench.send(Message::Ended(Err("cannot keep results in /x".into())));
+    assert!(bench.picture().contains("cannot keep results in /x"), "{}", bench.picture());
+}
+
+#[test]
+fn hostile_text_moves_nothing() {
+    let mut bench = begun(InterfaceSettings::default());
+    let mut run = sample::run("a\x1b[2J\u{202e}b");
+    run.benchmarks[0].category = Some("x\x1b]0;t\x07\n\u{9b}31my".into());
+    bench.send(Message::Loaded(crate::LoadedDocument::Run(Box::new(run))));
+    bench.send(Message::Said("\x1b[31mred\u{2066}".into()));
+    for _ in 0..4 {
+        assert!(bench.buffer().content.iter().all(|cell| !cell.symbol().contains(rsb_model::shown::is_disguise)));
+        bench.press(&[Key::Right]);
+    }
+}

@@ -1,0 +1,130 @@
+//! What comes in changes the state, and may ask for something to be done.
+
+mod act;
+mod arrive;
+
+use rsb_model::{Event, Timestamp};
+
+pub(crate) use act::{choices, turned};
+
+use crate::bindings::{Action, action_of};
+use crate::command::{Command, Subject};
+use crate::message::{Key, Message};
+use crate::stage::Stage;
+use crate::state::{Overlay, State};
+
+/// Takes `message` over into `state`; what is to be done, in order.
+pub fn update(state: &mut State, message: Message) -> Vec<Command> {
+    match message {
+        Message::Key(key) => with_picture(on_key(state, key)),
+        Message::Click { column, row } => match state.shown.action_at(column, row) {
+            Some(action) => with_picture(act::act(state, action)),
+            None => Vec::new(),
+        },
+        Message::Resized => {
+            let wanted = enter(state);
+            with_picture(wanted)
+        }
+        Message::Happened { event, at } => happened(state, event, at),
+        Message::Said(text) => {
+            state.remember(&text);
+            // A person reads it with the next step: while a case is timed nothing is drawn for it.
+            if state.is_measuring() { Vec::new() } else { vec![Command::Draw] }
+        }
+        Message::Loaded(document) => with_picture(arrive::loaded(state, document)),
+        Message::Unavailable { subject, why } => with_picture(arrive::unavailable(state, subject, &why)),
+        Message::Planned(plan) => with_picture(arrive::planned(state, plan)),
+        Message::Ended(end) => with_picture(arrive::ended(state, end)),
+        Message::Kept(path) => with_picture(arrive::kept(state, path)),
+        Message::Done => {
+            let wanted = reload(state, Subject::Runs);
+            with_picture(wanted)
+        }
+    }
+}
+
+fn with_picture(mut commands: Vec<Command>) -> Vec<Command> {
+    commands.push(Command::Draw);
+    commands
+}
+
+fn happened(state: &mut State, event: Event, at: Timestamp) -> Vec<Command> {
+    if let Event::Notice(notice) = &event {
+        state.remember(&format!("{}: {}", notice.level.as_str(), notice.text));
+    }
+    let is_end = matches!(event, Event::RunStarted { .. } | Event::RunEnded(_));
+    let Some(run) = &mut state.run else { return Vec::new() };
+    let is_for_eyes = run.on_event(event, at);
+    if is_for_eyes && (state.settings.shows_live_progress || is_end) { vec![Command::Draw] } else { Vec::new() }
+}
+
+fn on_key(state: &mut State, key: Key) -> Vec<Command> {
+    state.notice = None;
+    if matches!(state.overlay, Overlay::Search) {
+        let place = state.place_mut();
+        match key {
+            Key::Char(letter) if !letter.is_control() => {
+                place.search.push(letter);
+                (place.selected, place.scroll) = (0, 0);
+                act::find(state, 0);
+                return Vec::new();
+            }
+            Key::Backspace => {
+                place.search.pop();
+                return Vec::new();
+            }
+            _ => {}
+        }
+    }
+    let Some(action) = action_of(state, key) else { return Vec::new() };
+    act::act(state, action)
+}
+
+/// Asks for what the stage that is shown lacks. While a run is measured nothing else may work: it is asked for when the
+/// run is over.
+fn enter(state: &mut State) -> Vec<Command> {
+    if state.is_measuring() {
+        return Vec::new();
+    }
+    let Some(subject) = state.lacks(state.stage) else { return Vec::new() };
+    state.expect(subject);
+    vec![Command::Load(subject)]
+}
+
+/// Loads `subject` again, unless a run is measured.
+fn reload(state: &mut State, subject: Subject) -> Vec<Command> {
+    if state.is_measuring() {
+        return Vec::new();
+    }
+    state.expect(subject);
+    vec![Command::Load(subject)]
+}
+
+fn go_to(state: &mut State, stage: Stage) -> Vec<Command> {
+    (state.stage, state.shows_run, state.overlay) = (stage, false, Overlay::None);
+    enter(state)
+}
+
+/// Looks at the run in place of the stage.
+fn show_run(state: &mut State) {
+    state.shows_run = state.run.is_some();
+    state.overlay = Overlay::None;
+}
+
+/// How an interrupted program ends.
+const INTERRUPTED: u8 = 130;
+
+fn leave(state: &mut State, action: Action) -> Vec<Command> {
+    let code = if action == Action::QuitAtOnce { INTERRUPTED } else { 0 };
+    let insists = code == INTERRUPTED && state.leaves_after_run == Some(INTERRUPTED);
+    if !state.is_measuring() || insists {
+        return vec![Command::Quit(code)];
+    }
+    if action == Action::QuitAtOnce || matches!(state.overlay, Overlay::Leave) {
+        state.leaves_after_run = Some(code);
+        state.overlay = Overlay::None;
+        return act::stop(state);
+    }
+    state.overlay = Overlay::Leave;
+    Vec::new()
+}

@@ -1,0 +1,348 @@
+//! What a person does.
+
+use rsb_model::{Profile, Suite};
+
+use super::{enter, go_to, leave, reload, show_run};
+use crate::bindings::{Action, picked};
+use crate::command::{Command, Subject, Wish};
+use crate::pick::{self, PickChoice, PickList, PickedSide};
+use crate::run_page::RunPage;
+use crate::stage::{Offer, OfferKind, Stage};
+use crate::state::{Loadable, Overlay, StartPanel, State};
+
+pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
+    match action {
+        Action::Quit | Action::QuitAtOnce => return leave(state, action),
+        Action::Help => state.overlay = Overlay::Help,
+        Action::Back => back(state),
+        Action::NextStage => return go_to(state, state.stage.next()),
+        Action::PreviousStage => return go_to(state, state.stage.previous()),
+        Action::GoTo(stage) => return go_to(state, stage),
+        Action::Move(by) => go(state, by),
+        Action::MovePage(pages) => {
+            let page = isize::try_from(state.shown.height.saturating_sub(1).max(1)).unwrap_or(1);
+            go(state, pages.saturating_mul(page));
+        }
+        Action::First => go(state, isize::MIN / 2),
+        Action::Last => go(state, isize::MAX / 2),
+        Action::Select(row) => return select(state, row),
+        Action::Turn(by) => turn(state, by),
+        Action::Mark => return mark(state),
+        Action::Choose => return choose(state),
+        Action::Begin => return begin(state),
+        Action::ChangeProfile(by) => return change_profile(state, by),
+        Action::StopRun => return stop(state),
+        Action::ShowRun => show_run(state),
+        Action::CompareRun => return compare_run(state),
+        Action::CompareWithPrevious => return compare_latest(state, Against::Previous),
+        Action::CompareWithBaseline => return compare_latest(state, Against::Baseline),
+        Action::PickOlder => return open_pick(state, PickedSide::Older),
+        Action::PickNewer => return open_pick(state, PickedSide::Newer),
+        Action::PickOpened => return open_pick(state, PickedSide::Opened),
+        Action::SaveBaseline => return of_run(state, Command::SaveBaseline),
+        Action::WriteReport => return of_run(state, Command::WriteReport),
+        Action::KeepRun => return vec![Command::KeepRun],
+        Action::Reload => return reload_stage(state),
+        Action::Search => {
+            state.overlay = Overlay::Search;
+            state.place_mut().search.clear();
+        }
+        Action::EndSearch => state.overlay = Overlay::None,
+        Action::NextMatch => find(state, 1),
+    }
+    Vec::new()
+}
+
+fn back(state: &mut State) {
+    match std::mem::take(&mut state.overlay) {
+        Overlay::None if state.shows_run => state.shows_run = false,
+        Overlay::None | Overlay::Search => state.place_mut().search.clear(),
+        Overlay::Help | Overlay::Start(_) | Overlay::Pick(_) | Overlay::Leave => {}
+    }
+}
+
+/// How many rows can be selected on the page; none where it is scrolled.
+fn rows(state: &State) -> Option<usize> {
+    if let Some(side) = picked(state) {
+        return Some(choices(state, side).len());
+    }
+    match state.stage {
+        _ if state.shows_run => None,
+        stage if stage.offers_runs() => Some(state.listed().len()),
+        Stage::History if state.place().view == 0 => Some(crate::view::series_count(state)),
+        _ => None,
+    }
+}
+
+fn moved(at: usize, by: isize, most: usize) -> usize {
+    let to = isize::try_from(at).unwrap_or(isize::MAX).saturating_add(by).max(0);
+    usize::try_from(to).unwrap_or(0).min(most)
+}
+
+fn go(state: &mut State, by: isize) {
+    if let Some(count) = rows(state) {
+        let most = count.saturating_sub(1);
+        if let Overlay::Pick(list) = &mut state.overlay {
+            list.selected = moved(list.selected.min(most), by, most);
+        } else {
+            let place = state.place_mut();
+            place.selected = moved(place.selected.min(most), by, most);
+        }
+        return;
+    }
+    let most = state.shown.rows.saturating_sub(state.shown.height);
+    if let (true, Some(run)) = (state.shows_run, &mut state.run) {
+        run.scroll = moved(run.scroll.min(most), by, most);
+    } else {
+        let place = state.place_mut();
+        place.scroll = moved(place.scroll.min(most), by, most);
+    }
+}
+
+/// The place `by` steps on from `at` among `count`, around their end.
+pub(crate) fn turned(at: usize, by: isize, count: usize) -> usize {
+    let steps = isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
+    (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
+}
+
+fn select(state: &mut State, row: usize) -> Vec<Command> {
+    if let Overlay::Pick(list) = &mut state.overlay {
+        list.selected = row;
+        return choose(state);
+    }
+    let was = state.place().selected;
+    state.place_mut().selected = row;
+    let again = was == row || state.settings.runs_on_selection;
+    if state.stage.offers_runs() && again { choose(state) } else { Vec::new() }
+}
+
+fn turn(state: &mut State, by: isize) {
+    if let (true, Some(run)) = (state.shows_run, &mut state.run) {
+        run.turn(by);
+        return;
+    }
+    let count = crate::view::titles(state).len();
+    let place = state.place_mut();
+    place.view = turned(place.view, by, count);
+    place.scroll = 0;
+}
+
+fn mark(state: &mut State) -> Vec<Command> {
+    let Some((name, kind)) = state.selected_offer().map(|offer| (offer.name.clone(), offer.kind)) else {
+        return Vec::new();
+    };
+    if kind == OfferKind::Suite {
+        state.notice = Some("a suite runs by itself: Enter runs it; mark benchmarks".to_owned());
+        return Vec::new();
+    }
+    let place = state.place_mut();
+    if !place.marked.remove(&name) {
+        place.marked.insert(name);
+    }
+    if state.settings.runs_on_selection { choose(state) } else { Vec::new() }
+}
+
+/// What Enter is about: everything marked, else the offer that is selected.
+fn wish(state: &State) -> Option<Wish> {
+    let profile = state.profile;
+    let marked = state.place().marked;
+    if !marked.is_empty() {
+        return Some(Wish { names: marked.into_iter().collect(), suite: None, profile });
+    }
+    let offer: &Offer = state.selected_offer()?;
+    Some(match offer.kind {
+        OfferKind::Suite => Wish { names: Vec::new(), suite: offer.name.parse::<Suite>().ok(), profile },
+        OfferKind::Benchmark => Wish { names: vec![offer.name.clone()], suite: None, profile },
+    })
+}
+
+fn choose(state: &mut State) -> Vec<Command> {
+    if let Some(side) = picked(state) {
+        return chosen(state, side);
+    }
+    if !state.stage.offers_runs() {
+        return Vec::new();
+    }
+    if state.is_measuring() {
+        state.notice = Some("a run is being measured: `r` shows it, and `s` stops it there".to_owned());
+        return Vec::new();
+    }
+    if state.run.as_ref().is_some_and(RunPage::is_unkept) {
+        state.notice =
+            Some("the last run is not kept yet and would be lost: `r` shows it, and `s` keeps it there".to_owned());
+    }
+    let Some(wish) = wish(state) else { return Vec::new() };
+    state.overlay = Overlay::Start(StartPanel { wish: wish.clone(), plan: Loadable::Loading });
+    if state.settings.runs_on_selection { begin(state) } else { vec![Command::Plan(wish)] }
+}
+
+fn begin(state: &mut State) -> Vec<Command> {
+    let Overlay::Start(panel) = std::mem::take(&mut state.overlay) else { return Vec::new() };
+    // Nothing to measure is said there, with the cure of each.
+    if panel.plan.present().is_some_and(|plan| plan.cases == 0) {
+        state.notice = Some("nothing of it can run here: each line says what would cure that".to_owned());
+        state.overlay = Overlay::Start(panel);
+        return Vec::new();
+    }
+    if let Loadable::Unavailable(_) = panel.plan {
+        return Vec::new();
+    }
+    let profile = panel.plan.present().map_or("", |plan| &plan.profile);
+    state.run = Some(RunPage::begin(&panel.wish.title(), profile));
+    state.place_mut().marked.clear();
+    show_run(state);
+    vec![Command::Measure(panel.wish)]
+}
+
+fn change_profile(state: &mut State, by: isize) -> Vec<Command> {
+    let Overlay::Start(panel) = &mut state.overlay else { return Vec::new() };
+    let planned = panel.plan.present().and_then(|plan| plan.profile.parse().ok());
+    let now = panel.wish.profile.or(planned).unwrap_or(Profile::Quick);
+    let at = Profile::ALL.iter().position(|profile| *profile == now).unwrap_or(0);
+    let next = Profile::ALL.get(turned(at, by, Profile::ALL.len())).copied();
+    (panel.wish.profile, panel.plan) = (next, Loadable::Loading);
+    state.profile = next;
+    vec![Command::Plan(panel.wish.clone())]
+}
+
+/// Asks the engine to stop.
+pub(super) fn stop(state: &mut State) -> Vec<Command> {
+    match state.run.as_mut().and_then(|run| run.progress.as_mut()) {
+        Some(progress) => {
+            progress.is_stopping = true;
+            vec![Command::Stop]
+        }
+        None => Vec::new(),
+    }
+}
+
+fn of_run(state: &mut State, command: fn(String) -> Command) -> Vec<Command> {
+    match &state.run {
+        Some(run) if !state.is_measuring() => vec![command(run.run.run_id.0.clone())],
+        _ => Vec::new(),
+    }
+}
+
+/// What a run is compared with where nobody chose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Against {
+    Previous,
+    Baseline,
+}
+
+/// Compares the run of the page with the one before it.
+pub(super) fn compare_run(state: &mut State) -> Vec<Command> {
+    let Some(run) = &state.run else { return Vec::new() };
+    let (name, suite) = (run.name(), run.run.suite.clone());
+    let machine = rsb_model::Fingerprint::of(&run.run.environment).slug();
+    let (runs, _) = state.stored_lists();
+    let older = pick::run_before(runs, &run.run.run_id.0, &suite, Some(&machine)).map(|row| row.run_id.clone());
+    compare_or_say(state, older, name, Against::Previous)
+}
+
+fn compare_latest(state: &mut State, against: Against) -> Vec<Command> {
+    let (runs, baselines) = state.stored_lists();
+    let chosen = state.sides.as_ref().map(|(_, newer)| newer.as_str());
+    let newer = match (against, chosen) {
+        (Against::Baseline, Some(chosen)) => runs.iter().find(|row| row.run_id == chosen).or(runs.first()),
+        _ => runs.first(),
+    };
+    let Some(newer) = newer else {
+        state.notice = Some("no run is stored yet: Enter on the first page measures one".to_owned());
+        return Vec::new();
+    };
+    let (name, suite) = (newer.run_id.clone(), newer.suite.clone());
+    let older = match against {
+        Against::Previous => pick::run_before(runs, &name, &suite, None).map(|row| row.run_id.clone()),
+        Against::Baseline => baselines.iter().find(|row| row.name == suite).map(|row| row.name.clone()),
+    };
+    compare_or_say(state, older, name, against)
+}
+
+fn compare_or_say(state: &mut State, older: Option<String>, newer: String, against: Against) -> Vec<Command> {
+    let Some(older) = older else {
+        let why = match against {
+            Against::Previous => "there is no earlier run of this suite on this machine: measure it again",
+            Against::Baseline => "no baseline of this suite is saved: `b` on the page of a run saves one",
+        };
+        state.notice = Some(why.to_owned());
+        return Vec::new();
+    };
+    compare(state, older, newer)
+}
+
+pub(super) fn compare(state: &mut State, baseline: String, current: String) -> Vec<Command> {
+    if state.is_measuring() {
+        state.notice = Some("it is compared when the run is over: nothing else works while a case is timed".to_owned());
+        return Vec::new();
+    }
+    state.sides = Some((baseline.clone(), current.clone()));
+    state.expect(Subject::Comparison);
+    (state.stage, state.shows_run, state.overlay) = (Stage::Comparison, false, Overlay::None);
+    (state.place_mut().scroll, state.place_mut().view) = (0, 0);
+    let mut commands = enter(state);
+    commands.push(Command::Compare { baseline, current });
+    commands
+}
+
+fn open_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
+    if state.is_measuring() {
+        state.notice =
+            Some("stored runs are read when the run is over: nothing else works while a case is timed".to_owned());
+        return Vec::new();
+    }
+    state.overlay = Overlay::Pick(PickList { side, selected: 0 });
+    if matches!(state.stored, Loadable::Absent) { reload(state, Subject::Runs) } else { Vec::new() }
+}
+
+/// What can be chosen for `side`.
+pub(crate) fn choices(state: &State, side: PickedSide) -> Vec<PickChoice> {
+    let (runs, baselines) = state.stored_lists();
+    pick::choices(side, runs, baselines)
+}
+
+fn chosen(state: &mut State, side: PickedSide) -> Vec<Command> {
+    let Overlay::Pick(list) = &state.overlay else { return Vec::new() };
+    let Some(choice) = choices(state, side).into_iter().nth(list.selected) else { return Vec::new() };
+    let latest = state.stored_lists().0.first().map(|row| row.run_id.clone());
+    let (older, newer) = state.sides.clone().map_or((None, latest), |(older, newer)| (Some(older), Some(newer)));
+    state.overlay = Overlay::None;
+    let pair = match side {
+        PickedSide::Opened => return vec![Command::OpenRun(choice.name)],
+        PickedSide::Older => Some(choice.name).zip(newer),
+        PickedSide::Newer => older.zip(Some(choice.name)),
+    };
+    match pair {
+        Some((older, newer)) if older == newer => {
+            state.notice = Some("a run is not compared with itself: choose another with 1 or 2".to_owned());
+            Vec::new()
+        }
+        Some((older, newer)) => compare(state, older, newer),
+        None => open_pick(state, PickedSide::Older),
+    }
+}
+
+fn reload_stage(state: &mut State) -> Vec<Command> {
+    let subjects: &[Subject] = match state.stage {
+        Stage::PreInstallation | Stage::GpuPerformance => &[Subject::Offers],
+        Stage::Components => &[Subject::Components],
+        Stage::Comparison => &[Subject::Runs],
+        Stage::History => &[Subject::History, Subject::Runs],
+        Stage::Doctor => &[Subject::Machine],
+    };
+    subjects.iter().flat_map(|subject| reload(state, *subject)).collect()
+}
+
+/// Goes to the place where the page holds what is looked for: the first from the present one on, or after it.
+pub(super) fn find(state: &mut State, after: usize) {
+    let search = state.place().search.to_lowercase();
+    if search.is_empty() || rows(state).is_some() {
+        return;
+    }
+    let from = state.place().scroll + after;
+    let found = crate::view::find(state, &search, from).or_else(|| crate::view::find(state, &search, 0));
+    match found {
+        Some(line) => state.place_mut().scroll = line,
+        None => state.notice = Some(format!("`{search}` is not on this page")),
+    }
+}

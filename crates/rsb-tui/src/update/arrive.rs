@@ -1,0 +1,109 @@
+//! What was asked for arrives.
+
+use rsb_model::RunStatus;
+
+use super::act::{compare, compare_run};
+use super::{enter, reload};
+use crate::command::{Command, Subject};
+use crate::message::{LoadedDocument, PlanSummary, RunEnd, StoredRun};
+use crate::pick;
+use crate::run_page::RunPage;
+use crate::stage::Stage;
+use crate::state::{Loadable, MachinePage, Overlay, State, StoredLists};
+
+pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command> {
+    match document {
+        LoadedDocument::Offers(offers) => state.offers = Loadable::Present(offers),
+        LoadedDocument::Components(rows) => state.components = Loadable::Present(rows),
+        LoadedDocument::Runs { runs, baselines } => {
+            state.stored = Loadable::Present(StoredLists { runs, baselines });
+            return runs_arrived(state);
+        }
+        LoadedDocument::Run(run) => {
+            state.run = Some(RunPage::stored(*run));
+            state.shows_run = true;
+        }
+        LoadedDocument::Comparison(result) => state.comparison = Loadable::Present(result),
+        LoadedDocument::History(page) => state.history = Loadable::Present(page),
+        LoadedDocument::Machine { findings, environment } => {
+            state.machine = Loadable::Present(MachinePage { findings, environment });
+        }
+    }
+    // A stage may need more than one thing.
+    enter(state)
+}
+
+/// The list of runs is here: what waited for it goes on.
+fn runs_arrived(state: &mut State) -> Vec<Command> {
+    if std::mem::take(&mut state.compares_next) && state.shows_run {
+        return compare_run(state);
+    }
+    if state.stage == Stage::Comparison && state.sides.is_none() && !state.shows_run {
+        let (runs, baselines) = state.stored_lists();
+        let Some(newer) = runs.first() else { return Vec::new() };
+        let before = pick::run_before(runs, &newer.run_id, &newer.suite, None).map(|row| row.run_id.clone());
+        let saved = || baselines.iter().find(|row| row.name == newer.suite).map(|row| row.name.clone());
+        let name = newer.run_id.clone();
+        if let Some(older) = before.or_else(saved) {
+            return compare(state, older, name);
+        }
+    }
+    Vec::new()
+}
+
+pub(super) fn unavailable(state: &mut State, subject: Subject, why: &str) -> Vec<Command> {
+    let why = rsb_report::clean(why);
+    match subject {
+        Subject::Offers => state.offers = Loadable::Unavailable(why),
+        Subject::Components => state.components = Loadable::Unavailable(why),
+        Subject::Runs => state.stored = Loadable::Unavailable(why),
+        Subject::Comparison => state.comparison = Loadable::Unavailable(why),
+        Subject::History => state.history = Loadable::Unavailable(why),
+        Subject::Machine => state.machine = Loadable::Unavailable(why),
+        Subject::Run => state.remember(&why),
+    }
+    Vec::new()
+}
+
+pub(super) fn planned(state: &mut State, plan: Result<PlanSummary, String>) -> Vec<Command> {
+    if let Overlay::Start(panel) = &mut state.overlay {
+        panel.plan = plan.map_or_else(|why| Loadable::Unavailable(rsb_report::clean(&why)), Loadable::Present);
+    }
+    Vec::new()
+}
+
+pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<Command> {
+    if matches!(state.overlay, Overlay::Leave) {
+        state.overlay = Overlay::None;
+    }
+    let is_whole = match end {
+        Ok(end) => {
+            let is_whole = end.status == RunStatus::Complete && !matches!(end.stored, StoredRun::Failed(_));
+            if let Some(run) = &mut state.run {
+                run.finish(*end);
+            }
+            is_whole
+        }
+        Err(why) => {
+            state.remember(&why);
+            (state.run, state.shows_run) = (None, false);
+            false
+        }
+    };
+    if let Some(code) = state.leaves_after_run {
+        return vec![Command::Quit(code)];
+    }
+    // What is stored has changed: it is loaded again where it is looked at.
+    (state.history, state.components, state.stored) = (Loadable::Absent, Loadable::Absent, Loadable::Absent);
+    state.compares_next = is_whole && state.settings.compares_after_run;
+    let mut commands = reload(state, Subject::Runs);
+    commands.extend(enter(state));
+    commands
+}
+
+pub(super) fn kept(state: &mut State, path: String) -> Vec<Command> {
+    if let Some((_, stored)) = state.run.as_mut().and_then(|run| run.end.as_mut()) {
+        *stored = StoredRun::Kept(path);
+    }
+    reload(state, Subject::Runs)
+}

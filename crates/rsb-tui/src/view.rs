@@ -1,0 +1,157 @@
+//! How the state looks. The same state looks the same, whatever was drawn before.
+
+mod canvas;
+mod launch;
+mod overlay;
+mod pages;
+mod run;
+mod small;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use rsb_report::Tone;
+
+use crate::bindings::{Action, bindings};
+use crate::palette::Palette;
+use crate::stage::Stage;
+use crate::state::{Overlay, State};
+use canvas::Canvas;
+
+pub(crate) use pages::{find, series_count, titles};
+
+/// What was drawn: where a click falls, and how far the page can be scrolled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    targets: Vec<(Rect, Action)>,
+    /// Lines or rows that there are.
+    pub(crate) rows: usize,
+    /// How many of them there is room for.
+    pub(crate) height: usize,
+    /// How wide they may be.
+    pub(crate) width: usize,
+}
+
+impl Shown {
+    /// What a click there does: what lies on top counts.
+    pub(crate) fn action_at(&self, column: u16, row: u16) -> Option<Action> {
+        let is_there = |(area, _): &&(Rect, Action)| area.contains((column, row).into());
+        self.targets.iter().rev().find(is_there).map(|(_, action)| *action)
+    }
+
+    /// Where clicks do something, and what.
+    pub fn targets(&self) -> &[(Rect, Action)] {
+        &self.targets
+    }
+}
+
+/// The least that a page needs.
+pub(crate) const SMALLEST: (u16, u16) = (60, 16);
+
+/// Draws `state`; what was drawn is for [`State::drawn`].
+pub fn view(state: &State, frame: &mut Frame<'_>) -> Shown {
+    let area = frame.area();
+    let mut canvas = Canvas::new(frame.buffer_mut(), &state.settings);
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        small::draw(state, &mut canvas, area);
+    } else {
+        page(state, &mut canvas, area);
+    }
+    canvas.finish()
+}
+
+fn page(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    tabs(state, canvas, row(area, 0));
+    let said = status(state, canvas, Rect { y: area.y + 1, height: MOST_SAID, ..area });
+    let body = Rect { y: area.y + 1 + said, height: area.height - 2 - said, ..area };
+    match state.stage {
+        _ if state.shows_run && state.run.is_some() => run::draw(state, canvas, body),
+        stage if stage.offers_runs() => launch::draw(state, canvas, body),
+        _ => pages::draw(state, canvas, body),
+    }
+    overlay::draw(state, canvas, body);
+    footer(state, canvas, row(area, area.height - 1));
+}
+
+const fn row(area: Rect, at: u16) -> Rect {
+    Rect { y: area.y + at, height: 1, ..area }
+}
+
+/// The stages side by side; where there is no room for all, the one that is shown and its place among them.
+fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 2).sum();
+    let mut x = area.x;
+    if needed > usize::from(area.width) {
+        let at = Stage::ALL.iter().position(|stage| *stage == state.stage).unwrap_or(0) + 1;
+        let parts = [
+            (" ‹ ".to_owned(), Action::PreviousStage),
+            (format!(" {at}/{} {} ", Stage::ALL.len(), state.stage.title()), Action::GoTo(state.stage)),
+            (" › ".to_owned(), Action::NextStage),
+        ];
+        for (text, action) in parts {
+            let look = if action == Action::GoTo(state.stage) { Palette::selected() } else { canvas.palette().key() };
+            x = canvas.button((x, area.y), area.right(), (&text, look), action);
+        }
+        return;
+    }
+    for stage in Stage::ALL {
+        let is_shown = stage == state.stage;
+        let look = if is_shown { Palette::selected() } else { canvas.palette().key() };
+        x = canvas.button((x, area.y), area.right(), (&format!(" {} ", stage.title()), look), Action::GoTo(stage));
+    }
+}
+
+/// Lines that a sentence for the person may take.
+const MOST_SAID: u16 = 4;
+
+/// A sentence: what a person should know now, else how the run goes, else what the page is. The lines that it took.
+fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+    let palette = canvas.palette();
+    let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    if let (Some(notice), false) = (&state.notice, matches!(state.overlay, Overlay::Search)) {
+        let lines = canvas.wrapped(notice, inner.width, Tone::Caution);
+        return canvas.block(&lines, inner).max(1);
+    }
+    let measured = state.run.as_ref().and_then(|run| Some(run::line(run, run.progress.as_ref()?, palette)));
+    let line = if let Overlay::Search = state.overlay {
+        Line::from(vec![
+            Span::styled("search: ", palette.tone(Tone::Strong)),
+            Span::raw(state.place().search),
+            Span::styled("▏", palette.tone(Tone::Caution)),
+        ])
+    } else if let (Some(measured), false) = (measured, state.shows_run) {
+        measured
+    } else if state.shows_run {
+        Line::default()
+    } else if !state.place().search.is_empty() {
+        Line::styled(format!("what holds `{}`", state.place().search), palette.tone(Tone::Caution))
+    } else {
+        Line::styled(state.stage.about(), palette.tone(Tone::Dim))
+    };
+    canvas.line((inner.x, inner.y), inner.width, &line);
+    1
+}
+
+/// The keys, the most useful first, as many as there is room for; help and quit always.
+fn footer(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let all = bindings(state);
+    let shown: Vec<_> = all.iter().filter(|binding| !binding.word.is_empty()).collect();
+    let width = |word: &str, key: &str| (word.chars().count() + key.chars().count() + 3) as u16;
+    let is_last = |action: Action| matches!(action, Action::Help | Action::Quit | Action::Back);
+    let reserved: u16 =
+        shown.iter().filter(|binding| is_last(binding.action)).map(|binding| width(binding.word, binding.key)).sum();
+    let (mut x, mut room) = (area.x + 1, area.width.saturating_sub(reserved + 1));
+    for binding in &shown {
+        let needed = width(binding.word, binding.key);
+        if !is_last(binding.action) {
+            let Some(left) = room.checked_sub(needed) else { continue };
+            room = left;
+        }
+        let from = x;
+        x = canvas.text((x, area.y), area.right(), binding.key, canvas.palette().key());
+        x = canvas.text((x + 1, area.y), area.right(), binding.word, Style::new());
+        canvas.target(Rect { x: from, y: area.y, width: x - from, height: 1 }, binding.action);
+        x += 2;
+    }
+}

@@ -1,0 +1,145 @@
+//! A buffer with the palette, and what a click on its parts does.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use rsb_report::{Chart, Color, Glyphs, Style as Painter, Tone, picture};
+
+use super::Shown;
+use crate::ascii;
+use crate::bindings::Action;
+use crate::painted;
+use crate::palette::Palette;
+use crate::settings::InterfaceSettings;
+
+/// What is drawn on.
+pub(super) struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    settings: &'a InterfaceSettings,
+    shown: Shown,
+}
+
+impl<'a> Canvas<'a> {
+    pub(super) fn new(buffer: &'a mut Buffer, settings: &'a InterfaceSettings) -> Self {
+        Self { buffer, settings, shown: Shown::default() }
+    }
+
+    pub(super) fn finish(self) -> Shown {
+        if self.settings.ascii_only {
+            ascii::only(self.buffer);
+        }
+        self.shown
+    }
+
+    pub(super) const fn palette(&self) -> Palette {
+        self.settings.palette
+    }
+
+    /// Writes `text` from `at` on, up to the column `end`; the column behind it.
+    pub(super) fn text(&mut self, at: (u16, u16), end: u16, text: &str, style: Style) -> u16 {
+        if at.0 >= end || at.1 >= self.buffer.area.bottom() {
+            return at.0;
+        }
+        self.buffer.set_stringn(at.0, at.1, text, usize::from(end - at.0), style).0
+    }
+
+    /// As [`Canvas::text`], and clickable.
+    pub(super) fn button(&mut self, at: (u16, u16), end: u16, (text, style): (&str, Style), action: Action) -> u16 {
+        let to = self.text(at, end, text, style);
+        self.target(Rect { x: at.0, y: at.1, width: to - at.0, height: 1 }, action);
+        to
+    }
+
+    /// Writes `line` within `width`.
+    pub(super) fn line(&mut self, at: (u16, u16), width: u16, line: &Line<'_>) {
+        if at.1 < self.buffer.area.bottom() {
+            self.buffer.set_line(at.0, at.1, line, width);
+        }
+    }
+
+    /// What a click there does.
+    pub(super) fn target(&mut self, area: Rect, action: Action) {
+        self.shown.targets.push((area, action));
+    }
+
+    /// Shows the area as selected, over what is drawn there.
+    pub(super) fn select(&mut self, area: Rect) {
+        self.buffer.set_style(area, Palette::selected());
+    }
+
+    /// Empties `area`, and what a click there would have done.
+    pub(super) fn clear(&mut self, area: Rect) {
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+        self.shown.targets.retain(|(target, _)| !target.intersects(area));
+    }
+
+    /// `lines` from the `scroll`-th on, and that there are more where there are. It is what the keys scroll.
+    pub(super) fn scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
+        let height = usize::from(area.height);
+        (self.shown.rows, self.shown.height, self.shown.width) = (lines.len(), height, usize::from(area.width));
+        let from = scroll.min(lines.len().saturating_sub(height));
+        self.block(lines.get(from..).unwrap_or_default(), area);
+        let below = lines.len().saturating_sub(from + height);
+        if below > 0 && area.height > 0 {
+            let more = format!(" {below} more below ");
+            let x = area.right().saturating_sub(more.chars().count() as u16);
+            self.text((x.max(area.x), area.bottom() - 1), area.right(), &more, Palette::selected());
+        }
+    }
+
+    /// `lines` as far as there is room; the lines that were written.
+    pub(super) fn block(&mut self, lines: &[Line<'_>], area: Rect) -> u16 {
+        let mut y = area.y;
+        for line in lines.iter().take(usize::from(area.height)) {
+            self.line((area.x, y), area.width, line);
+            y += 1;
+        }
+        y - area.y
+    }
+
+    /// How rsb-report should write what is shown in `width` columns.
+    pub(super) const fn painter(width: u16) -> Painter {
+        Painter { color: Color::Always, width: width as usize }
+    }
+
+    /// The lines of a text that rsb-report painted.
+    pub(super) fn painted(&self, text: &str) -> Vec<Line<'static>> {
+        painted::lines(text, self.palette())
+    }
+
+    /// `text` broken to lines, in the color of `tone`.
+    pub(super) fn wrapped(&self, text: &str, width: u16, tone: Tone) -> Vec<Line<'static>> {
+        let style = self.palette().tone(tone);
+        let broken = Painter { color: Color::Never, width: usize::from(width) }.wrap(text, 0);
+        broken.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
+    }
+
+    /// A chart in characters.
+    pub(super) fn chart(&self, chart: &Chart, width: u16, height: u16) -> Vec<Line<'static>> {
+        let glyphs = if self.settings.ascii_only { Glyphs::Ascii } else { self.settings.glyphs };
+        let span = |ink: rsb_report::Ink| {
+            let style = ink.paint.map_or_else(Style::new, |paint| self.palette().paint(paint, &self.settings.theme));
+            Span::styled(ink.text, style)
+        };
+        let drawn = picture(chart, usize::from(width), usize::from(height), glyphs);
+        drawn.lines.into_iter().map(|line| Line::from(line.into_iter().map(span).collect::<Vec<_>>())).collect()
+    }
+
+    /// That there are so many rows, of which so many fit: for a list that follows its selection.
+    pub(super) const fn lists(&mut self, rows: usize, height: usize) {
+        (self.shown.rows, self.shown.height) = (rows, height);
+    }
+}
+
+/// The first row to show of a list of `count`, so that `selected` is among the `height` that fit.
+pub(super) fn first_shown(selected: usize, count: usize, height: usize) -> usize {
+    let last = count.saturating_sub(height);
+    selected.saturating_sub(height / 2).min(last)
+}

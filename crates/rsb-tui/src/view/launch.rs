@@ -1,0 +1,159 @@
+//! A stage that can start something: what there is on the left, what is known of the selected one on the right.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use rsb_report::{CaseRow, Cell, Column, Table, Tone};
+
+use super::canvas::{Canvas, first_shown};
+use crate::bindings::Action;
+use crate::message::ComponentRow;
+use crate::stage::{Offer, OfferKind, Stage};
+use crate::state::{Loadable, State};
+
+/// Columns of the list.
+const LIST: u16 = 28;
+
+pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let why = match &state.offers {
+        Loadable::Present(_) => None,
+        Loadable::Unavailable(why) => Some(why.clone()),
+        Loadable::Loading => Some("looking for devices and what they can run …".to_owned()),
+        Loadable::Absent => Some("loaded when the run is over: nothing else works while a case is timed".to_owned()),
+    };
+    if let Some(why) = why {
+        let lines = canvas.wrapped(&why, area.width.saturating_sub(2), Tone::Dim);
+        canvas.block(&lines, Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 1 });
+        return;
+    }
+    let left = Rect { width: LIST, ..area };
+    let right = Rect { x: area.x + LIST + 2, width: area.width - LIST - 3, ..area };
+    list(state, canvas, left);
+    if let Some(offer) = state.selected_offer() {
+        let lines = details(state, offer, canvas, right.width);
+        let room = usize::from(right.height);
+        canvas.block(&lines, right);
+        if lines.len() > room {
+            let more = format!(" {} more lines: `rusty-stack-bench list` prints all ", lines.len() - room);
+            canvas.text((right.x, right.bottom() - 1), right.right(), &more, canvas.palette().tone(Tone::Caution));
+        }
+    }
+}
+
+fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let (listed, place) = (state.listed(), state.place());
+    if listed.is_empty() {
+        canvas.text((area.x + 1, area.y), area.right(), "nothing fits", canvas.palette().tone(Tone::Dim));
+        return;
+    }
+    let height = usize::from(area.height);
+    let selected = place.selected.min(listed.len() - 1);
+    canvas.lists(listed.len(), height);
+    let first = first_shown(selected, listed.len(), height);
+    for (row, offer) in listed.iter().enumerate().skip(first).take(height) {
+        let y = area.y + (row - first) as u16;
+        let line = entry(state, offer, place.marked.contains(&offer.name), canvas);
+        canvas.line((area.x + 1, y), area.width - 1, &line);
+        let whole = Rect { y, height: 1, ..area };
+        if row == selected {
+            canvas.select(whole);
+        }
+        canvas.target(whole, Action::Select(row));
+    }
+}
+
+fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> Line<'static> {
+    let palette = canvas.palette();
+    let (mark, tone) = if offer.is_runnable() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Caution) };
+    let chosen = if is_marked { "● " } else { "" };
+    let name = match offer.kind {
+        OfferKind::Suite => format!("suite {}", offer.name),
+        OfferKind::Benchmark => offer.name.clone(),
+    };
+    let weight = if offer.kind == OfferKind::Suite { Tone::Strong } else { Tone::Plain };
+    let mut spans = vec![
+        Span::styled(mark, palette.tone(tone)),
+        Span::styled(chosen, palette.tone(Tone::Caution)),
+        Span::styled(name, palette.tone(weight)),
+    ];
+    if let Some((word, tone)) = component(state, offer).map(|(word, tone, _)| (word, tone)) {
+        spans.push(Span::styled(format!(" {word}"), palette.tone(tone)));
+    }
+    Line::from(spans)
+}
+
+/// How a component stands: the word, how it looks, and what is known.
+fn component<'s>(state: &'s State, offer: &Offer) -> Option<(String, Tone, Option<&'s ComponentRow>)> {
+    if offer.stage != Stage::Components || offer.kind == OfferKind::Suite {
+        return None;
+    }
+    let running = state.run.as_ref().and_then(|run| run.progress.as_ref()?.case.as_ref());
+    let known = state.components.present().and_then(|rows| rows.iter().find(|row| row.name == offer.name));
+    if running.is_some_and(|case| case.benchmark == offer.name) {
+        return Some(("running".to_owned(), Tone::Strong, known));
+    }
+    let status = known?.status.as_str();
+    let tone = match status {
+        "passed" => Tone::Good,
+        "failed" => Tone::Bad,
+        "warning" => Tone::Caution,
+        "running" => Tone::Strong,
+        _ => Tone::Dim,
+    };
+    Some((status.replace('_', " "), tone, known))
+}
+
+fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
+    let palette = canvas.palette();
+    let mut lines = vec![Line::styled(offer.name.clone(), palette.tone(Tone::Strong))];
+    lines.extend(canvas.wrapped(&offer.about, width, Tone::Plain));
+    lines.push(Line::default());
+    if let Some((word, tone, known)) = component(state, offer) {
+        lines.push(Line::from(vec![Span::raw("status: "), Span::styled(word, palette.tone(tone))]));
+        if let Some(row) = known {
+            lines.extend(row.text.lines().flat_map(|line| canvas.wrapped(line.trim(), width, Tone::Plain)));
+            lines.push(Line::default());
+            lines.extend(canvas.painted(&rsb_report::targets::text(&row.checks, Canvas::painter(width))));
+        }
+        return lines;
+    }
+    lines.extend(canvas.painted(&places(&offer.rows).text(Canvas::painter(width))));
+    lines
+}
+
+/// Where an offer can run, a row for each backend: how many benchmarks and cases, on which devices, or why not.
+fn places(rows: &[CaseRow]) -> Table {
+    let mut table = Table::new([
+        Column::left("on"),
+        Column::left("here"),
+        Column::right("benchmarks"),
+        Column::right("cases"),
+        Column::elided("devices"),
+    ]);
+    let mut backends: Vec<&str> = Vec::new();
+    for row in rows {
+        if !backends.contains(&row.backend.as_str()) {
+            backends.push(&row.backend);
+        }
+    }
+    for backend in backends {
+        let of_backend: Vec<&CaseRow> = rows.iter().filter(|row| row.backend == backend).collect();
+        let able: Vec<&CaseRow> =
+            of_backend.iter().copied().filter(|row| row.missing.is_none() && row.cases > 0).collect();
+        let cases: usize = able.iter().map(|row| row.cases).sum();
+        let devices = able.first().map_or_else(String::new, |row| row.devices.join(", "));
+        let (word, tone) = if able.is_empty() { ("no", Tone::Caution) } else { ("yes", Tone::Good) };
+        let count = |count: usize| if count == 0 { String::new() } else { count.to_string() };
+        table.push([
+            Cell::from(backend),
+            Cell::toned(word, tone),
+            Cell::from(count(able.len())),
+            Cell::from(count(cases)),
+            Cell::from(devices),
+        ]);
+        let reason = of_backend.iter().find_map(|row| row.missing.as_ref());
+        if let (true, Some(reason)) = (able.is_empty(), reason) {
+            table.note(format!("{}; cure: {}", reason.why, reason.cure));
+        }
+    }
+    table
+}

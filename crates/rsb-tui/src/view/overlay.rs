@@ -1,0 +1,143 @@
+//! What covers the page: the help, what would be measured, a list to choose from.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use rsb_report::Tone;
+use rsb_report::number::format_count;
+
+use super::canvas::{Canvas, first_shown};
+use crate::bindings::{Action, Binding};
+use crate::pick::PickList;
+use crate::state::{Loadable, Overlay, StartPanel, State};
+
+pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, body: Rect) {
+    match &state.overlay {
+        Overlay::None | Overlay::Search => {}
+        Overlay::Help => help(state, canvas, body),
+        Overlay::Start(panel) => start(panel, canvas, body),
+        Overlay::Pick(list) => pick(state, list, canvas, body),
+        Overlay::Leave => leave(canvas, body),
+    }
+}
+
+/// Everything that can be done on the page below, each line clickable.
+fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    canvas.clear(area);
+    let palette = canvas.palette();
+    let below = crate::bindings::of_page(state);
+    let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let title = if state.shows_run { "The run" } else { state.stage.title() };
+    let about =
+        if state.shows_run { "its results, charts and what was not measured, with cures" } else { state.stage.about() };
+    let mut lines = canvas.wrapped(&format!("{title}: {about}"), inner.width, Tone::Strong);
+    lines.push(Line::default());
+    let mut y = inner.y + canvas.block(&lines, inner);
+    // Two columns where there is room: what moves is known by most and stands in the second.
+    let (main, moves): (Vec<&Binding>, Vec<&Binding>) =
+        below.iter().partition(|binding| !binding.word.is_empty() || !is_move(binding.action));
+    for binding in &main {
+        if y >= inner.bottom() {
+            break;
+        }
+        let line = Line::from(vec![
+            Span::styled(binding.key, palette.key()),
+            Span::raw(" ".repeat(11_usize.saturating_sub(binding.key.chars().count()))),
+            Span::raw(binding.about),
+        ]);
+        canvas.line((inner.x, y), inner.width, &line);
+        canvas.target(Rect { y, height: 1, ..inner }, binding.action);
+        y += 1;
+    }
+    let keys: Vec<String> = moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
+    let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
+    let said = format!("{}. The letters h j k l are arrows too; what is underlined can be clicked.", keys.join(", "));
+    let lines = canvas.wrapped(said.trim_start_matches(". "), inner.width, Tone::Dim);
+    canvas.block(&lines, rest);
+}
+
+const fn is_move(action: Action) -> bool {
+    matches!(action, Action::Move(_) | Action::MovePage(_) | Action::First | Action::Last)
+}
+
+/// A framed part of the page, emptied; what is inside of the frame.
+fn frame(canvas: &mut Canvas<'_>, body: Rect, height: u16, title: &str) -> Rect {
+    let width = body.width.saturating_sub(4).min(96);
+    let height = (height + 2).min(body.height);
+    let area = Rect { x: body.x + (body.width - width) / 2, y: body.y + (body.height - height) / 2, width, height };
+    canvas.clear(area);
+    let line = "─".repeat(usize::from(width.saturating_sub(2)));
+    let look = crate::palette::Palette::line();
+    canvas.text((area.x, area.y), area.right(), &format!("┌{line}┐"), look);
+    for y in area.y + 1..area.bottom().saturating_sub(1) {
+        canvas.text((area.x, y), area.right(), "│", look);
+        canvas.text((area.right() - 1, y), area.right(), "│", look);
+    }
+    canvas.text((area.x, area.bottom() - 1), area.right(), &format!("└{line}┘"), look);
+    let strong = canvas.palette().tone(Tone::Strong);
+    canvas.text((area.x + 2, area.y), area.right(), &format!(" {title} "), strong);
+    Rect { x: area.x + 2, y: area.y + 1, width: width.saturating_sub(4), height: height.saturating_sub(2) }
+}
+
+fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
+    let width = body.width.saturating_sub(8).min(92);
+    let mut lines = Vec::new();
+    match &panel.plan {
+        Loadable::Absent | Loadable::Loading => lines.extend(canvas.wrapped("planning …", width, Tone::Dim)),
+        Loadable::Unavailable(why) => lines.extend(canvas.wrapped(why, width, Tone::Bad)),
+        Loadable::Present(plan) => {
+            let tone = if plan.cases == 0 { Tone::Caution } else { Tone::Good };
+            let said = format!("{} to measure, profile {}", format_count(plan.cases, "case", "cases"), plan.profile);
+            lines.extend(canvas.wrapped(&said, width, tone));
+            for (count, reason) in &plan.without {
+                let said =
+                    format!("{} cannot run: {}: {}", format_count(*count, "case", "cases"), reason.what, reason.why);
+                lines.extend(canvas.wrapped(&said, width, Tone::Caution));
+                lines.extend(canvas.wrapped(&format!("  cure: {}", reason.cure), width, Tone::Plain));
+            }
+            lines.extend(plan.notes.iter().flat_map(|note| canvas.wrapped(&format!("note: {note}"), width, Tone::Dim)));
+        }
+    }
+    let title = rsb_report::clean(&panel.wish.title());
+    let inside = frame(canvas, body, lines.len() as u16 + 1, &title);
+    let room = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let used = canvas.block(&lines, room);
+    let left = lines.len() - usize::from(used);
+    if left > 0 {
+        let more = format!("… {left} more lines: `rusty-stack-bench run --dry-run` prints all");
+        canvas.text((room.x, room.bottom()), room.right(), &more, canvas.palette().tone(Tone::Dim));
+    }
+}
+
+fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
+    let choices = crate::update::choices(state, list.side);
+    let height = (choices.len() as u16).clamp(1, body.height.saturating_sub(2));
+    let inside = frame(canvas, body, height, list.side.title());
+    if choices.is_empty() {
+        let said = if matches!(state.stored, Loadable::Loading) { "reading …" } else { "no run is stored yet" };
+        canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Dim));
+        return;
+    }
+    let selected = list.selected.min(choices.len() - 1);
+    let height = usize::from(inside.height);
+    canvas.lists(choices.len(), height);
+    let first = first_shown(selected, choices.len(), height);
+    for (row, choice) in choices.iter().enumerate().skip(first).take(height) {
+        let whole = Rect { y: inside.y + (row - first) as u16, height: 1, ..inside };
+        canvas.text(
+            (whole.x, whole.y),
+            whole.right(),
+            &rsb_report::clean(&choice.text),
+            canvas.palette().tone(Tone::Plain),
+        );
+        if row == selected {
+            canvas.select(whole);
+        }
+        canvas.target(whole, Action::Select(row));
+    }
+}
+
+fn leave(canvas: &mut Canvas<'_>, body: Rect) {
+    let inside = frame(canvas, body, 2, "A run is being measured");
+    let said = "Quitting stops it; what was measured is kept.";
+    canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Plain));
+}

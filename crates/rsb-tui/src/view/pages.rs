@@ -1,0 +1,255 @@
+//! The stages that show and start nothing: comparison, history, doctor.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use rsb_model::ComparisonResult;
+use rsb_model::record::{Comparison, SeriesTrend};
+use rsb_report::chart::Chart;
+use rsb_report::comparison::{self, Detail};
+use rsb_report::label::Shortener;
+use rsb_report::number::format_count;
+use rsb_report::spark::sparkline;
+use rsb_report::{Tone, charts, format_percent, format_quantity};
+
+use super::canvas::{Canvas, first_shown};
+use super::run::turning;
+use crate::bindings::Action;
+use crate::command::Subject;
+use crate::stage::Stage;
+use crate::state::{Loadable, State};
+
+/// From how much slower on the page of a comparison says so at its top, in percent.
+const ALERT: f64 = 5.0;
+/// Blocks of the sparkline of a series.
+const SPARK: usize = 14;
+/// Columns from which on there is room for all of them.
+const WIDE: usize = 76;
+
+/// The views of the stage that is shown.
+pub(crate) fn titles(state: &State) -> Vec<String> {
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    match state.stage {
+        Stage::Comparison => {
+            let chart = state.comparison.present().and_then(|result| charts::comparison(result));
+            let mut all = vec!["verdicts".to_owned(), "every case".to_owned()];
+            all.extend(chart.map(|chart| chart.title));
+            all
+        }
+        Stage::History => named(&["where each case goes", "changes", "health", "runs"]),
+        Stage::Doctor => named(&["findings", "the machine"]),
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    if let Some(why) = missing(state) {
+        let lines = canvas.wrapped(&why, inner.width, Tone::Dim);
+        canvas.block(&lines, Rect { y: inner.y + 1, height: inner.height - 1, ..inner });
+        return;
+    }
+    let titles = titles(state);
+    let view = state.place().view.min(titles.len().saturating_sub(1));
+    let title = titles.get(view).map_or("", String::as_str);
+    turning(canvas, Rect { height: 1, ..inner }, (view + 1, titles.len(), title));
+    let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    if state.stage == Stage::History && view == 0 {
+        series(state, canvas, body);
+    } else if let Some(chart) = chart(state, view) {
+        let lines = canvas.chart(&chart, body.width, body.height);
+        canvas.scrolled(&lines, 0, body);
+    } else {
+        let lines = text(state, canvas, body.width);
+        canvas.scrolled(&lines, state.place().scroll, body);
+    }
+}
+
+/// Why there is nothing to show yet.
+fn missing(state: &State) -> Option<String> {
+    fn of<T>(loadable: &Loadable<T>, subject: Subject) -> Option<String> {
+        match loadable {
+            Loadable::Present(_) => None,
+            Loadable::Loading => Some(format!("reading {} …", subject.title())),
+            Loadable::Unavailable(why) => Some(format!("{} cannot be shown: {why}", subject.title())),
+            Loadable::Absent => Some(format!(
+                "{} is read when the run is over: nothing else works while a case is timed",
+                subject.title()
+            )),
+        }
+    }
+    match state.stage {
+        Stage::Comparison => match (&state.comparison, state.stored.present()) {
+            (Loadable::Absent, Some(lists)) if lists.runs.is_empty() => {
+                Some("No run is stored yet. Tab goes to Pre-installation; Enter there measures one.".to_owned())
+            }
+            (Loadable::Absent, Some(_)) => Some(
+                "There is one run and nothing to compare it with: measure the same suite again, or press 1 to choose a baseline and 2 to choose a run."
+                    .to_owned(),
+            ),
+            (Loadable::Absent, None) => of(&state.stored, Subject::Runs),
+            (comparison, _) => of(comparison, Subject::Comparison),
+        },
+        Stage::History => match &state.history {
+            Loadable::Present(page) if page.trends.series.is_empty() => Some(
+                "There is nothing to follow yet: each run adds a point to every case. Tab goes to Pre-installation; Enter there measures one.".to_owned(),
+            ),
+            history => of(history, Subject::History),
+        },
+        _ => of(&state.machine, Subject::Machine),
+    }
+}
+
+/// The chart of a view, where it is one.
+fn chart(state: &State, view: usize) -> Option<Chart> {
+    let is_chart = state.stage == Stage::Comparison && view == 2;
+    state.comparison.present().filter(|_| is_chart).and_then(|result| charts::comparison(result))
+}
+
+/// The text of the view that is shown.
+fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
+    let painter = Canvas::painter(width);
+    let view = state.place().view;
+    match state.stage {
+        Stage::Comparison => {
+            let Some(result) = state.comparison.present() else { return Vec::new() };
+            let mut lines = alert(result, canvas, width);
+            let detail = if view == 0 { Detail::Brief } else { Detail::Full };
+            lines.extend(canvas.painted(&comparison::text(result, painter, detail)));
+            lines
+        }
+        Stage::History => {
+            let Some(page) = state.history.present() else { return Vec::new() };
+            let (runs, _) = state.stored_lists();
+            canvas.painted(&match view {
+                1 => rsb_report::trend::text(
+                    &page.trends,
+                    Some(&rsb_report::tracked::text(&page.alerts, page.now, painter)),
+                    painter,
+                ),
+                2 => rsb_report::health::text(&page.health, painter),
+                _ if state.stored.present().is_none() => "`o` reads the stored runs and opens one.\n".to_owned(),
+                _ => rsb_report::list::runs(runs, painter),
+            })
+        }
+        _ => {
+            let Some(page) = state.machine.present() else { return Vec::new() };
+            canvas.painted(&match view {
+                0 => rsb_report::doctor::text(&page.findings, painter),
+                _ => rsb_report::environment::text(&page.environment, painter),
+            })
+        }
+    }
+}
+
+/// The verdict, and what is slower by more than [`ALERT`] whatever the verdict: a person should not have to look for it.
+fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
+    let (tone, verdict) = comparison::verdict_sentence(result);
+    let mut lines = canvas.wrapped(&verdict, width, tone);
+    let mut slower: Vec<(f64, &Comparison)> = result
+        .comparisons
+        .iter()
+        .filter_map(|row| Some((comparison::worsening(row)?, row)))
+        .filter(|(worse, _)| *worse > ALERT)
+        .collect();
+    slower.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    if let Some((_, worst)) = slower.first() {
+        let names = Shortener::of(result.comparisons.iter().map(|row| &row.id));
+        let said = format!(
+            "⚠ {} worse by more than {ALERT} %, the worst is {} {} ({}). {}",
+            format_count(slower.len(), "figure is", "figures are"),
+            names.full(&worst.id),
+            worst.metric,
+            worst.difference_percent.map_or_else(String::new, format_percent),
+            "The verdict says which of them are more than noise."
+        );
+        lines.extend(canvas.wrapped(&said, width, Tone::Bad));
+    } else {
+        lines.extend(canvas.wrapped(&format!("✓ nothing is worse by more than {ALERT} %"), width, Tone::Good));
+    }
+    lines.push(Line::default());
+    lines
+}
+
+/// The series that fit what is looked for.
+fn listed(state: &State) -> Vec<&SeriesTrend> {
+    let search = state.place().search.to_lowercase();
+    let fits = |series: &&SeriesTrend| series.id.to_lowercase().contains(&search) || series.metric.contains(&search);
+    state.history.present().map(|page| page.trends.series.iter().filter(fits).collect()).unwrap_or_default()
+}
+
+/// How many series are listed.
+pub(crate) fn series_count(state: &State) -> usize {
+    listed(state).len()
+}
+
+/// The series above, the selected one as a chart below.
+fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
+    let listed = listed(state);
+    if listed.is_empty() {
+        canvas.text((area.x, area.y), area.right(), "no series fits", canvas.palette().tone(Tone::Dim));
+        return;
+    }
+    let selected = state.place().selected.min(listed.len() - 1);
+    let rows = (usize::from(area.height) * 2 / 5).clamp(3, 16).min(listed.len());
+    canvas.lists(listed.len(), rows);
+    let ids: Vec<rsb_model::CaseId> = listed.iter().filter_map(|series| series.id.parse().ok()).collect();
+    let names = Shortener::of(&ids);
+    let first = first_shown(selected, listed.len(), rows);
+    for (row, series) in listed.iter().enumerate().skip(first).take(rows) {
+        let whole = Rect { y: area.y + (row - first) as u16, height: 1, ..area };
+        let line = entry(series, &names, canvas, usize::from(area.width));
+        canvas.line((whole.x, whole.y), whole.width, &line);
+        if row == selected {
+            canvas.select(whole);
+        }
+        canvas.target(whole, Action::Select(row));
+    }
+    let below = Rect { y: area.y + rows as u16 + 1, height: area.height.saturating_sub(rows as u16 + 1), ..area };
+    let Some(series) = listed.get(selected) else { return };
+    let lines = match charts::trend_chart(series) {
+        Some(chart) => canvas.chart(&chart, below.width, below.height),
+        None => canvas.wrapped("one run has no trend: measure again, and it has a chart", below.width, Tone::Dim),
+    };
+    canvas.block(&lines, below);
+}
+
+fn entry(series: &SeriesTrend, names: &Shortener, canvas: &Canvas<'_>, width: usize) -> Line<'static> {
+    let palette = canvas.palette();
+    let name = series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
+    let has = |direction: &str| series.alerts.iter().any(|alert| alert.direction == direction);
+    let (mark, tone) = match (has("worse"), has("better")) {
+        (true, _) => ("worse", Tone::Bad),
+        (false, true) => ("better", Tone::Good),
+        _ if !series.change_points.is_empty() => ("changed", Tone::Caution),
+        _ => ("", Tone::Plain),
+    };
+    let last = format_quantity(series.last, &series.unit);
+    let change = series.last_change_percent.map_or_else(String::new, format_percent);
+    let spark = if width < WIDE { SPARK / 2 } else { SPARK };
+    let room = width.saturating_sub(spark + 30);
+    Line::from(vec![
+        Span::raw(format!("{:<room$} ", end_of(&name, room))),
+        Span::raw(format!("{last:>10} {change:>9} ")),
+        Span::styled(format!("{:<spark$} ", sparkline(&series.values, spark)), palette.tone(Tone::Plain)),
+        Span::styled(mark, palette.tone(tone)),
+    ])
+}
+
+/// The end of `name`, in which cases differ, in `room` characters; the chart below has all of it.
+fn end_of(name: &str, room: usize) -> String {
+    let count = name.chars().count();
+    if count <= room {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(count + 1 - room.max(1))).collect()
+}
+
+/// The first line from `from` on of the text that is shown which holds `search`, in lower case.
+pub(crate) fn find(state: &State, search: &str, from: usize) -> Option<usize> {
+    let mut buffer = ratatui::buffer::Buffer::empty(Rect::new(0, 0, 1, 1));
+    let canvas = Canvas::new(&mut buffer, &state.settings);
+    let width = state.shown.width as u16;
+    let lines = text(state, &canvas, width);
+    let holds = |line: &Line<'_>| line.to_string().to_lowercase().contains(search);
+    (from..lines.len()).find(|at| lines.get(*at).is_some_and(holds))
+}

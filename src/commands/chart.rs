@@ -1,0 +1,226 @@
+//! Draws charts of a run, of two, or of the history: for a terminal, as SVG, as a page.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_engine::Directories;
+use rsb_engine::gate::{self, Judge, SideName};
+use rsb_model::record::TrendDocument;
+use rsb_model::{ComparisonResult, Run};
+use rsb_report::chart::AxisScale;
+use rsb_report::charts::{ChartKind, ChartSource, ChartSubject, kinds_table};
+use rsb_report::number::format_count;
+use rsb_report::{Chart, Color, Glyphs, Style, Theme, ThemeName, chart_page, picture, svg_in};
+use rsb_stats::glob::matches;
+use rsb_store::{Store, output};
+
+use super::{judge, report, settings, trend};
+use crate::cli::{ChartArgs, ChartFormat};
+use crate::config::{ChartsSection, Config};
+use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::{console, show};
+
+/// Lines of a chart with a scale on both axes, and of one with rows at most.
+const FRAME_LINES: usize = 22;
+const ROW_LINES: usize = 60;
+/// A history of many series shows this many of its charts as text.
+const SHOWN: usize = 5;
+
+/// The verb `chart`.
+///
+/// # Errors
+/// When what is asked for cannot be read, or holds nothing that could be drawn.
+pub fn run(args: &ChartArgs, style: Style) -> CliResult {
+    if args.input.is_some() && args.kind.is_none_or(|kind| kind.source != ChartSource::History) {
+        return Err(CliError::usage(anyhow!("--input is a series over time: draw it as `trend` or `sparkline`")));
+    }
+    let style = Style { width: args.width.map_or(style.width, usize::from), ..style };
+    let Some(kind) = args.kind else {
+        show::text(&kinds_table().text(style))?;
+        return Ok(Exit::Pass);
+    };
+    let (config, directories) = settings::load(&args.places)?;
+    let charts = match kind.source {
+        ChartSource::Run => {
+            let store = gate::open(&directories, &mut console::tell)?;
+            let run = chosen(the_run(args, &store)?, args.benchmark.as_deref());
+            draw(kind, &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, &format!("the run {}", run.run_id), args, why))?
+        }
+        ChartSource::Comparison => {
+            let result = chosen_of(compared(args, &config, directories)?, args);
+            let name = format!("the comparison of {} with {}", result.current_run_id, result.baseline_run_id);
+            draw(kind, &ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, &name, args, why))?
+        }
+        ChartSource::History => {
+            let document = history(args, &directories)?;
+            draw(kind, &ChartSubject { series: &document.series, ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, "the stored runs", args, why))?
+        }
+    };
+    write(&charts, args, &config.charts, style)
+}
+
+/// The history: of a file, or of the stored runs.
+fn history(args: &ChartArgs, directories: &Directories) -> Result<TrendDocument, CliError> {
+    let pattern = args.benchmark.as_deref();
+    if let Some(file) = &args.input {
+        return trend::history_in(file, pattern);
+    }
+    let store = gate::open(directories, &mut console::tell)?;
+    trend::history(&store, pattern, args.metric.map(|field| field.name))
+}
+
+/// That nothing was drawn.
+struct Nothing;
+
+fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Nothing> {
+    let charts = kind.draw(subject);
+    if charts.is_empty() { Err(Nothing) } else { Ok(charts) }
+}
+
+/// What says that nothing was drawn, and what would give it.
+fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: Nothing) -> CliError {
+    let asked = [
+        args.metric.map(|field| format!("the figure {}", field.name)),
+        args.benchmark.as_ref().map(|pattern| format!("cases with `{pattern}`")),
+    ];
+    let asked: Vec<String> = asked.into_iter().flatten().collect();
+    let asked = if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
+    CliError::usage(anyhow!("{of}: nothing{asked} to draw as `{}`; it is made from {}", kind.name, kind.needs))
+}
+
+fn the_run(args: &ChartArgs, store: &Store) -> Result<Run, CliError> {
+    match &args.run {
+        Some(text) => store.run(text).map_err(CliError::usage),
+        None => gate::latest_for_a_look(store, &mut console::tell).map_err(|problem| CliError::usage(problem.error)),
+    }
+}
+
+/// The cases that fit.
+fn chosen(mut run: Run, pattern: Option<&str>) -> Run {
+    if let Some(pattern) = pattern {
+        run.benchmarks.retain(|result| is_wanted(pattern, result.benchmark_id.as_str()));
+    }
+    run
+}
+
+fn is_wanted(pattern: &str, id: &str) -> bool {
+    matches(&format!("*{pattern}*"), id)
+}
+
+/// The comparison that is asked for: with what is named, else with the saved baseline.
+fn compared(args: &ChartArgs, config: &Config, directories: Directories) -> Result<ComparisonResult, CliError> {
+    let Some(against) = &args.against else {
+        let store = gate::open(&directories, &mut console::tell)?;
+        let policy = judge::policy(config, &directories, None)?;
+        let found = gate::against_saved(&store, &directories, &the_run(args, &store)?, &policy);
+        let found = found.map_err(|why| CliError::usage(anyhow!("{why}; name another with --against")))?;
+        return found.map(|saved| saved.result).ok_or_else(|| {
+            CliError::usage(anyhow!(
+                "no baseline of this machine and suite is saved; name what to compare with, such as --against previous"
+            ))
+        });
+    };
+    let judge = Judge::load(directories, (&config.thresholds, None), Vec::new(), &mut console::tell)?;
+    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
+    let current = judge.place(SideName::Current, judge.current(args.run.as_slice())?);
+    if let Some(why) = gate::is_itself(&baseline, &current) {
+        return Err(CliError::usage(anyhow!("{why}, or name two")));
+    }
+    Ok(judge.judge(&baseline, &current))
+}
+
+/// The figures that fit.
+fn chosen_of(mut result: ComparisonResult, args: &ChartArgs) -> ComparisonResult {
+    if let Some(pattern) = &args.benchmark {
+        result.comparisons.retain(|each| is_wanted(pattern, each.id.as_str()));
+    }
+    if let Some(metric) = args.metric {
+        result.comparisons.retain(|each| each.metric == metric.name);
+    }
+    result
+}
+
+/// Writes the charts as they are asked for.
+fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Style) -> CliResult {
+    let to_file = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    match args.format {
+        ChartFormat::Text => {
+            let color = if to_file.is_some() { Color::Never } else { style.color };
+            let glyphs = if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
+            let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
+            report::to(to_file, &page(charts, (Style { color, ..style }, glyphs), &theme))
+        }
+        ChartFormat::Html => {
+            let title = charts.first().map_or("charts", |chart| chart.title.as_str());
+            let theme = section.theme(ThemeName::Light).map_err(config_error)?;
+            report::to(to_file, &chart_page(title, charts, &theme))
+        }
+        ChartFormat::Svg => pictures(charts, to_file, &section.theme(ThemeName::Light).map_err(config_error)?),
+    }
+}
+
+fn config_error(message: impl std::fmt::Display) -> CliError {
+    CliError::usage(anyhow!("[charts]: {message}"))
+}
+
+/// Lines of a picture that stands over the words of another verb.
+const GLANCE_LINES: usize = 16;
+
+/// `charts` as other verbs show them over their words: where a person looks on, in the look of `section`; else nothing.
+pub(super) fn at_a_glance(charts: &[Chart], section: &ChartsSection, style: Style) -> Result<String, CliError> {
+    if !show::has_room_for_pictures(style) {
+        return Ok(String::new());
+    }
+    let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
+    let glyphs = section.glyphs.unwrap_or_default();
+    let draw = |chart: &Chart| picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed(style, &theme) + "\n";
+    Ok(charts.iter().map(draw).collect())
+}
+
+/// The charts one below the other; of very many the first.
+fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> String {
+    let drawn = charts.iter().take(SHOWN).map(|chart| {
+        let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };
+        picture(chart, style.width, lines, glyphs).themed(style, theme)
+    });
+    let mut page = drawn.collect::<Vec<_>>().join("\n");
+    if charts.len() > SHOWN {
+        let count = format_count(charts.len() - SHOWN, "more chart", "more charts");
+        page.push('\n');
+        page.push_str(&count);
+        page.push_str(": narrow it down with --benchmark or --metric, or write all with --format html\n");
+    }
+    page
+}
+
+/// One picture to a file or to standard output, several to a directory.
+fn pictures(charts: &[Chart], path: Option<&Path>, theme: &Theme) -> CliResult {
+    let draw = |chart: &Chart| {
+        svg_in(chart, theme).ok_or_else(|| CliError::usage(anyhow!("{}: a figure in it is not finite", chart.title)))
+    };
+    match (charts, path) {
+        ([chart], Some(path)) if !path.is_dir() => report::to(Some(path), &draw(chart)?),
+        ([chart], None) => report::to(None, &draw(chart)?),
+        (_, None) => Err(several(charts)),
+        (_, Some(file)) if file.extension().is_some_and(|extension| extension == "svg") => Err(several(charts)),
+        (_, Some(dir)) => {
+            output::create_dir(dir).map_err(refused)?;
+            for chart in charts {
+                output::write(&dir.join(chart.file_name()), &draw(chart)?).map_err(refused)?;
+            }
+            show::text(&format!("{} in {}", format_count(charts.len(), "chart", "charts"), dir.display()))?;
+            Ok(Exit::Pass)
+        }
+    }
+}
+
+/// That one picture was asked for, and there are more.
+fn several(charts: &[Chart]) -> CliError {
+    CliError::usage(anyhow!(
+        "these are {} charts; name a directory for them with --output, or choose one with --benchmark",
+        charts.len()
+    ))
+}

@@ -1,0 +1,230 @@
+//! What the interface asks for, done one after the other by the verbs' own functions, so that nothing else works while a run
+//! is measured.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, sync_channel};
+
+use anyhow::anyhow;
+use rsb_engine::gate::{self, Judge};
+use rsb_engine::health::HealthLimits;
+use rsb_engine::measure::Settings;
+use rsb_engine::plan::{self, Machine, Plan, Selection};
+use rsb_engine::{Directories, machine, run as engine};
+use rsb_model::{Event, Outcome, Reason, Timestamp};
+use rsb_probe::ProbeOptions;
+use rsb_report::Style;
+use rsb_store::{MergedFile, Store};
+use rsb_tui::{
+    Command, ComponentRow, HistoryPage, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun, Subject, Wish,
+};
+
+use super::offers;
+use super::session::Incoming;
+use crate::cli::{BaselineVerb, MeasureArgs, Places, ReportArgs};
+use crate::commands::{baseline, compare, components, health, history, judge, report, run, settings, trend};
+use crate::config::Config;
+use crate::exit::CliError;
+use crate::{console, show};
+
+/// Who does it.
+pub(super) struct JobWorker {
+    pub(super) places: Places,
+    pub(super) config: Config,
+    pub(super) directories: Directories,
+    pub(super) incoming: Sender<Incoming>,
+    machine: Option<Machine>,
+    /// Where a run is that is not kept yet.
+    unkept: Option<tempfile::TempDir>,
+}
+
+impl JobWorker {
+    pub(super) const fn new(
+        places: Places,
+        config: Config,
+        directories: Directories,
+        incoming: Sender<Incoming>,
+    ) -> Self {
+        Self { places, config, directories, incoming, machine: None, unkept: None }
+    }
+
+    /// Does what comes, until nobody asks any more.
+    pub(super) fn work(mut self, asked: &Receiver<Command>) {
+        for command in asked {
+            let done = catch_unwind(AssertUnwindSafe(|| self.perform(&command)));
+            // The panic itself was said, and is on the page.
+            let message = done.unwrap_or_else(|_| failed(&command, "it broke; this is a bug".to_owned()));
+            if self.incoming.send(Incoming::Message(message)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn perform(&mut self, command: &Command) -> Message {
+        let done = match command {
+            Command::Load(subject) => self.load(*subject),
+            Command::OpenRun(id) => self.open_run(id),
+            Command::Plan(wish) => return Message::Planned(self.preview(wish).map_err(|error| told(&error))),
+            Command::Measure(wish) => return Message::Ended(self.measure(wish).map_err(|error| told(&error))),
+            Command::Compare { baseline, current } => self.compare(baseline, current),
+            Command::SaveBaseline(run) => self.save_baseline(run),
+            Command::WriteReport(run) => self.write_report(run),
+            Command::KeepRun => self.keep_run(),
+            // Not for this thread.
+            Command::Draw | Command::Stop | Command::Quit(_) => return Message::Done,
+        };
+        done.unwrap_or_else(|error| failed(command, told(&error)))
+    }
+
+    fn store(&self) -> Result<Store, CliError> {
+        gate::open(&self.directories, &mut console::tell)
+    }
+
+    fn load(&mut self, subject: Subject) -> Result<Message, CliError> {
+        Ok(Message::Loaded(match subject {
+            Subject::Offers => {
+                let here = machine::here();
+                let offers = offers::offers(&here, &self.config.custom);
+                self.machine = Some(here);
+                LoadedDocument::Offers(offers)
+            }
+            Subject::Components => {
+                let text = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+                let row = |row: &serde_json::Value| ComponentRow {
+                    name: text(row, "component_id"),
+                    status: text(row, "status"),
+                    text: components::line(row),
+                    checks: serde_json::from_value(row["threshold_checks"].clone()).unwrap_or_default(),
+                };
+                LoadedDocument::Components(components::rows(&self.places)?.iter().map(row).collect())
+            }
+            Subject::Runs => LoadedDocument::Runs {
+                runs: history::runs(&self.store()?)?,
+                baselines: baseline::rows(&self.directories),
+            },
+            Subject::History => {
+                let store = self.store()?;
+                let look = trend::look(&store)?;
+                let health = health::page(&store, &look, HealthLimits::default())?;
+                let (trends, alerts, now) = (look.document, look.tracked.alerts, look.now);
+                LoadedDocument::History(Box::new(HistoryPage { trends, alerts, health, now }))
+            }
+            Subject::Machine => LoadedDocument::Machine {
+                findings: rsb_probe::doctor::examine(&ProbeOptions::default()),
+                environment: Box::new(machine::environment()),
+            },
+            Subject::Run | Subject::Comparison => return Err(anyhow!("these are asked for by name").into()),
+        }))
+    }
+
+    fn open_run(&self, id: &str) -> Result<Message, CliError> {
+        let run = self.store()?.run(id).map_err(CliError::usage)?;
+        Ok(Message::Loaded(LoadedDocument::Run(Box::new(run))))
+    }
+
+    /// What `wish` means, by the configuration and the environment as `run` reads them.
+    fn resolved(&self, wish: &Wish) -> Result<(Selection, Settings), CliError> {
+        let args = MeasureArgs { profile: wish.profile, places: self.places.clone(), ..MeasureArgs::default() };
+        settings::resolve(&wish.names, wish.suite, &args, &self.config)
+    }
+
+    fn preview(&mut self, wish: &Wish) -> Result<PlanSummary, CliError> {
+        let (selection, settings) = self.resolved(wish)?;
+        let here = self.machine.get_or_insert_with(machine::here);
+        let plan = plan::plan(&selection, here).map_err(CliError::usage)?;
+        Ok(PlanSummary {
+            cases: plan.cases.len(),
+            profile: settings.profile.as_str().to_owned(),
+            without: counted(&plan),
+            notes: plan.notes.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that is gone at the end.
+    fn measure(&mut self, wish: &Wish) -> Result<Box<RunEnd>, CliError> {
+        let (selection, settings) = self.resolved(wish)?;
+        let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
+        let keeps = self.config.tui.save_results_automatically;
+        self.unkept = if keeps { None } else { Some(tempfile::tempdir()?) };
+        let results = self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
+        let store = run::open_store(results)?;
+        let incoming = self.incoming.clone();
+        let mut listener = |event: &Event| {
+            let (drawn, wait) = sync_channel(0);
+            let message = Message::Happened { event: event.clone(), at: Timestamp::now() };
+            // It is drawn before the next sample, or never: whoever draws answers.
+            if incoming.send(Incoming::Engine(message, drawn)).is_ok() {
+                let _ = wait.recv();
+            }
+        };
+        let suite = engine::suite_name(&selection);
+        let finished = run::measure_with((&plan, &suite), &settings, &store, &mut listener)?;
+        let stored = match finished.stored {
+            Ok(path) if keeps => StoredRun::Kept(path.display().to_string()),
+            Ok(path) => StoredRun::NotKept(path.display().to_string()),
+            Err(error) => StoredRun::Failed(show::chain(&error)),
+        };
+        Ok(Box::new(RunEnd { run: finished.run, status: finished.status, stored }))
+    }
+
+    fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
+        let thresholds = (&self.config.thresholds, None);
+        let judge = Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
+        let result = compare::compared(&judge, baseline, &[current.to_owned()])?.result;
+        judge::keep(&judge, &result);
+        Ok(Message::Loaded(LoadedDocument::Comparison(Box::new(result))))
+    }
+
+    fn save_baseline(&self, run: &str) -> Result<Message, CliError> {
+        let verb = BaselineVerb::Save { name: None, run: vec![run.to_owned()], places: self.places.clone() };
+        baseline::run(&verb, Style::PLAIN).map(|_| Message::Done)
+    }
+
+    fn write_report(&self, run: &str) -> Result<Message, CliError> {
+        let args = ReportArgs { run: Some(run.to_owned()), places: self.places.clone(), ..ReportArgs::default() };
+        report::run(&args, Style::PLAIN).map(|_| Message::Done)
+    }
+
+    fn keep_run(&mut self) -> Result<Message, CliError> {
+        let Some(dir) = &self.unkept else { return Ok(Message::Done) };
+        let store = run::open_store(&self.directories.results)?;
+        let mut kept = None;
+        store.merge(dir.path(), |file| {
+            if let MergedFile::Taken { path, .. } = file {
+                kept = Some(path);
+            }
+        })?;
+        let path =
+            kept.ok_or_else(|| anyhow!("the run cannot be kept: it is not in {} any more", dir.path().display()))?;
+        self.unkept = None;
+        Ok(Message::Kept(path.display().to_string()))
+    }
+}
+
+/// Cases without a turn, counted by what stands in their way, the most common first.
+fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
+    let mut counted: Vec<(usize, Reason)> = Vec::new();
+    for (_, _, reason) in plan.without_figures().filter(|(_, outcome, _)| *outcome != Outcome::Measured) {
+        match counted.iter_mut().find(|(_, known)| known == reason) {
+            Some((count, _)) => *count += 1,
+            None => counted.push((1, reason.clone())),
+        }
+    }
+    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    counted
+}
+
+fn told(error: &CliError) -> String {
+    show::chain(&error.error)
+}
+
+/// That `command` could not be done.
+fn failed(command: &Command, why: String) -> Message {
+    let subject = match command {
+        Command::Load(subject) => *subject,
+        Command::Compare { .. } => Subject::Comparison,
+        Command::Plan(_) => return Message::Planned(Err(why)),
+        Command::Measure(_) => return Message::Ended(Err(why)),
+        _ => Subject::Run,
+    };
+    Message::Unavailable { subject, why }
+}

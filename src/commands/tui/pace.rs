@@ -1,0 +1,50 @@
+//! How often a picture is drawn: when something asks for one, at most ten times a second.
+
+use std::time::{Duration, Instant};
+
+/// The least time from one picture to the next.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// Whether a picture is due.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    is_wanted: bool,
+    last: Option<Instant>,
+}
+
+impl Pace {
+    /// Something has changed that a person should see.
+    pub(super) const fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// How long to wait for the picture that is wanted; nothing when none is.
+    pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
+        let since = self.last.map_or(LEAST, |last| now.saturating_duration_since(last));
+        self.is_wanted.then(|| LEAST.saturating_sub(since))
+    }
+
+    /// It was drawn.
+    pub(super) const fn drawn(&mut self, now: Instant) {
+        (self.is_wanted, self.last) = (false, Some(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_drawn_unasked_and_ten_times_a_second_at_most() {
+        let (mut pace, begin) = (Pace::default(), Instant::now());
+        let after = |milliseconds| begin + Duration::from_millis(milliseconds);
+        assert_eq!(pace.wait(begin), None);
+        pace.want();
+        assert_eq!(pace.wait(begin), Some(Duration::ZERO), "the first at once");
+        pace.drawn(begin);
+        assert_eq!(pace.wait(after(5000)), None, "never by a clock");
+        pace.want();
+        assert_eq!(pace.wait(after(30)), Some(Duration::from_millis(70)));
+        assert_eq!(pace.wait(after(300)), Some(Duration::ZERO));
+    }
+}

@@ -1,0 +1,45 @@
+//! `chart`: what the gallery says, what it refuses, and what a hostile name can do.
+
+use crate::common::Bench;
+
+/// A file of the gallery.
+fn of_gallery(name: &str) -> String {
+    format!("{}/docs/gallery/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_program_draws_what_the_gallery_shows() {
+    let bench = Bench::new();
+    let drawn = bench.run(&["chart", "speedup", &of_gallery("cpu.json"), "--benchmark", "precision", "--width", "84"]);
+    let gallery = std::fs::read_to_string(of_gallery("../gallery.md")).unwrap();
+    let drawn = drawn.expect(0).stdout;
+    assert!(drawn.contains("1.00x") && gallery.contains(drawn.trim_end()), "{drawn}");
+}
+
+#[test]
+fn what_cannot_be_drawn_says_what_would_give_it() {
+    let bench = Bench::new();
+    let run = of_gallery("cpu-before.json");
+    for (words, cure) in [
+        (&["chart", "memory-timeline", &run][..], "it is made from pytorch"),
+        (&["chart", "pie", &run], "roofline"),
+        (&["chart", "bar", &run, "--metric", "speed"], "bandwidth_gb_s"),
+        (&["chart", "delta", &run], "--against previous"),
+        (&["chart", "bar", "--input", "x.csv"], "trend"),
+    ] {
+        let ended = bench.run(words).expect(2);
+        assert!(ended.stderr.contains(cure), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn hostile_names_stay_text_in_every_form() {
+    let bench = Bench::new();
+    let csv = "timestamp,value,id\n1,5,<script>alert(1)</script>\u{1b}[2J\n2,6,<script>alert(1)</script>\u{1b}[2J\n";
+    std::fs::write(bench.path("x.csv"), csv).unwrap();
+    for format in ["text", "svg", "html"] {
+        let drawn = bench.run(&["chart", "trend", "--input", "x.csv", "--format", format]).expect(0).stdout;
+        assert!(!drawn.contains('\u{1b}') && drawn.contains("script"), "{drawn}");
+        assert!(format == "text" || !drawn.contains("<script"), "{drawn}");
+    }
+}

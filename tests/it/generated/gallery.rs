@@ -1,0 +1,176 @@
+//! docs/gallery.md: every kind of chart in text and SVG, drawn of the real runs in docs/gallery.
+
+mod rows;
+
+use std::fmt::Write as _;
+
+use rsb_model::record::TrendDocument;
+use rsb_model::{ComparisonResult, Field, Run};
+use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
+use rsb_report::{Chart, Color, Glyphs, Style, picture, svg};
+use rsb_stats::trend::TrendSettings;
+use rsb_stats::{Policy, SeriesInput, trend_with};
+
+use self::rows::{HEAD, ROWS};
+use super::{check, root};
+
+/// A row: what it shows, the words behind `rusty-stack-bench chart`, and which of the charts that come.
+struct Row {
+    heading: &'static str,
+    command: &'static str,
+    title: &'static str,
+}
+
+/// A chart that cannot be shown yet, and why.
+struct Lack {
+    heading: &'static str,
+    why: &'static str,
+}
+
+enum Entry {
+    Shown(Row),
+    Lacking(Lack),
+}
+
+const fn shown(heading: &'static str, command: &'static str, title: &'static str) -> Entry {
+    Entry::Shown(Row { heading, command, title })
+}
+
+const fn lacking(heading: &'static str, why: &'static str) -> Entry {
+    Entry::Lacking(Lack { heading, why })
+}
+
+/// Columns and lines of the text.
+const TEXT: (usize, usize) = (84, 22);
+
+/// The words of a command.
+struct Words<'a> {
+    kind: &'static ChartKind,
+    rest: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    /// What stands behind the flag `name`.
+    fn flag(&self, name: &str) -> Option<&'a str> {
+        let at = self.rest.iter().position(|word| *word == name)?;
+        self.rest.get(at + 1).copied()
+    }
+}
+
+fn words(command: &str) -> Words<'_> {
+    let mut parts = command.split_whitespace();
+    let kind = parts.next().and_then(ChartKind::find).unwrap_or_else(|| panic!("`{command}` begins with no kind"));
+    Words { kind, rest: parts.collect() }
+}
+
+fn read(file: &str, pattern: Option<&str>) -> Run {
+    let mut run = rsb_store::read_run(&root().join(file)).unwrap();
+    if let Some(pattern) = pattern {
+        run.benchmarks.retain(|result| rsb_stats::glob::matches(&format!("*{pattern}*"), result.benchmark_id.as_str()));
+    }
+    run
+}
+
+fn compared(before: &str, after: &str, pattern: Option<&str>) -> ComparisonResult {
+    let (before, after) = (read(before, pattern), read(after, pattern));
+    let moment = after.started;
+    rsb_stats::gate(&[before], &[after], &Policy::default(), &[], moment)
+}
+
+fn history(file: &str, pattern: Option<&str>) -> TrendDocument {
+    let mut series = rsb_store::read_series(&root().join(file)).unwrap();
+    if let Some(pattern) = pattern {
+        series.retain(|series| rsb_stats::glob::matches(&format!("*{pattern}*"), &series.id));
+    }
+    let inputs: Vec<SeriesInput> = series
+        .iter()
+        .map(|series| SeriesInput {
+            id: series.id.clone(),
+            metric: series.metric.clone(),
+            unit: series.unit.clone(),
+            better: series.better,
+            points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        })
+        .collect();
+    trend_with(&inputs, &TrendSettings::DEFAULT)
+}
+
+fn chart(row: &Row) -> Chart {
+    let words = words(row.command);
+    let (pattern, metric) = (words.flag("--benchmark"), words.flag("--metric").map(|name| Field::find(name).unwrap()));
+    let charts = match words.kind.source {
+        ChartSource::Run => {
+            let run = read(words.rest[0], pattern);
+            words.kind.draw(&ChartSubject { run: Some(&run), metric, ..ChartSubject::default() })
+        }
+        ChartSource::Comparison => {
+            let result = compared(words.flag("--against").unwrap(), words.rest[0], pattern);
+            words.kind.draw(&ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
+        }
+        ChartSource::History => {
+            let document = history(words.flag("--input").unwrap(), pattern);
+            words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
+        }
+    };
+    let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
+    let found = charts.into_iter().find(|chart| chart.title.contains(row.title));
+    found.unwrap_or_else(|| panic!("`chart {}` draws no `{}`, but {names:?}", row.command, row.title))
+}
+
+/// The page, and the pictures in it by name.
+fn page() -> (String, Vec<(String, String)>) {
+    let mut text = HEAD.to_owned();
+    let mut pictures: Vec<(String, String)> = Vec::new();
+    for entry in ROWS {
+        match entry {
+            Entry::Lacking(lack) => writeln!(text, "## {}\n\nNot there yet: {}\n", lack.heading, lack.why).unwrap(),
+            Entry::Shown(row) => {
+                let chart = chart(row);
+                let style = Style { color: Color::Never, width: TEXT.0 };
+                let drawn = picture(&chart, TEXT.0, TEXT.1, Glyphs::Unicode).text(style);
+                let name = format!("{:02}-{}", pictures.len() + 1, chart.file_name());
+                let (heading, command) = (row.heading, row.command);
+                writeln!(
+                    text,
+                    "## {heading}\n\n```console\n$ rusty-stack-bench chart {command}\n{drawn}```\n\n![{heading}](gallery/{name})\n"
+                )
+                .unwrap();
+                pictures.push((name, svg(&chart).unwrap()));
+            }
+        }
+    }
+    (text.trim_end().to_owned() + "\n", pictures)
+}
+
+#[test]
+fn the_gallery_is_drawn_of_the_runs_beside_it() {
+    let (text, pictures) = page();
+    for (name, picture) in &pictures {
+        check(&root().join("docs/gallery").join(name), picture);
+    }
+    check(&root().join("docs/gallery.md"), &text);
+    for entry in std::fs::read_dir(root().join("docs/gallery")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap().to_owned();
+        let is_known = path.extension().is_none_or(|extension| extension != "svg")
+            || pictures.iter().any(|(known, _)| *known == name);
+        assert!(is_known, "docs/gallery/{name} is in no row: delete it");
+    }
+}
+
+#[test]
+fn every_kind_is_in_the_gallery() {
+    let shown: Vec<&str> = ROWS
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Shown(row) => row.command.split(' ').next(),
+            Entry::Lacking(_) => None,
+        })
+        .collect();
+    for kind in &rsb_report::charts::CHART_KINDS {
+        let is_told = ROWS
+            .iter()
+            .any(|entry| matches!(entry, Entry::Lacking(lack) if lack.why.contains(&format!("`{}`", kind.name))));
+        assert!(shown.contains(&kind.name) || is_told, "`{}` has no row", kind.name);
+    }
+}

@@ -1,0 +1,108 @@
+//! What the gallery shows, row by row.
+
+use super::{Entry, lacking, shown};
+
+pub(super) const HEAD: &str = "\
+# Gallery
+
+Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 that lie in
+[gallery](gallery), cut down to the cases shown: a virtual machine with two CPUs of an AMD EPYC that others used too, so the
+figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan). The command over a
+chart draws it. `cargo xtask codegen` draws all of them again; a test fails where they differ. What has no data yet says which
+benchmark will give it: nothing is made up.
+
+";
+
+pub(super) const ROWS: &[Entry] = &[
+    shown("Bandwidth by size: lines", "line docs/gallery/cpu.json --benchmark memory-bandwidth", "throughput by size"),
+    shown(
+        "Bandwidth by size: every sample",
+        "scatter docs/gallery/cpu.json --benchmark memory-bandwidth/cpu:0/copy",
+        "throughput by size",
+    ),
+    shown(
+        "Memory of the device against system memory by transfer size",
+        "line docs/gallery/tiers.json --benchmark memory-tiers",
+        "throughput by size",
+    ),
+    shown("Matrix products by size", "line docs/gallery/cpu.json --benchmark /gemm/", "by size"),
+    shown(
+        "Throughput by batch size, with error bars",
+        "error-bars docs/gallery/cpu.json --benchmark inference",
+        "by batch size",
+    ),
+    shown("Inference time", "bar docs/gallery/cpu.json --benchmark inference --metric time_ms", "inference"),
+    shown("Tensor operations", "bar docs/gallery/cpu.json --benchmark tensor-ops", "tensor-ops"),
+    shown(
+        "Flash Attention",
+        "bar docs/gallery/frameworks.json --benchmark flash-attention --metric time_ms",
+        "flash-attention",
+    ),
+    shown(
+        "Flash Attention: speed-up over the standard kernel",
+        "speedup docs/gallery/frameworks.json --benchmark flash-attention",
+        "speed-up",
+    ),
+    shown("Speed-up by type", "speedup docs/gallery/cpu.json --benchmark precision", "speed-up"),
+    shown(
+        "DeepSpeed: memory of a rank by ZeRO stage",
+        "stacked-bar docs/gallery/frameworks.json --benchmark deepspeed",
+        "optimizer of one rank",
+    ),
+    shown(
+        "DeepSpeed: time of a training step",
+        "stacked-bar docs/gallery/frameworks.json --benchmark deepspeed",
+        "training step",
+    ),
+    shown("Share of the roofline: gauges", "gauge docs/gallery/cpu.json --benchmark /gemm/", "gemm"),
+    shown("Roofline", "roofline docs/gallery/cpu.json", "Roofline"),
+    shown("Scaling, the ideal beside it", "scaling docs/gallery/cpu.json --benchmark /gemm/", "scaling"),
+    shown("Backends of one device", "backends docs/gallery/backends.json", "Backends"),
+    shown("Benchmarks by device", "matrix docs/gallery/backends.json", "device"),
+    shown("Heat map", "heat-map docs/gallery/cpu.json --benchmark memory-bandwidth", "bandwidth"),
+    shown("Memory over the run", "memory-timeline docs/gallery/frameworks.json", "Memory"),
+    shown("Memory by kind over the run", "memory-heat-map docs/gallery/frameworks.json", "Memory"),
+    shown("Memory by what holds it", "memory-breakdown docs/gallery/cpu.json --benchmark inference", "memory"),
+    shown("Every sample of a case", "distribution docs/gallery/cpu.json --benchmark relu/f32", "time of one iteration"),
+    shown(
+        "Comparison: change of each figure",
+        "delta docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/",
+        "Change",
+    ),
+    shown(
+        "Comparison: before and after",
+        "before-after docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/cpu:0/f32",
+        "Before and after",
+    ),
+    shown(
+        "Comparison: verdicts",
+        "verdicts docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/",
+        "Change",
+    ),
+    shown("Trend", "trend --input docs/gallery/series.csv --benchmark gemm", "gemm"),
+    shown("Many series at a glance", "sparkline --input docs/gallery/series.csv", "glance"),
+    lacking(
+        "GPU capability",
+        "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
+    ),
+    lacking(
+        "Tensor cores",
+        "no device here has matrix units. `bar --benchmark tensor-core` draws data sheet and measured peak by type, in the types' colors.",
+    ),
+    lacking(
+        "vLLM: throughput by batch size",
+        "vLLM is not installed here. `error-bars --benchmark vllm` draws it of a run of `vllm`, as above of `inference`.",
+    ),
+    lacking(
+        "Hardware recommendation matrix",
+        "it comes with the models (`recommend`); `matrix` above shows what a run holds today.",
+    ),
+    lacking(
+        "Inference by backend for each model",
+        "models come later. `backends` above draws `inference`, too, where two backends ran it.",
+    ),
+    lacking(
+        "Memory timeline with single allocations, breakdown by gradients and optimizer",
+        "no benchmark records single allocations or these parts yet: `memory-timeline` draws what each case held, `memory-breakdown` the model and the rest.",
+    ),
+];

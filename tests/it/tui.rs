@@ -1,0 +1,133 @@
+//! The terminal interface in a real terminal: tmux holds it, keys drive it, and what stands on the screen is read.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::Bench;
+
+/// The longest that something may take to appear.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// A suite that is over in a second.
+const SMALL_SUITE: &str = "\
+[run]
+backend = \"cpu\"
+replicates = 1
+runs = 10
+warmup = 1
+profile = \"quick\"
+[[custom]]
+benchmark = \"gemm\"
+axes = { dtype = [\"f32\"], shape = [\"16x16x16\", \"32x32x32\"], provider = [\"gemm\"] }
+";
+
+/// A terminal of 80 columns and 24 rows with the program in it.
+struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    /// Begins, or says that there is no tmux.
+    fn begin(bench: &Bench, arguments: &[&str]) -> Option<Self> {
+        if Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err() {
+            test_needs::missing("tmux", "the program `tmux` is not here; install it");
+            return None;
+        }
+        let program = bench.command(arguments);
+        let screen = Self { socket: bench.path("tmux") };
+        let mut tmux = screen.tmux();
+        tmux.args(["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]);
+        tmux.args(["new-session", "-d", "-x", "80", "-y", "24", "--"]);
+        tmux.arg(program.get_program()).args(program.get_args()).current_dir(bench.dir.path());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => tmux.env(name, value),
+                None => tmux.env_remove(name),
+            };
+        }
+        // What has no driver is known at once, and no framework is asked for.
+        tmux.env("RSB_VULKAN_LIBRARY", "/nowhere").env("RSB_OPENCL_LIBRARY", "/nowhere").env("NO_COLOR", "1");
+        assert!(tmux.status().unwrap().success());
+        Some(screen)
+    }
+
+    fn tmux(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).stdin(Stdio::null());
+        command
+    }
+
+    fn press(&self, keys: &[&str]) {
+        assert!(self.tmux().arg("send-keys").args(keys).status().unwrap().success());
+    }
+
+    fn picture(&self) -> String {
+        let output = self.tmux().args(["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Waits until `text` stands on the screen.
+    fn wait_for(&self, text: &str) -> String {
+        let began = Instant::now();
+        loop {
+            let picture = self.picture();
+            if picture.contains(text) {
+                return picture;
+            }
+            assert!(began.elapsed() < LONGEST, "`{text}` does not appear:\n{picture}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// Waits for the end of the program: its exit code.
+    fn ended(&self) -> String {
+        self.wait_for("Pane is dead");
+        let format = "#{pane_dead_status}#{?alternate_on, and the page is left behind,}";
+        let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.tmux().arg("kill-server").stderr(Stdio::null()).status();
+    }
+}
+
+#[test]
+fn a_whole_run_by_keys_in_a_real_terminal() {
+    let bench = Bench::new();
+    bench.write("rusty-stack-bench.toml", SMALL_SUITE);
+    let Some(screen) = Screen::begin(&bench, &["tui"]) else { return };
+    screen.wait_for("✓ suite quick");
+    screen.press(&["/", "custom", "Enter", "Enter"]);
+    screen.wait_for("2 cases to measure, profile quick");
+    screen.press(&["Enter"]);
+    screen.wait_for("is complete");
+    screen.wait_for("there is no earlier run of this suite");
+    assert_eq!(bench.run_files().len(), 1);
+    // Again, and the comparison follows by itself.
+    screen.press(&["Escape"]);
+    screen.wait_for("what holds `custom`");
+    screen.press(&["Enter"]);
+    screen.wait_for("2 cases to measure");
+    screen.press(&["Enter"]);
+    let compared = screen.wait_for("verdicts ›");
+    assert_eq!(bench.run_files().len(), 2, "{compared}");
+    screen.press(&["r", "b"]);
+    screen.wait_for("Commit it");
+    screen.press(&["Tab"]);
+    screen.wait_for("where each case goes");
+    screen.press(&["Tab"]);
+    screen.wait_for("1/2 findings");
+    screen.press(&["q"]);
+    assert_eq!(screen.ended(), "0");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_does_the_same() {
+    let ended = Bench::new().run(&["tui"]).expect(2);
+    assert!(ended.stderr.contains("needs a terminal") && ended.stderr.contains("compare"), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+}
