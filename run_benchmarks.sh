@@ -7,8 +7,8 @@ usage() {
 Usage: ./run_benchmarks.sh [--gate] [--base REV] [--no-build] [--help] [ARGUMENTS OF `run` …]
 
 Builds the program when needed, measures the quick suite on this machine, stores the result in
-benchmark_results/, writes benchmark_results/benchmark_report_<time>.md, and judges the run against
-the baseline saved for this machine.
+benchmark_results/, judges the run against the baseline saved for this machine, and writes a report beside
+the results: benchmark_report_<time>.html, one page that holds everything, and the same as Markdown.
 
   --gate      exit 4 when there is no verdict, also when no baseline was saved for this machine
   --base REV  take baseline and policy as they are at the merge base of REV and HEAD, as for a pull request
@@ -78,6 +78,8 @@ fi
 verdict=0
 "$program" gate --current "$run" "${judging[@]}" "${places[@]+"${places[@]}"}" >&"$after" || verdict=$?
 # After the gate, so that the report has its verdict and every replicate.
-"$program" report "$run" "${places[@]+"${places[@]}"}" >&"$after" || exit $?
+for form in markdown html; do
+    "$program" report "$run" --format "$form" "${places[@]+"${places[@]}"}" >&"$after" || exit $?
+done
 [ "$measured" -eq 0 ] || [ "$verdict" -eq 3 ] || exit "$measured"
 exit "$verdict"

@@ -34,8 +34,8 @@ pub use stored::{
 };
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use tui::{PaletteArg, TuiArgs};
-pub use values::{Since, VerdictFile};
-use values::{parse_axis, parse_percent, profile, suite, text};
+pub use values::{ReportForm, Since, VerdictFile};
+use values::{parse_axis, parse_percent, profile, report_form, suite, text};
 pub use watch::WatchArgs;
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
@@ -254,6 +254,9 @@ pub struct RunArgs {
     /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true)]
     pub store: Option<String>,
+    /// Also write these reports beside the results, such as html,csv, or all
+    #[arg(long, value_name = "FORMS", value_delimiter = ',', value_parser = report_form())]
+    pub reports: Vec<ReportForm>,
     /// How to measure
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -359,6 +362,8 @@ pub enum ReportFormat {
     /// A page with tables, and charts beside it.
     #[default]
     Markdown,
+    /// One page with everything in it, the run too: gate, compare and report read it as a run.
+    Html,
     /// The run as stored.
     Json,
     /// One line a metric.
@@ -378,10 +383,13 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
-    /// File to write (a directory for svg); `-` for standard output [default: markdown and svg beside the results,
+    /// File to write (a directory for svg); `-` for standard output [default: markdown, html and svg beside the results,
     /// others to standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Leave the run itself out of the page
+    #[arg(long)]
+    pub no_data: bool,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rsb_engine::plan::CustomEntry;
 use rsb_model::{Profile, Suite};
 use rsb_report::theme::UnknownPigment;
-use rsb_report::{Glyphs, Theme, ThemeName};
+use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
 use serde::Deserialize;
 
 /// The name looked for in the current directory.
@@ -44,6 +44,8 @@ pub struct Config {
     pub time_limits: TimeLimits,
     /// Threshold in percent by benchmark name, under those of `baselines/policy.toml`.
     pub thresholds: BTreeMap<String, f64>,
+    /// What reports hold and how they look.
+    pub report: ReportSection,
     /// Entries of the suite `custom`.
     pub custom: Vec<CustomSection>,
     /// The terminal interface.
@@ -77,6 +79,36 @@ pub struct TimeLimits {
     pub component_seconds: Option<u64>,
     pub gpu_seconds: Option<u64>,
     pub suite_seconds: Option<u64>,
+}
+
+/// `[report]`: for people; documents for programs hold everything.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct ReportSection {
+    pub title: Option<String>,
+    pub theme: PageTheme,
+    pub parts: Vec<ReportPart>,
+    pub chart_width: u32,
+}
+
+impl Default for ReportSection {
+    fn default() -> Self {
+        let look = PageLook::default();
+        Self { title: None, theme: look.theme, parts: ReportPart::ALL.to_vec(), chart_width: look.chart_width }
+    }
+}
+
+impl ReportSection {
+    fn check(&self) -> Result<(), String> {
+        if self.title.as_ref().is_some_and(|title| title.trim().is_empty() || title.chars().count() > 200) {
+            return Err("`report.title` must have 1 to 200 characters".to_owned());
+        }
+        if !(300..=4000).contains(&self.chart_width) {
+            return Err("`report.chart_width` must be at least 300 and at most 4000 pixels".to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// `[tui]`. A build without the interface reads it too: one file serves all.
@@ -203,6 +235,7 @@ impl Config {
         if seconds.contains(&Some(0)) {
             return Err("a time limit must be at least 1 second".to_owned());
         }
+        self.report.check()?;
         self.charts.theme(ThemeName::Dark)?;
         for (name, percent) in &self.thresholds {
             if rsb_workloads::find(name).is_none() && rsb_engine::frameworks::find(name).is_none() {
@@ -256,6 +289,7 @@ mod tests {
         let config = Config::parse(example).unwrap();
         assert_eq!(config.run.runs, Some(100));
         assert_eq!(config.time_limits.component_seconds, Some(300));
+        assert_eq!(config.report, ReportSection::default(), "the example shows the defaults");
         assert_eq!(config.custom_entries().len(), 2);
         assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
     }
@@ -278,6 +312,14 @@ mod tests {
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
             ("[thresholds]\ngemm = -1.0\n", "above 0"),
             ("[thresholds]\ngemm = nan\n", "above 0"),
+            ("[report]\ntitel = \"x\"\n", "expected one of `title`, `theme`, `parts`, `chart_width`"),
+            ("[report]\ntitle = \" \"\n", "1 to 200"),
+            ("[report]\ntheme = \"blue\"\n", "expected one of `auto`, `light`, `dark`"),
+            (
+                "[report]\nparts = [\"verdict\"]\n",
+                "expected one of `environment`, `comparison`, `recommendations`, `charts`",
+            ),
+            ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
             ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
             ("[tui]\nshow_progress = true\n", "show_live_progress"),

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use rsb_engine::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
 use rsb_store::import::Format;
+
+use super::ReportFormat;
 
 /// `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
@@ -22,6 +25,34 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
 /// The form of a verdict.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
     PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+}
+
+/// What `run --reports` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportForm {
+    /// Every form.
+    All,
+    /// This one.
+    One(ReportFormat),
+}
+
+impl ReportForm {
+    /// The forms that `asked` stand for, each once, in the order of the help.
+    pub fn expanded(asked: &[Self]) -> Vec<ReportFormat> {
+        let is_asked = |form: &&ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(**form));
+        ReportFormat::value_variants().iter().filter(is_asked).copied().collect()
+    }
+}
+
+/// The form of a report, or all of them.
+pub(super) fn report_form() -> impl TypedValueParser<Value = ReportForm> {
+    const ALL: &str = "all";
+    let forms = ReportFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let values = forms.chain([PossibleValue::new(ALL).help("Every form")]);
+    PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
+        ALL => Ok(ReportForm::All),
+        name => ReportFormat::from_str(name, false).map(ReportForm::One),
+    })
 }
 
 /// The format of another tool.
@@ -190,6 +221,25 @@ mod tests {
         {
             let error = parse_verdict_file(wrong).unwrap_err();
             assert!(error.contains(cure), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn reports_are_named_once_or_all_together() {
+        use ReportFormat::{Csv, Html, Markdown};
+        let of = |words: &[&str]| {
+            let words = ["x", "run"].iter().chain(words).copied();
+            let matches = command().try_get_matches_from(words)?;
+            let run = matches.subcommand_matches("run").unwrap();
+            let asked: Vec<ReportForm> = run.get_many("reports").into_iter().flatten().copied().collect();
+            Ok::<_, clap::Error>(ReportForm::expanded(&asked))
+        };
+        assert_eq!(of(&[]).unwrap(), []);
+        assert_eq!(of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(), [Markdown, Html, Csv]);
+        assert_eq!(of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
+        for wrong in ["pdf", "html;csv", ""] {
+            let error = of(&["--reports", wrong]).unwrap_err().to_string();
+            assert!(error.contains("--reports") && (wrong.is_empty() || error.contains("html")), "{error}");
         }
     }
 

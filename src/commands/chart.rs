@@ -116,7 +116,8 @@ fn compared(args: &ChartArgs, config: &Config, directories: Directories) -> Resu
         let store = gate::open(&directories, &mut console::tell)?;
         let policy = judge::policy(config, &directories, None)?;
         let found = gate::against_saved(&store, &directories, &the_run(args, &store)?, &policy);
-        return found.map_err(|why| CliError::usage(anyhow!("{why}; name another with --against")))?.ok_or_else(|| {
+        let found = found.map_err(|why| CliError::usage(anyhow!("{why}; name another with --against")))?;
+        return found.map(|saved| saved.result).ok_or_else(|| {
             CliError::usage(anyhow!(
                 "no baseline of this machine and suite is saved; name what to compare with, such as --against previous"
             ))

@@ -49,6 +49,7 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
         // A run whose file is gone has nothing to say.
         let Ok(run) = store.run(&summary.run_id.0) else { continue };
         let compared = gate::against_saved(&store, &directories, &run, &policy).ok().flatten();
+        let compared = compared.map(|saved| saved.result);
         for (component, known) in frameworks::all().iter().zip(&mut last) {
             if known.is_none() {
                 *known = of_run(component, &run, &policy, compared.as_ref());

@@ -1,16 +1,18 @@
-//! Writes a report of a run: Markdown with charts beside it, or the run in another form.
+//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, or the run in another form.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rsb_engine::gate;
-use rsb_model::Run;
-use rsb_report::{ChartLink, Report, Style, charts, report};
-use rsb_store::{Store, output};
+use rsb_engine::{Directories, advice, gate};
+use rsb_model::record::{Recommendation, ThresholdCheck};
+use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_report::{ChartLink, PageLook, Report, ReportPart, Style, charts, html, report};
+use rsb_store::{Store, output, page};
 
 use super::{chart, judge, settings};
 use crate::cli::{ReportArgs, ReportFormat};
+use crate::config::{Config, ReportSection};
 use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::{console, show};
 
@@ -19,6 +21,9 @@ use crate::{console, show};
 /// # Errors
 /// When the run cannot be read or the report cannot be written.
 pub fn run(args: &ReportArgs, style: Style) -> CliResult {
+    if args.no_data && args.format != ReportFormat::Html {
+        return Err(CliError::usage(anyhow::anyhow!("--no-data is about the page of `--format html`")));
+    }
     let (config, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
@@ -27,71 +32,33 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
         }
     };
-    let policy = judge::policy(&config, &directories, None)?;
-    let comparison = gate::against_saved(&store, &directories, &run, &policy).unwrap_or_else(|why| {
-        console::say(&format!("note: the report has no comparison: {why}"));
-        None
-    });
-    let checks = judge::targets(&config, &directories, &run)?;
-    let report = Report::new(&run).with_checks(&checks);
-    let report = comparison.as_ref().map_or(report, |comparison| report.with_comparison(comparison));
+    let material = Material::gather(&config, &directories, &store, &run)?;
+    let writer = Writer {
+        report: material.report(&run, &config.report),
+        section: &config.report,
+        data: if args.no_data { Data::Outside } else { Data::Inside },
+        style,
+    };
+    let path = || args.output.clone().unwrap_or_else(|| beside(&store, &run, args.format));
     match args.format {
-        ReportFormat::Markdown => markdown(&report, args, &store),
-        ReportFormat::Svg => {
-            let dir = args.output.clone().unwrap_or_else(|| charts_dir(store.results_dir(), &run));
-            write_charts(&report, &dir)?;
-            show::text(&dir.display().to_string())?;
+        ReportFormat::Markdown | ReportFormat::Html
+            if file(args.output.as_deref()).is_some() || args.output.is_none() =>
+        {
+            writer.write(args.format, &path())?;
+            show::text(&format!("report: {}", path().display()))?;
             Ok(Exit::Pass)
         }
-        ReportFormat::Json => to(args.output.as_deref(), &report::json(&report)?),
-        ReportFormat::Csv => to(args.output.as_deref(), &report::csv(&report)?),
-        ReportFormat::Text => {
-            let to_terminal = args.output.is_none();
-            let charts = if to_terminal { charts::glance(&report) } else { Vec::new() };
-            let pictures = chart::at_a_glance(&charts, &config.charts, style)?;
-            to(args.output.as_deref(), &(pictures + &report::text(&report, style)))
+        ReportFormat::Svg => {
+            writer.write(args.format, &path())?;
+            show::text(&path().display().to_string())?;
+            Ok(Exit::Pass)
         }
+        ReportFormat::Text if args.output.is_none() => {
+            let pictures = chart::at_a_glance(&charts::glance(&writer.report), &config.charts, style)?;
+            to(None, &(pictures + &writer.text(args.format, &[])?))
+        }
+        form => to(args.output.as_deref(), &writer.text(form, &[])?),
     }
-}
-
-fn markdown(report: &Report<'_>, args: &ReportArgs, store: &Store) -> CliResult {
-    if args.output.as_deref() == Some(Path::new("-")) {
-        return to(None, &report::markdown(report, &[]));
-    }
-    let run = report.run();
-    let path = args.output.clone().unwrap_or_else(|| {
-        let time = run.started.strftime("%Y%m%dT%H%M%SZ");
-        store.results_dir().join(format!("benchmark_report_{time}.md"))
-    });
-    output::refuse_link(&path).map_err(refused)?;
-    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-    // Of both directories that the charts make, neither may lead elsewhere.
-    output::create_dir(&beside.join("charts")).map_err(refused)?;
-    let dir = charts_dir(&beside, run);
-    let links = write_charts(report, &dir)?;
-    let text = report::markdown(report, &links);
-    output::write(&path, &text).map_err(refused)?;
-    show::text(&format!("report: {}", path.display()))?;
-    Ok(Exit::Pass)
-}
-
-fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
-    beside.join("charts").join(&run.run_id.0)
-}
-
-fn write_charts(report: &Report<'_>, dir: &Path) -> Result<Vec<ChartLink>, CliError> {
-    let charts = charts::all(report);
-    if !charts.is_empty() {
-        output::create_dir(dir).map_err(refused)?;
-    }
-    let relative = format!("charts/{}", report.run().run_id);
-    let write = |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
-        let path = dir.join(chart.file_name());
-        output::write(&path, &picture).map_err(refused)?;
-        Ok(chart.link(&relative))
-    };
-    let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
-    drawn.map(write).collect()
 }
 
 /// The file that was asked for; none where it is `-`.
@@ -122,4 +89,160 @@ pub(super) fn pieces_to(
         None => show::pieces(write)?,
     }
     Ok(Exit::Pass)
+}
+
+/// Writes `forms` of a report on `run` beside the results, and gives their files and directories.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn write_beside(
+    forms: &[ReportFormat],
+    (config, directories): (&Config, &Directories),
+    store: &Store,
+    run: &Run,
+) -> Result<Vec<PathBuf>, CliError> {
+    let material = Material::gather(config, directories, store, run)?;
+    let report = material.report(run, &config.report);
+    let writer = Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
+    let write = |form: &ReportFormat| {
+        let path = beside(store, run, *form);
+        writer.write(*form, &path).map(|()| path)
+    };
+    forms.iter().map(write).collect()
+}
+
+/// Where a report goes unless somebody names a place.
+fn beside(store: &Store, run: &Run, form: ReportFormat) -> PathBuf {
+    let ending = match form {
+        ReportFormat::Markdown => "md",
+        ReportFormat::Html => "html",
+        ReportFormat::Json => "json",
+        ReportFormat::Csv => "csv",
+        ReportFormat::Text => "txt",
+        ReportFormat::Svg => return charts_dir(store.results_dir(), run),
+    };
+    let time = run.started.strftime("%Y%m%dT%H%M%SZ");
+    store.results_dir().join(format!("benchmark_report_{time}.{ending}"))
+}
+
+fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
+    beside.join("charts").join(&run.run_id.0)
+}
+
+/// What a report says beside the run.
+struct Material {
+    comparison: Option<ComparisonResult>,
+    not_compared: Option<String>,
+    baseline: Option<Environment>,
+    checks: Vec<ThresholdCheck>,
+    recommendations: Vec<Recommendation>,
+}
+
+impl Material {
+    fn gather(config: &Config, directories: &Directories, store: &Store, run: &Run) -> Result<Self, CliError> {
+        let policy = judge::policy(config, directories, None)?;
+        let (saved, not_compared) = match gate::against_saved(store, directories, run, &policy) {
+            Ok(saved) => (saved, None),
+            Err(why) => {
+                console::say(&format!("note: the report has no comparison: {why}"));
+                (None, Some(why))
+            }
+        };
+        let (comparison, before) = saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
+        Ok(Self {
+            comparison,
+            not_compared,
+            recommendations: advice::of_run(run, &before),
+            baseline: before.into_iter().next().map(|run| run.environment),
+            checks: judge::targets(config, directories, run)?,
+        })
+    }
+
+    fn report<'a>(&'a self, run: &'a Run, section: &'a ReportSection) -> Report<'a> {
+        let mut report = Report::new(run)
+            .with_checks(&self.checks)
+            .with_recommendations(&self.recommendations)
+            .with_title(section.title.as_deref())
+            .with_parts(&section.parts);
+        if let Some(comparison) = &self.comparison {
+            report = report.with_comparison(comparison);
+        }
+        if let Some(why) = &self.not_compared {
+            report = report.with_no_comparison(why);
+        }
+        match &self.baseline {
+            Some(environment) => report.with_baseline(environment),
+            None => report,
+        }
+    }
+}
+
+/// Whether a page holds the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    Inside,
+    Outside,
+}
+
+/// Writes one report in any form.
+struct Writer<'a> {
+    report: Report<'a>,
+    section: &'a ReportSection,
+    data: Data,
+    style: Style,
+}
+
+impl Writer<'_> {
+    /// The document in `form`; a Markdown document with links to `charts`.
+    fn text(&self, form: ReportFormat, charts: &[ChartLink]) -> Result<String, CliError> {
+        let report = &self.report;
+        Ok(match form {
+            ReportFormat::Markdown => report::markdown(report, charts),
+            ReportFormat::Html => self.page()?,
+            ReportFormat::Json => report::json(report)?,
+            ReportFormat::Csv => report::csv(report)?,
+            ReportFormat::Text => report::text(report, self.style),
+            ReportFormat::Svg => String::new(),
+        })
+    }
+
+    fn page(&self) -> Result<String, CliError> {
+        let data = match self.data {
+            Data::Inside => Some(page::data_element(&rsb_store::sealed_text(self.report.run())?)),
+            Data::Outside => None,
+        };
+        let look = PageLook { theme: self.section.theme, chart_width: self.section.chart_width, data: data.as_deref() };
+        Ok(html::page(&self.report, &look))
+    }
+
+    /// Writes `form` to the file `path`; the charts alone into the directory `path`.
+    fn write(&self, form: ReportFormat, path: &Path) -> Result<(), CliError> {
+        let links = match form {
+            ReportFormat::Svg => return self.write_charts(path).map(drop),
+            ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
+                output::refuse_link(path).map_err(refused)?;
+                let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+                // Of both directories that the charts make, neither may lead elsewhere.
+                output::create_dir(&beside.join("charts")).map_err(refused)?;
+                self.write_charts(&charts_dir(&beside, self.report.run()))?
+            }
+            _ => Vec::new(),
+        };
+        output::write(path, &self.text(form, &links)?).map_err(refused)
+    }
+
+    fn write_charts(&self, dir: &Path) -> Result<Vec<ChartLink>, CliError> {
+        let charts = charts::all(&self.report);
+        if !charts.is_empty() {
+            output::create_dir(dir).map_err(refused)?;
+        }
+        let relative = format!("charts/{}", self.report.run().run_id);
+        let write = |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
+            let path = dir.join(chart.file_name());
+            output::write(&path, &picture).map_err(refused)?;
+            Ok(chart.link(&relative))
+        };
+        let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
+        drawn.map(write).collect()
+    }
 }

@@ -12,8 +12,8 @@ use rsb_report::Style;
 use rsb_store::{Store, output};
 
 use super::progress::Progress;
-use super::{interrupt, judge, log, settings, shared};
-use crate::cli::{MeasureArgs, RunArgs};
+use super::{interrupt, judge, log, report, settings, shared};
+use crate::cli::{MeasureArgs, ReportForm, RunArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{cli, console, show};
 
@@ -67,6 +67,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         }
     }
     finished.stored?;
+    write_reports(args, (&config, &directories), &store, run)?;
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
     }
@@ -77,6 +78,24 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         RunStatus::Interrupted => Exit::Interrupted,
         RunStatus::Complete | RunStatus::OutOfTime => exit_of(run.counts()),
     })
+}
+
+/// Writes the reports that were asked for, and says where; on standard error where standard output is a document.
+fn write_reports(
+    args: &RunArgs,
+    config: (&crate::config::Config, &Directories),
+    store: &Store,
+    run: &rsb_model::Run,
+) -> Result<(), CliError> {
+    let forms = ReportForm::expanded(&args.reports);
+    if forms.is_empty() {
+        return Ok(());
+    }
+    for path in report::write_beside(&forms, config, store, run)? {
+        let said = format!("report: {}", path.display());
+        if args.measure.json { console::say(&said) } else { show::text(&said)? }
+    }
+    Ok(())
 }
 
 /// Measures `plan` as a run of `suite`, with a progress bar and a log.

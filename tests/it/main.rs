@@ -25,6 +25,7 @@ mod opencl;
 mod other_projects;
 mod outputs;
 mod probe_trees;
+mod report_page;
 mod resilience;
 mod schemas;
 mod scripts;

@@ -30,7 +30,9 @@ fn the_main_job_measures_reports_and_says_no_verdict_without_a_baseline() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("NO VERDICT") && stdout.contains("baseline save"), "{stdout}");
-    assert!(stdout.contains("benchmark_report_"), "{stdout}");
+    for ending in [".md", ".html"] {
+        assert!(stdout.lines().any(|line| line.contains("benchmark_report_") && line.ends_with(ending)), "{stdout}");
+    }
     let strict = run(&bench, "run_benchmarks.sh", &[&["--gate"][..], &SMALL].concat());
     assert_eq!(strict.status.code(), Some(4));
 }

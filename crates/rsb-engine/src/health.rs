@@ -1,8 +1,6 @@
 //! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do about it. Pure: the store and the trends are read by whoever asks.
 
-mod roofline;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::format::FORMAT_VERSION;
@@ -12,6 +10,8 @@ use rsb_model::record::{
 use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
 use rsb_stats::estimate::{MAD_TO_SIGMA, median};
 use rsb_store::Series;
+
+use crate::advice;
 
 /// Fewest points that noise is told of.
 const FEWEST: usize = 5;
@@ -179,14 +179,8 @@ fn unmeasured(input: &HealthInput<'_>) -> Vec<HealthItem> {
 fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recommendation> {
     let mut found = Vec::new();
     let Some(latest) = input.latest else { return found };
-    for warning in latest.environment.state.iter().flat_map(|state| &state.warnings) {
-        // A warning is `what was seen; what to do`.
-        let (evidence, action) = warning.split_once("; ").unwrap_or((warning, "look into it before the next run"));
-        let evidence = format!("at the start of {}: {evidence}", latest.run_id);
-        found.push(Recommendation { action: action.to_owned(), evidence });
-    }
-    found.extend(older_software(latest, input.earlier));
-    found.extend(roofline::memory_bound(latest));
+    found.extend(advice::of_machine(latest, input.earlier));
+    found.extend(advice::memory_bound(latest));
     if let Some(worst) = noisy.first() {
         let count = noisy.len();
         found.push(Recommendation {
@@ -212,35 +206,6 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
         }
     }
     found
-}
-
-/// Software that is older in the last run than in one before it.
-fn older_software(latest: &Run, earlier: &[Run]) -> Vec<Recommendation> {
-    let factors = |run: &Run| Fingerprint::of(&run.environment).factors;
-    let now = factors(latest);
-    let mut newest: BTreeMap<String, (Vec<u64>, String, &Run)> = BTreeMap::new();
-    for run in earlier {
-        for (field, version) in factors(run) {
-            let Some(number) = numbers(&version) else { continue };
-            let is_newer = newest.get(&field).is_none_or(|(known, ..)| number > *known);
-            if is_newer {
-                newest.insert(field, (number, version, run));
-            }
-        }
-    }
-    let older = newest.into_iter().filter_map(|(field, (number, version, run))| {
-        let own = now.get(&field)?;
-        (numbers(own)? < number).then(|| Recommendation {
-            action: format!("install {field} {version} again, or save a new baseline"),
-            evidence: format!("{field} is {own} in {} and was {version} in {}", latest.run_id, run.run_id),
-        })
-    });
-    older.collect()
-}
-
-/// `6.3` as numbers; `None` for anything else.
-fn numbers(version: &str) -> Option<Vec<u64>> {
-    version.split('.').map(|part| part.parse().ok()).collect()
 }
 
 #[cfg(test)]

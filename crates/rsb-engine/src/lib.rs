@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** no command line, no terminal. It prints nothing and asks nobody.
 
+pub mod advice;
 pub mod backends;
 pub mod directories;
 mod error;

@@ -1,5 +1,7 @@
 //! A run: what one invocation measured, with the machine it was measured on.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,17 @@ pub struct Run {
 /// What a note on a case is about: its words before the first figure. Notes of one kind differ in their figures.
 pub fn kind_of_note(note: &str) -> &str {
     note.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default()
+}
+
+/// What disturbed cases, said once for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseNote {
+    /// The sentence; of those that differ in their figures alone the one with the highest.
+    pub worst: String,
+    /// How many cases say so.
+    pub cases: usize,
+    /// Whether they differ in their figures.
+    pub varies: bool,
 }
 
 /// How many cases ended how.
@@ -126,6 +139,40 @@ impl Run {
         self.format_version = FORMAT_VERSION;
     }
 
+    /// What its cases say under `key` of their metadata, each thing once, with the number of cases that say it.
+    pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
+        let texts = |result: &BenchmarkResult| -> BTreeSet<String> {
+            let Some(value) = result.metadata.get(key) else { return BTreeSet::new() };
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for text in self.benchmarks.iter().flat_map(texts) {
+            match counts.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((text, 1)),
+            }
+        }
+        counts
+    }
+
+    /// What disturbed its cases, each kind once: that with the highest figure stands for the others.
+    pub fn case_notes(&self) -> Vec<CaseNote> {
+        let mut kinds: Vec<CaseNote> = Vec::new();
+        for (text, cases) in self.said_of_cases("notes") {
+            match kinds.iter_mut().find(|known| kind_of_note(&known.worst) == kind_of_note(&text)) {
+                Some(known) => {
+                    if first_figure(&text) > first_figure(&known.worst) {
+                        known.worst = text;
+                    }
+                    (known.cases, known.varies) = (known.cases + cases, true);
+                }
+                None => kinds.push(CaseNote { worst: text, cases, varies: false }),
+            }
+        }
+        kinds
+    }
+
     /// Whether it was stopped or cut off, so that cases are missing from it.
     pub fn is_interrupted(&self) -> bool {
         self.finished.is_none() || self.notes.iter().any(Note::is_interruption)
@@ -144,4 +191,11 @@ impl Run {
         }
         counts
     }
+}
+
+/// The first figure in `text`.
+fn first_figure(text: &str) -> f64 {
+    let rest = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest.get(..end).and_then(|number| number.trim_end_matches('.').parse().ok()).unwrap_or(0.0)
 }

@@ -22,7 +22,7 @@ mod rules;
 
 pub use crate::gpu::intel::IntelSensors;
 pub use facts::{Access, DeviceFile, Facts, HostFacts, Library, Remnant, Stale};
-pub use rules::findings;
+pub use rules::{findings, limits};
 
 /// Variables that decide what programs see of the GPUs and of ROCm.
 const VARIABLES: [&str; 5] =

@@ -1,4 +1,4 @@
-//! Writes every chart and a Markdown report made from the sample data into a directory, to look at them:
+//! Writes every chart and the reports made from the sample data into a directory, to look at them:
 //! `cargo run -p rsb-report --example gallery -- DIR`.
 
 #[path = "../src/sample.rs"]
@@ -10,7 +10,7 @@ mod sample_backends;
 
 use std::path::Path;
 
-use rsb_report::{ChartLink, Report, charts, report};
+use rsb_report::{ChartLink, PageLook, Report, charts, html, report};
 
 fn main() -> std::io::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
@@ -30,5 +30,6 @@ fn main() -> std::io::Result<()> {
         std::fs::write(dir.join("charts").join(chart.file_name()), picture)?;
     }
     let links: Vec<ChartLink> = all.iter().map(|chart| chart.link("charts")).collect();
-    std::fs::write(dir.join("report.md"), report::markdown(&report, &links))
+    std::fs::write(dir.join("report.md"), report::markdown(&report, &links))?;
+    std::fs::write(dir.join("report.html"), html::page(&report, &PageLook::default()))
 }

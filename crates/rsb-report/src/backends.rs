@@ -8,7 +8,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use show::times;
+pub(crate) use show::{blocks, times};
 pub use show::{markdown, text};
 
 use rsb_model::run_device::HardwareMatch;

@@ -68,13 +68,13 @@ fn size(comparison: &Comparison) -> f64 {
 
 /// What is said one by one, and what is only counted.
 #[derive(Default)]
-struct Listing<'a> {
-    shown: Vec<&'a Comparison>,
-    folded: Vec<(Verdict, &'a str, usize)>,
-    hidden: Vec<&'a Comparison>,
+pub(crate) struct Listing<'a> {
+    pub(crate) shown: Vec<&'a Comparison>,
+    pub(crate) folded: Vec<(Verdict, &'a str, usize)>,
+    pub(crate) hidden: Vec<&'a Comparison>,
 }
 
-fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
+pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
     let mut listing = Listing::default();
     let key = |comparison: &&'_ Comparison| (comparison.verdict.as_str(), comparison.reason.clone());
     let sorted = by_importance(result);
@@ -100,7 +100,7 @@ fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
     listing
 }
 
-fn table(shown: &[&Comparison]) -> Table {
+pub(crate) fn table(shown: &[&Comparison]) -> Table {
     let names = Shortener::of(shown.iter().map(|comparison| &comparison.id));
     let mut table = Table::new([
         Column::left("verdict"),
@@ -132,7 +132,7 @@ fn table(shown: &[&Comparison]) -> Table {
 }
 
 /// `30 cases: the cpus differ`, for each folded group, and the count of what is Unchanged.
-fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
+pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     let group = |(verdict, reason, count): &(Verdict, &str, usize)| {
         (tone(*verdict), format!("{verdict}: {}: {reason}", format_count(*count, "case", "cases")))
     };
@@ -155,7 +155,7 @@ fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
 }
 
 /// How all cases moved together, and what could have been found: a pass says no more than that.
-fn overall_line(result: &ComparisonResult) -> Option<String> {
+pub(crate) fn overall_line(result: &ComparisonResult) -> Option<String> {
     let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
     found.sort_by(f64::total_cmp);
     let (median, worst) = (found.get(found.len() / 2)?, found.last()?);
@@ -178,7 +178,7 @@ fn found_from(median: f64, worst: f64) -> String {
 }
 
 /// What only one side has: `(title, ids)`, without empty ones.
-fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
+pub(crate) fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
     [
         ("Missing from the current run", Tone::Caution, &result.missing),
         ("New, without a baseline", Tone::Dim, &result.new),
@@ -225,7 +225,7 @@ fn regressed(result: &ComparisonResult, all: &str) -> String {
 }
 
 /// ` (+12.3 %)`; ` (10 % after 0 %)` where there is no percentage of nothing.
-fn change_told(comparison: &Comparison) -> String {
+pub(crate) fn change_told(comparison: &Comparison) -> String {
     let quantity = |value: f64| format_quantity(value, &comparison.unit);
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
         (Some(percent), ..) => format!(" ({})", format_percent(percent)),
@@ -255,7 +255,7 @@ const fn is_are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-fn head(result: &ComparisonResult) -> String {
+pub(crate) fn head(result: &ComparisonResult) -> String {
     format!(
         "{} against {}, threshold {}",
         clean(&result.current_run_id),

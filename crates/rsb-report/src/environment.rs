@@ -9,6 +9,7 @@ use crate::gpus;
 use crate::markdown::escape;
 use crate::number::{format_count, format_quantity};
 use crate::style::{Style, Tone};
+use crate::table::{Column, Table};
 
 const UNKNOWN: &str = "unknown";
 
@@ -186,7 +187,8 @@ fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
     known.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value)).collect()
 }
 
-fn warnings(environment: &Environment) -> &[String] {
+/// What is likely to have disturbed the figures, a sentence each.
+pub(crate) fn warnings(environment: &Environment) -> &[String] {
     environment.state.as_ref().map_or(&[], |state| &state.warnings)
 }
 
@@ -228,4 +230,87 @@ pub fn markdown(environment: &Environment) -> String {
     }
     out.extend(warnings(environment).iter().map(|warning| format!("> {}\n", escape(warning))));
     out
+}
+
+/// A line of the page: its section, its name, and how many lines of that name stand before it.
+type Place = (String, String, usize);
+
+fn lines(environment: &Environment) -> Vec<(Place, String)> {
+    let mut lines: Vec<(Place, String)> = Vec::new();
+    for (section, entries) in sections(environment) {
+        for (name, value) in entries {
+            let before = lines.iter().filter(|((of, known, _), _)| *of == section && *known == name).count();
+            lines.push(((section.clone(), name, before), value.unwrap_or_else(|| UNKNOWN.to_owned())));
+        }
+    }
+    lines
+}
+
+/// What stands where one of two machines has no such line.
+const ABSENT: &str = "not there";
+
+fn value_at(lines: &[(Place, String)], place: &Place) -> String {
+    lines.iter().find(|(known, _)| known == place).map_or_else(|| ABSENT.to_owned(), |(_, value)| value.clone())
+}
+
+/// What differs between two machines, or one machine at two times: a row for each line of the page. No rows when nothing does.
+pub(crate) fn differences(before: &Environment, now: &Environment) -> Table {
+    let (before, now) = (lines(before), lines(now));
+    let gone = before.iter().filter(|(place, _)| now.iter().all(|(known, _)| known != place));
+    let mut table = Table::new([Column::left("what"), Column::left("in the baseline"), Column::left("now")]);
+    for (place, _) in now.iter().chain(gone) {
+        let sides = [&before, &now].map(|side| value_at(side, place));
+        if sides[0] != sides[1] {
+            let (section, name, _) = place;
+            let [then, today] = &sides;
+            table.push([format!("{section}: {name}").into(), then.into(), today.into()]);
+        }
+    }
+    table
+}
+
+/// The page as a table for each part, and what was otherwise `before`.
+pub(crate) fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, Table)> {
+    let before = before.map(lines);
+    let mut tables: Vec<(String, Table)> = Vec::new();
+    for (place, value) in lines(now) {
+        let then = before.as_ref().map(|before| value_at(before, &place)).filter(|then| *then != value);
+        let (section, name, _) = place;
+        if tables.last().is_none_or(|(title, _)| *title != section) {
+            let columns = [Column::left("what"), Column::left("value"), Column::left("in the baseline")];
+            tables.push((section, Table::new(columns)));
+        }
+        if let Some((_, table)) = tables.last_mut() {
+            table.push([name.into(), value.into(), then.unwrap_or_default().into()]);
+        }
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_differs_is_told_line_by_line_and_what_is_alike_is_not() {
+        let before = sample::environment();
+        assert!(differences(&before, &before).is_empty());
+        let mut now = before.clone();
+        now.kernel = Some("6.12.0".into());
+        now.git = None;
+        now.memory_gb = None;
+        now.frameworks.insert("triton".into(), "3.5".into());
+        let table = differences(&before, &now);
+        let rows: Vec<Vec<&str>> =
+            table.rows().iter().map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect()).collect();
+        assert_eq!(rows[0], ["Machine: kernel", "6.1.0-18-amd64", "6.12.0"]);
+        assert_eq!(rows[1], ["Machine: memory", "8.15 GB", "unknown"]);
+        assert_eq!(rows[2][0], "Software: frameworks");
+        assert_eq!((rows[3][0], rows[3][2], rows.len()), ("Source: commit", "not there", 4));
+        let tables = tables(&now, Some(&before));
+        let (title, machine) = &tables[0];
+        let then: Vec<&str> = machine.rows().iter().map(|row| row.cells[2].text.as_str()).collect();
+        assert_eq!((title.as_str(), &then[..2]), ("Machine", &["", "6.1.0-18-amd64"][..]));
+    }
 }

@@ -10,14 +10,15 @@ use serde_json::Value;
 use crate::gate::GateFormat;
 use crate::style::{Color, Style, is_disguise};
 use crate::{
-    Detail, Report, comparison, environment, gate, presentable, report, run, sample, targets, trend, unmeasured,
+    Detail, PageLook, Report, comparison, environment, gate, html, presentable, report, run, sample, targets, trend,
+    unmeasured,
 };
 
 const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\r\nFORGED\u{2028}";
 const FORMULA: &str = "=1+cmd|' /C calc'!A0";
 
 /// `value` once for each kind of text in it, with `hostile` in the place of that text; those that can still be read.
-fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
+pub(crate) fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
     let document = serde_json::to_value(value).unwrap();
     let mut paths = Vec::new();
     collect(&document, &mut Vec::new(), &mut paths);
@@ -64,6 +65,7 @@ fn no_text_of_a_run_is_obeyed_by_a_terminal() {
         let report = Report::new(run);
         check("text", &report::text(&report, Style::PLAIN));
         check("markdown", &report::markdown(&report, &[]));
+        check("html", &html::page(&report, &PageLook::default()));
         check("csv", &report::csv(&report).unwrap());
         check("json", &report::json(&report).unwrap());
         check("environment", &environment::text(&run.environment, Style::PLAIN));
@@ -75,6 +77,7 @@ fn no_text_of_a_run_is_obeyed_by_a_terminal() {
 
 #[test]
 fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
+    let run = sample::run();
     let results = hostile(&sample::comparison(), HOSTILE);
     assert!(results.len() > 8, "{}", results.len());
     for result in &results {
@@ -83,6 +86,7 @@ fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
                 check(format.as_str(), &gate::write(result, format, Style::PLAIN, detail).unwrap());
             }
         }
+        check("html", &html::page(&Report::new(&run).with_comparison(result), &PageLook::default()));
         check("csv", &comparison::csv_rows(result).unwrap());
         check("targets", &targets::text(&result.threshold_checks, Style::PLAIN));
     }

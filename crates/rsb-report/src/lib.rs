@@ -1,4 +1,4 @@
-//! Reports as Markdown, text, CSV, JSON and SVG. Returns strings, touches no files.
+//! Reports as Markdown, HTML, text, CSV, JSON and SVG. Returns strings, touches no files.
 //!
 //! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
 //! sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and [`Chart`] are view models: data that
@@ -26,6 +26,7 @@ pub mod environment;
 pub mod gate;
 mod gpus;
 pub mod health;
+pub mod html;
 pub mod label;
 pub mod list;
 pub mod markdown;
@@ -50,11 +51,12 @@ pub use chart_page::chart_page;
 pub use comparison::Detail;
 pub use document::{ItemWriter, ReportError, document, json};
 pub use gate::GateFormat;
+pub use html::{PageLook, PageTheme};
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{Glyphs, Ink, Picture, picture};
-pub use report::Report;
+pub use report::{Report, ReportPart};
 pub use style::{Color, Style, Tone, clean, presentable};
 pub use svg::{svg, svg_in};
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};

@@ -6,7 +6,8 @@ use crate::number::format_count;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
+/// A row for each target; whether what others achieved stands beside it.
+pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
     let columns =
         [Column::left(""), Column::elided("target"), Column::right("expected"), Column::left("achieved")].into_iter();
     let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere"))));
@@ -33,7 +34,7 @@ fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
 }
 
 /// `roofline_percent of tensor-core rocm:0/f16/matrix`: what kind of benchmark it is need not be said.
-fn short(name: &str) -> String {
+pub(crate) fn short(name: &str) -> String {
     match name.split_once(" of ") {
         Some((metric, id)) if !id.contains('*') => format!("{metric} of {}", crate::trend::short(id)),
         _ => name.to_owned(),
@@ -51,7 +52,7 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
 
 /// Whether any target has a figure. A table of nothing but `no figure` says no more than the sentence does: the policy
 /// is of another project, or its benchmarks were not asked for.
-fn is_any_known(checks: &[ThresholdCheck]) -> bool {
+pub(crate) fn is_any_known(checks: &[ThresholdCheck]) -> bool {
     checks.iter().any(ThresholdCheck::has_figure)
 }
 

@@ -8,28 +8,29 @@ use crate::number::format_count;
 use crate::style::{Style, Tone};
 
 /// The cases that one thing stood in the way of.
-struct Group<'a> {
-    reason: Option<&'a Reason>,
-    cases: Vec<&'a BenchmarkResult>,
+pub(crate) struct UnmeasuredGroup<'a> {
+    pub(crate) reason: Option<&'a Reason>,
+    pub(crate) cases: Vec<&'a BenchmarkResult>,
 }
 
 /// More cases than this are counted by benchmark and not named.
 const NAMED: usize = 3;
 
-fn groups(run: &Run, outcome: Outcome) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+/// The cases of `run` that ended so, by what stood in their way.
+pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
+    let mut groups: Vec<UnmeasuredGroup<'_>> = Vec::new();
     for result in run.benchmarks.iter().filter(|result| result.outcome == outcome) {
         let reason = result.reason.as_ref();
         match groups.iter_mut().find(|group| group.reason == reason) {
             Some(group) => group.cases.push(result),
-            None => groups.push(Group { reason, cases: vec![result] }),
+            None => groups.push(UnmeasuredGroup { reason, cases: vec![result] }),
         }
     }
     groups
 }
 
 /// The cases in words: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
-fn who(group: &Group<'_>, names: &Shortener) -> String {
+pub(crate) fn who(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
     if group.cases.len() <= NAMED {
         return group.cases.iter().map(|result| names.full(&result.benchmark_id)).collect::<Vec<_>>().join(", ");
     }
@@ -50,7 +51,8 @@ fn who(group: &Group<'_>, names: &Shortener) -> String {
     format!("{total}: {}", each.join(", "))
 }
 
-const OUTCOMES: [(Outcome, &str, Tone); 2] =
+/// How cases end without a figure, the worst first, with the title of the part.
+pub(crate) const OUTCOMES: [(Outcome, &str, Tone); 2] =
     [(Outcome::Failed, "Failed", Tone::Bad), (Outcome::Skipped, "Skipped", Tone::Caution)];
 
 /// For a terminal, failures first. Nothing when everything has a figure.

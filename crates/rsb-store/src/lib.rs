@@ -25,6 +25,7 @@ pub mod journal;
 mod merge;
 mod open;
 pub mod output;
+pub mod page;
 #[cfg(feature = "parquet")]
 pub mod parquet_file;
 pub mod programs;

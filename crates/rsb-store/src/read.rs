@@ -18,9 +18,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
-use crate::files;
 use crate::input::{self, Unread};
 use crate::seal::{self, Seal};
+use crate::{files, page};
 
 /// What a case says in `what` when its record could not be read.
 pub const UNREADABLE: &str = "unreadable";
@@ -63,15 +63,17 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
 }
 
-/// All of the file `path`: a regular one, and not a larger one than this program writes.
+/// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML page the run in it.
 ///
 /// # Errors
 /// When it is anything else, or cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
+    let unfit = |problem| ReadError::Unfit { path: path.to_owned(), problem };
+    let bytes = input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
         Unread::Io(source) => ReadError::Io { path: path.to_owned(), source },
-        Unread::Unfit(problem) => ReadError::Unfit { path: path.to_owned(), problem },
-    })
+        Unread::Unfit(problem) => unfit(problem),
+    })?;
+    page::document_in(&bytes, input::MOST_OF_OURS).unwrap_or(Ok(bytes)).map_err(unfit)
 }
 
 pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadError> {

@@ -266,6 +266,15 @@ pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
     Some(format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id))
 }
 
+/// A comparison with a saved baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedComparison {
+    /// What came out.
+    pub result: ComparisonResult,
+    /// The runs of the baseline.
+    pub baseline: Vec<Run>,
+}
+
 /// `run` against the baseline saved for its machine and suite, where there is one: the verdict of the `gate` that measured
 /// them last, else what the stored figures say.
 ///
@@ -276,7 +285,7 @@ pub fn against_saved(
     directories: &Directories,
     run: &Run,
     policy: &Policy,
-) -> Result<Option<ComparisonResult>, String> {
+) -> Result<Option<SavedComparison>, String> {
     let fingerprint = Fingerprint::of(&run.environment);
     let baselines = Baselines::new(&directories.baselines);
     let path = baselines.path_of(&fingerprint, &run.suite);
@@ -289,7 +298,8 @@ pub fn against_saved(
         return Err(why);
     }
     let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
-    Ok(Some(as_gated(store, result, [&path, directories.policy.path()])))
+    let result = as_gated(store, result, [&path, directories.policy.path()]);
+    Ok(Some(SavedComparison { result, baseline: before }))
 }
 
 /// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else

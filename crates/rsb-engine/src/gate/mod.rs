@@ -17,7 +17,7 @@ use rsb_model::ComparisonResult;
 
 pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
-pub use judge::{Judge, SideName, against_saved, as_gated, is_itself, is_path, open};
+pub use judge::{Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open};
 pub use latest::{latest, latest_for_a_look};
 pub use named::more_runs;
 pub use paired::Revisions;

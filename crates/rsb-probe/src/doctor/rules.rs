@@ -22,6 +22,11 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     found
 }
 
+/// What held `gpus` back when they were probed, as far as their own record shows it: driver, memory errors, link, power, clocks.
+pub fn limits(gpus: &[Gpu]) -> Vec<Finding> {
+    gpus::limits(gpus)
+}
+
 /// A finding about one GPU, without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct About {

@@ -37,17 +37,33 @@ pub fn text(run: &Run, style: Style) -> String {
     out
 }
 
+/// The backends of one piece of hardware for a document: a heading, the table, and what its marks mean.
+pub(crate) struct BackendBlock {
+    pub(crate) heading: String,
+    pub(crate) table: Table,
+    pub(crate) lines: Vec<String>,
+}
+
+/// What there is to compare in `run`, block by block.
+pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
+    let block = |hardware: &Hardware<'_>| {
+        let (table, notes) = table(hardware, Form::Full);
+        let lines = legend(hardware).into_iter().chain(said(&notes)).collect();
+        BackendBlock { heading: heading(hardware), table, lines }
+    };
+    compared(run).iter().map(block).collect()
+}
+
 /// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has nothing to compare.
 pub fn markdown(run: &Run, pictures: &str) -> String {
-    let all = compared(run);
+    let all = blocks(run);
     if all.is_empty() {
         return String::new();
     }
     let mut out = "## Backends compared\n\n".to_owned();
-    for hardware in &all {
-        let (table, notes) = table(hardware, Form::Full);
-        out.push_str(&format!("**{}**\n\n{}\n", escape(&heading(hardware)), table.markdown()));
-        out.extend(legend(hardware).iter().chain(&said(&notes)).map(|line| format!("- {}\n", escape(line))));
+    for BackendBlock { heading, table, lines } in &all {
+        out.push_str(&format!("**{}**\n\n{}\n", escape(heading), table.markdown()));
+        out.extend(lines.iter().map(|line| format!("- {}\n", escape(line))));
         out.push('\n');
     }
     out + pictures

@@ -17,6 +17,19 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     together(each.collect())
 }
 
+/// What held GPUs back when they were probed, as far as their own record shows it.
+pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
+    const LIMITS: [Rule; 6] = [driver, errors, slow_link, power, clocks, replays];
+    let facts = Facts { has_drm: true, ..Facts::default() };
+    let each = LIMITS.iter().flat_map(|rule| gpus.iter().filter_map(|gpu| Some((gpu, rule(&facts, gpu)?))));
+    together(each.filter(|(_, about)| about.severity > FindingSeverity::Ok).collect())
+}
+
+/// A link that its driver has slowed while the GPU was idle says nothing about the work that came after.
+fn slow_link(facts: &Facts, gpu: &Gpu) -> Option<About> {
+    link(facts, gpu).filter(|_| gpu.pcie.saves_power != Some(true))
+}
+
 fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     let Some(driver) = gpu.driver.as_deref() else {
         // The compute driver is a part of amdgpu: what it lists is driven. Its tree alone does not tell the version.

@@ -36,7 +36,7 @@ struct Bound<'r> {
 }
 
 /// What to do about cases of `run` that memory holds back, for each device and type.
-pub(super) fn memory_bound(run: &Run) -> Vec<Recommendation> {
+pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
     let mut devices: BTreeMap<String, Vec<(&BenchmarkResult, &Fields)>> = BTreeMap::new();
     for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
         let fields = result.fields().map(|fields| (result, fields));

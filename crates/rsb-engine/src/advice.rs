@@ -1,0 +1,420 @@
+//! What to do about what stored runs show, each piece with the figures it rests on. Pure, and it looks at no machine: a run of
+//! another machine or of last year gets the advice that fits it.
+
+mod roofline;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rsb_model::gpu::Gpu;
+use rsb_model::record::Recommendation;
+use rsb_model::{
+    BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, GpuTelemetry, Outcome,
+    Reason, Run,
+};
+use rsb_probe::doctor;
+
+pub(crate) use roofline::memory_bound;
+
+/// A memory unit that works so much is what a kernel waits for.
+const MEMORY_BUSY_PERCENT: f64 = 80.0;
+/// Fewer resident waves than this seldom hide the latency of memory.
+const LOW_OCCUPANCY_PERCENT: f64 = 50.0;
+/// A link that carries large pinned copies at less than this share is slower than it says.
+const SLOW_LINK_PERCENT: f64 = 60.0;
+/// Copies from this size on show what a link carries.
+const LARGE_COPY_BYTES: f64 = 16.0 * 1024.0 * 1024.0;
+/// Cases that evidence names one by one.
+const NAMED: usize = 3;
+
+fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendation {
+    Recommendation { action: action.into(), evidence: evidence.into() }
+}
+
+/// About the machine of `run`, beside what `earlier` runs of it had.
+pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
+    let at_start = |said: &str| format!("at the start of {}: {said}", run.run_id);
+    let warnings = run.environment.state.iter().flat_map(|state| &state.warnings).map(|warning| {
+        let (evidence, action) = parted(warning).unwrap_or((warning, "look into it before the next run"));
+        advise(action, at_start(evidence))
+    });
+    let gpus: &[Gpu] = &run.environment.gpus;
+    let limits = doctor::limits(gpus).into_iter().filter_map(|finding| {
+        let evidence = at_start(&format!("{}: {}", finding.what, finding.why));
+        Some(advise(finding.cure?, evidence))
+    });
+    warnings.chain(limits).chain(older_software(run, earlier)).collect()
+}
+
+/// About `run`: its machine, as [`of_machine`], and what its cases show.
+pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
+    let mut found = of_machine(run, earlier);
+    found.extend(held_back(run));
+    found.extend(disturbed(run));
+    found.extend(slow_link(run));
+    found.extend(memory_bound(run));
+    found.extend(memory_busy(run));
+    found.extend(low_occupancy(run));
+    found.extend(missing(run));
+    found
+}
+
+/// A warning is `what was seen; what to do`.
+fn parted(warning: &str) -> Option<(&str, &str)> {
+    warning.split_once("; ")
+}
+
+/// The cases whose figures count, each with its fields.
+fn measured(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)> {
+    let is_measured = |result: &&BenchmarkResult| result.outcome == Outcome::Measured;
+    run.benchmarks.iter().filter(is_measured).filter_map(|result| Some((result, result.fields()?)))
+}
+
+/// `gemm rocm:0/f16/64x64x64`.
+fn name(result: &BenchmarkResult) -> String {
+    let id = &result.benchmark_id;
+    id.parts().map_or_else(|| id.to_string(), |parts| format!("{} {}", parts.benchmark, parts.case))
+}
+
+fn cases(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "case" } else { "cases" })
+}
+
+/// What was found case by case, the first of them named.
+fn evidence(found: &[String]) -> String {
+    let told = found.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    match found.len().saturating_sub(NAMED) {
+        0 => told,
+        more => format!("{told}; and {more} more"),
+    }
+}
+
+/// Software that is older in `run` than in one before it.
+fn older_software(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
+    let factors = |run: &Run| Fingerprint::of(&run.environment).factors;
+    let now = factors(run);
+    let mut newest: BTreeMap<String, (Version, String, &Run)> = BTreeMap::new();
+    for run in earlier {
+        for (field, text) in factors(run) {
+            let Some(version) = Version::of(&text) else { continue };
+            let is_newer = newest.get(&field).is_none_or(|(known, ..)| version.is_newer_than(known));
+            if is_newer {
+                newest.insert(field, (version, text, run));
+            }
+        }
+    }
+    let older = newest.into_iter().filter_map(|(field, (version, text, before))| {
+        let own = now.get(&field)?;
+        version.is_newer_than(&Version::of(own)?).then(|| {
+            advise(
+                format!("install {field} {text} again, or save a new baseline"),
+                format!("{field} is {own} in {} and was {text} in {}", run.run_id, before.run_id),
+            )
+        })
+    });
+    older.collect()
+}
+
+/// `6.3`, or `amdgpu 6.3`.
+struct Version {
+    name: String,
+    numbers: Vec<u64>,
+}
+
+impl Version {
+    fn of(text: &str) -> Option<Self> {
+        let (name, number) = text.rsplit_once(' ').unwrap_or(("", text));
+        let numbers = number.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        Some(Self { name: name.to_owned(), numbers })
+    }
+
+    /// Two drivers have nothing to be newer in.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        self.name == other.name && self.numbers > other.numbers
+    }
+}
+
+/// What held GPUs back while cases were measured on them.
+fn held_back(run: &Run) -> Option<Recommendation> {
+    let throttled = |result: &&BenchmarkResult| {
+        let replicates = result.metadata.get("throttled_replicates").and_then(|value| value.as_array());
+        replicates.is_some_and(|replicates| !replicates.is_empty())
+    };
+    let all: Vec<&BenchmarkResult> = run.benchmarks.iter().filter(throttled).collect();
+    let first = all.first()?;
+    let telemetry = |result: &&BenchmarkResult| -> Vec<Option<GpuTelemetry>> {
+        let kept = result.metadata.get("telemetry").cloned();
+        kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+    };
+    let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
+    let reasons: BTreeSet<&str> = known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str).collect();
+    let by = if reasons.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", reasons.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    let hottest = known.iter().filter_map(|one| one.temperature_c).map(|spread| spread.max).reduce(f64::max);
+    let hottest = hottest.map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
+    Some(advise(
+        "improve the cooling or raise the limit of power, and measure again: these figures are below what the GPU can do",
+        format!("the GPU was held back{by} in {}, {} the first{hottest}", cases(all.len()), name(first)),
+    ))
+}
+
+/// What disturbed cases while they were measured.
+fn disturbed(run: &Run) -> Vec<Recommendation> {
+    let notes = run.case_notes().into_iter().filter_map(|note| {
+        let (seen, action) = parted(&note.worst)?;
+        let extent = if note.varies { "so or less in" } else { "in" };
+        Some(advise(action, format!("{seen} ({extent} {})", cases(note.cases))))
+    });
+    notes.collect()
+}
+
+/// Links that carry less than they say, by the best of the large copies from and to pinned memory.
+fn slow_link(run: &Run) -> Option<Recommendation> {
+    let is_large = |fields: &Fields| {
+        fields.number("size_bytes").is_some_and(|bytes| bytes >= LARGE_COPY_BYTES)
+            && fields.text("host_memory").is_none_or(|memory| memory == "pinned")
+    };
+    let mut best: BTreeMap<String, (f64, &BenchmarkResult, &Fields)> = BTreeMap::new();
+    for (result, fields) in measured(run).filter(|(_, fields)| is_large(fields)) {
+        let Some(percent) = fields.number("link_percent") else { continue };
+        let route = [fields.text("operation"), fields.text("memory_tier")].into_iter().flatten().collect::<String>();
+        let key = format!("{:?} {route}", result.benchmark_id.device());
+        if best.get(&key).is_none_or(|(known, ..)| percent > *known) {
+            best.insert(key, (percent, result, fields));
+        }
+    }
+    let slow = best.into_values().filter(|(percent, ..)| *percent < SLOW_LINK_PERCENT);
+    let told: Vec<String> = slow
+        .filter_map(|(percent, result, fields)| {
+            let (rate, link) = fields.number("bandwidth_gb_s").zip(fields.number("link_gb_s"))?;
+            Some(format!(
+                "{}: {rate:.1} GB/s, {percent:.0} % of the {link:.1} GB/s that the link can carry",
+                name(result)
+            ))
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        let action = "look at the link under load with `rusty-stack-bench doctor`, use the slot next to the CPU, and check risers";
+        advise(action, evidence(&told))
+    })
+}
+
+/// Kernels whose memory unit hardly rests, as a profiler counted it.
+fn memory_busy(run: &Run) -> Option<Recommendation> {
+    let each = |(result, fields): (&BenchmarkResult, &Fields)| {
+        let busy = fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
+        Some(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)))
+    };
+    let told: Vec<String> = measured(run).filter_map(each).collect();
+    (!told.is_empty())
+        .then(|| advise("move fewer bytes in these kernels: faster arithmetic gains nothing there", evidence(&told)))
+}
+
+/// Kernels of which few waves are resident. The benchmark `occupancy` makes some so on purpose.
+fn low_occupancy(run: &Run) -> Option<Recommendation> {
+    let each = |(result, fields): (&BenchmarkResult, &Fields)| {
+        let counted = fields.number("measured_occupancy_percent");
+        let calculated =
+            || fields.number("occupancy_percent").filter(|_| result.category.as_deref() != Some("occupancy"));
+        let percent = counted.or_else(calculated).filter(|percent| *percent < LOW_OCCUPANCY_PERCENT)?;
+        let needs = [("registers", "registers of a thread"), ("shared_bytes", "bytes of shared memory of a block")];
+        let needs = needs.iter().filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
+        Some((
+            percent,
+            format!("{}: {percent:.0} % of the waves that fit are resident{}", name(result), needs.collect::<String>()),
+        ))
+    };
+    let mut found: Vec<(f64, String)> = measured(run).filter_map(each).collect();
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
+    (!told.is_empty()).then(|| {
+        let action =
+            "try blocks of another size, fewer registers or less shared memory, so that more waves hide the latency";
+        advise(action, evidence(&told))
+    })
+}
+
+/// What is missing for the hardware that is here, and for the components that were asked for.
+fn missing(run: &Run) -> Vec<Recommendation> {
+    let mut reasons: Vec<(&Reason, usize)> = Vec::new();
+    let is_skipped = |result: &&BenchmarkResult| result.outcome == Outcome::Skipped;
+    for result in run.benchmarks.iter().filter(is_skipped).filter(|result| is_called_for(result, run)) {
+        let Some(reason) = &result.reason else { continue };
+        match reasons.iter_mut().find(|(known, _)| known.cure == reason.cure) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    let advice = reasons.into_iter().map(|(reason, count)| {
+        advise(reason.cure.clone(), format!("{} skipped: {}: {}", cases(count), reason.what, reason.why))
+    });
+    advice.collect()
+}
+
+/// A driver for a GPU that is not here is nothing to install.
+fn is_called_for(result: &BenchmarkResult, run: &Run) -> bool {
+    let is_of = |gpu: &Gpu, vendor: &str| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor));
+    let any = |fits: &dyn Fn(&Gpu) -> bool| run.environment.gpus.iter().any(fits);
+    match result.benchmark_id.device() {
+        _ if result.benchmark_type == BenchmarkType::ComponentSpecific => true,
+        CaseDevice::Device(device) => device != DeviceRef::CPU,
+        CaseDevice::Backend(BackendId::Rocm) => any(&Gpu::is_amd),
+        CaseDevice::Backend(BackendId::Cuda) => any(&|gpu| is_of(gpu, "10de:")),
+        CaseDevice::Backend(BackendId::Oneapi) => any(&|gpu| is_of(gpu, "8086:")),
+        CaseDevice::Backend(_) => any(&|_| true),
+        CaseDevice::None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::environment::{MachineState, PcieLink};
+    use rsb_model::{Environment, RunId, Timestamp};
+    use serde_json::json;
+
+    fn run(benchmarks: Vec<BenchmarkResult>) -> Run {
+        let run = Run::begin(RunId("now".into()), Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        Run { benchmarks, ..run }
+    }
+
+    fn case(id: &str, fields: &Fields) -> BenchmarkResult {
+        let record = json!({
+            "benchmark_id": format!("gpu_performance/{id}"), "timestamp": "2026-11-23T00:00:00Z",
+            "benchmark_type": BenchmarkType::GpuPerformance, "category": id.split('/').next(), "results": [fields]
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    fn only(advice: &[Recommendation]) -> &str {
+        match advice {
+            [one] => &one.evidence,
+            several => panic!("{several:?}"),
+        }
+    }
+
+    #[test]
+    fn a_figure_within_its_limits_is_no_advice_and_one_beyond_them_is_told() {
+        let kernel = |name: &str, fields: Fields| case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128));
+        let copy = |percent: f64, memory: &str| {
+            let fields =
+                Fields::new().with("link_percent", percent).with("link_gb_s", 31.5).with("bandwidth_gb_s", 8.0);
+            case("memory-transfer/rocm:0/h2d/64MiB", &fields.with("size_bytes", 64 << 20).with("host_memory", memory))
+        };
+        let occupancy = |percent: f64| Fields::new().with("occupancy_percent", percent);
+        for (good, bad, told) in [
+            (
+                kernel("triton", occupancy(75.0)),
+                kernel("triton", occupancy(25.0)),
+                "25 % of the waves that fit are resident, 128 registers",
+            ),
+            (
+                kernel("occupancy", occupancy(25.0)),
+                kernel("occupancy", Fields::new().with("measured_occupancy_percent", 20.0)),
+                "20 % of the waves",
+            ),
+            (copy(80.0, "pinned"), copy(25.4, "pinned"), "8.0 GB/s, 25 % of the 31.5 GB/s"),
+            (
+                kernel("occupancy", Fields::new().with("memory_busy_percent", 20.0)),
+                kernel("occupancy", Fields::new().with("memory_busy_percent", 93.0)),
+                "93 % of the time",
+            ),
+        ] {
+            assert_eq!(of_run(&run(vec![good]), &[]), []);
+            let advice = of_run(&run(vec![bad]), &[]);
+            assert!(only(&advice).contains(told), "{advice:?}");
+        }
+        // Copies from memory that the driver must copy first say nothing of the link; the best of several counts.
+        assert_eq!(of_run(&run(vec![copy(10.0, "pageable")]), &[]), []);
+        assert_eq!(of_run(&run(vec![copy(25.0, "pinned"), copy(90.0, "pinned")]), &[]), []);
+        let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..copy(25.0, "pinned") };
+        assert_eq!(of_run(&run(vec![simulated]), &[]), []);
+    }
+
+    #[test]
+    fn what_held_a_gpu_back_is_told_once_for_all_cases() {
+        let mut hot = case("gemm/rocm:0/f16", &Fields::new());
+        let telemetry = GpuTelemetry {
+            throttled: Some(true),
+            throttle_reasons: vec!["power limit".into()],
+            temperature_c: rsb_model::telemetry::Spread::of([Some(97.0)]),
+            ..GpuTelemetry::default()
+        };
+        hot.metadata.insert("throttled_replicates".into(), json!([0]));
+        hot.metadata.insert("telemetry".into(), json!([telemetry, null]));
+        let loud = "the load average reached 9 on 2 threads: other work ran; stop it and measure again";
+        hot.metadata.insert("notes".into(), json!([loud, "something without advice"]));
+        let advice = of_run(&run(vec![hot.clone(), hot]), &[]);
+        assert_eq!(
+            advice[0].evidence,
+            "the GPU was held back by power limit in 2 cases, gemm rocm:0/f16 the first; the hottest reading was 97 °C"
+        );
+        assert_eq!((advice[1].action.as_str(), advice.len()), ("stop it and measure again", 2));
+        assert!(advice[1].evidence.ends_with("other work ran (in 2 cases)"), "{advice:?}");
+    }
+
+    #[test]
+    fn the_machine_is_judged_as_it_was_recorded() {
+        let mut now = run(Vec::new());
+        let gpu = Gpu {
+            name: Some("AMD Radeon RX 7900 XTX".into()),
+            driver: Some("amdgpu 6.8.5".into()),
+            power_cap_w: Some(200.0),
+            power_cap_default_w: Some(339.0),
+            pcie: rsb_model::gpu::Pcie {
+                now: Some(PcieLink::new(16.0, 4)),
+                max: Some(PcieLink::new(16.0, 16)),
+                ..rsb_model::gpu::Pcie::default()
+            },
+            ..Gpu::default()
+        };
+        now.environment.gpus = vec![gpu.clone()];
+        let mut before = run(Vec::new());
+        before.environment.gpus = vec![Gpu { driver: Some("amdgpu 6.10.5".into()), ..gpu.clone() }];
+        let advice = of_machine(&now, std::slice::from_ref(&before));
+        let told: Vec<&str> = advice.iter().map(|one| one.evidence.as_str()).collect();
+        assert!(
+            told[0].contains("its link runs at 16 GT/s x4") && told[1].contains("capped at 200 W of 339 W"),
+            "{told:?}"
+        );
+        // A factor keeps the driver's name: `amdgpu 6.8`.
+        assert!(told[2].contains("driver is amdgpu 6.8 in now and was amdgpu 6.10 in now"), "{told:?}");
+        assert_eq!(told.len(), 3);
+        let idle = rsb_model::gpu::Pcie { saves_power: Some(true), ..gpu.pcie.clone() };
+        now.environment.gpus = vec![Gpu { pcie: idle, power_cap_w: Some(339.0), ..gpu }];
+        assert_eq!(of_machine(&now, &[]), []);
+        let warnings = vec!["the machine runs on its battery, which lowers its clocks; plug it in".to_owned()];
+        now.environment.state = Some(MachineState { warnings, ..MachineState::default() });
+        assert_eq!(of_machine(&now, &[])[0].action, "plug it in");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_once_with_its_cure_and_only_where_it_is_called_for() {
+        let skipped = |id: &str| BenchmarkResult {
+            outcome: Outcome::Skipped,
+            reason: Some(Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm")),
+            results: Vec::new(),
+            ..case(id, &Fields::new())
+        };
+        let both = run(vec![skipped("gemm/rocm:0/a"), skipped("gemm/rocm:0/b")]);
+        let told = [advise("install ROCm", "2 cases skipped: ROCm: libamdhip64.so was not found")];
+        assert_eq!(of_run(&both, &[]), told);
+        let with_gpu = |id: &str, pci: &str| {
+            let mut run = run(vec![skipped(id)]);
+            let driver = Some("amdgpu 6.10.5".into());
+            run.environment.gpus = vec![Gpu { pci_id: Some(pci.into()), driver, ..Gpu::default() }];
+            of_run(&run, &[]).len()
+        };
+        for (id, pci, advice) in [
+            ("all/rocm", "1002:744c", 1),
+            ("all/rocm", "10de:2684", 0),
+            ("all/cuda", "10de:2684", 1),
+            ("all/oneapi", "1002:744c", 0),
+            ("cache-hit-rate/cpu:0/1MiB", "1002:744c", 0),
+        ] {
+            assert_eq!(with_gpu(id, pci), advice, "{id} beside {pci}");
+        }
+    }
+}

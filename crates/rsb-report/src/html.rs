@@ -1,0 +1,90 @@
+//! The report as one HTML page that needs nothing else: no network, no script, no file beside it. It reads in light and dark,
+//! on paper, on a phone and by ear: every verdict has its word and its shape beside its color.
+//!
+//! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id, and the page forbids its own
+//! reader to load anything (`Content-Security-Policy`).
+
+mod element;
+mod inline_svg;
+mod sections;
+mod stylesheet;
+#[cfg(test)]
+mod tests;
+
+use serde::Deserialize;
+
+use crate::report::{Report, content};
+use element::{escape, prose};
+
+/// Which colors a page has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PageTheme {
+    /// Those that the reader's system asks for.
+    #[default]
+    Auto,
+    /// Dark on light.
+    Light,
+    /// Light on dark; on paper dark on light.
+    Dark,
+}
+
+/// How a page looks, and whether the run itself is in it.
+#[derive(Debug, Clone, Copy)]
+pub struct PageLook<'a> {
+    /// The colors.
+    pub theme: PageTheme,
+    /// The widest that a chart becomes, in pixels.
+    pub chart_width: u32,
+    /// The element that holds the run, as HTML.
+    pub data: Option<&'a str>,
+}
+
+impl PageLook<'_> {
+    /// The widest that a chart becomes unless somebody asks for another width.
+    pub const CHART_WIDTH: u32 = 900;
+}
+
+impl Default for PageLook<'_> {
+    fn default() -> Self {
+        Self { theme: PageTheme::Auto, chart_width: Self::CHART_WIDTH, data: None }
+    }
+}
+
+/// Nothing is loaded and nothing is run, whatever a text in the page might want.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+/// The page, with its charts.
+pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
+    let (charts, colors) = sections::charts(report);
+    let sections = sections::all(report, charts);
+    let title = escape(&content::title(report));
+    let link =
+        |section: &sections::PageSection| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title));
+    let contents: String = sections.iter().map(link).collect();
+    let body: String = sections.iter().map(sections::PageSection::html).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#verdict\">Skip to the verdict</a>\n\
+         <header>\n<h1>{title}</h1>\n<p>{}</p>\n</header>\n\
+         <nav aria-label=\"Contents\"><ul>{contents}</ul></nav>\n\
+         <main>\n{body}</main>\n<footer>\n<p>{}</p>\n</footer>\n{}</body>\n</html>\n",
+        stylesheet::stylesheet(look, &colors),
+        escape(&content::subtitle(report.run())),
+        prose(&footer(report, look)),
+        look.data.unwrap_or_default(),
+    )
+}
+
+fn footer(report: &Report<'_>, look: &PageLook<'_>) -> String {
+    let run = &report.run().run_id;
+    let inside = "The run itself is in this page, with its checksum: `rusty-stack-bench gate --current PAGE` judges it again, and \
+                  `compare` and `report` read it, too.";
+    let outside = "The run itself is not in this page.";
+    format!("Written by rusty-stack-bench from the run {run}. {}", if look.data.is_some() { inside } else { outside })
+}

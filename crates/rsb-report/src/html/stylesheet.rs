@@ -1,0 +1,118 @@
+//! The style of a page: what `page.css` says, and the colors on a dark ground, those of the charts among them.
+
+use super::inline_svg::{Colors, rgb};
+use super::{PageLook, PageTheme};
+
+const BASE: &str = include_str!("page.css");
+
+/// The colors of the page on a dark ground; each has at least 4.5 times the luminance of the ground, as WCAG asks of text.
+const DARK: &str = "color-scheme: dark; --ground: #181818; --ink: #e4e6e8; --dim: #a3abb3; --line: #3b4046; --band: #22262a; \
+                    --good: #7ed491; --bad: #ff8f85; --caution: #f0c35a; --link: #8ab6ff;";
+
+/// What white becomes.
+const GROUND: f64 = 24.0;
+/// What black becomes.
+const INK: f64 = 245.0;
+/// The contrast that a color needs on the ground.
+const CONTRAST: f64 = 4.5;
+
+/// The style of a page with charts in `colors`.
+pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
+    let width = look.chart_width;
+    let charts = format!("svg {{ max-width: {width}px; }}\n");
+    let media = match look.theme {
+        PageTheme::Light => return format!("{BASE}{charts}"),
+        PageTheme::Auto => "screen and (prefers-color-scheme: dark)",
+        // On paper ink costs money.
+        PageTheme::Dark => "screen",
+    };
+    let of_color = |color: &String| {
+        let dark = dark(rgb(color)?);
+        Some(format!("  svg [fill=\"{color}\"] {{ fill: {dark}; }} svg [stroke=\"{color}\"] {{ stroke: {dark}; }}\n"))
+    };
+    let rules: String = colors.iter().filter_map(of_color).collect();
+    format!("{BASE}{charts}@media {media} {{\n  :root {{ {DARK} }}\n{rules}}}\n")
+}
+
+/// What stands for `color` on a dark ground: shades of gray are turned around, other colors stay, lightened until they can be read.
+fn dark(color: [f64; 3]) -> String {
+    let (low, high) = (color.iter().copied().fold(255.0, f64::min), color.iter().copied().fold(0.0, f64::max));
+    let is_gray = high - low <= 32.0;
+    let turned = if is_gray {
+        let light = color.iter().sum::<f64>() / 3.0;
+        [GROUND + (255.0 - light) / 255.0 * (INK - GROUND); 3]
+    } else {
+        let lighter = |step: u32| color.map(|part| part + (255.0 - part) * f64::from(step) / 20.0);
+        let readable = (0..20).map(lighter).find(|color| contrast(*color, [GROUND; 3]) >= CONTRAST);
+        readable.unwrap_or([INK; 3])
+    };
+    let [red, green, blue] = turned.map(|part| part.round() as u8);
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// The ratio of two luminances, from 1 to 21 (WCAG 2).
+fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+fn luminance(color: [f64; 3]) -> f64 {
+    let linear = |part: f64| {
+        let part = part / 255.0;
+        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    let [red, green, blue] = color.map(linear);
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of `--name` in `css`.
+    fn variable(css: &str, name: &str) -> [f64; 3] {
+        let value = css.split_once(&format!("--{name}: ")).unwrap().1.split(';').next().unwrap();
+        let whole =
+            if value.len() == 4 { value.chars().flat_map(|c| [c, c]).skip(1).collect() } else { value.to_owned() };
+        rgb(&whole).unwrap_or_else(|| panic!("{name}: {value}"))
+    }
+
+    #[test]
+    fn every_color_of_text_can_be_read_on_its_ground() {
+        for css in [BASE, DARK] {
+            let ground = variable(css, "ground");
+            for name in ["ink", "dim", "good", "bad", "caution", "link"] {
+                let found = contrast(variable(css, name), ground);
+                assert!(found >= CONTRAST, "{name}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn colors_of_charts_can_be_read_in_the_dark_and_stay_apart() {
+        let of = |color: &str| dark(rgb(color).unwrap());
+        assert_eq!((of("#FFFFFF"), of("#000000")), ("#181818".to_owned(), "#f5f5f5".to_owned()));
+        let palette =
+            ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#22262B", "#5F6770"];
+        let mut seen = Colors::new();
+        for color in palette {
+            let turned = of(color);
+            assert!(contrast(rgb(&turned).unwrap(), [GROUND; 3]) >= CONTRAST, "{color} is {turned}");
+            assert!(seen.insert(turned), "{color}");
+        }
+    }
+
+    #[test]
+    fn a_theme_is_only_for_the_screen() {
+        let colors = Colors::from(["#0072B2".to_owned()]);
+        let of = |theme| stylesheet(&PageLook { theme, chart_width: 700, ..PageLook::default() }, &colors);
+        assert!(!of(PageTheme::Light).contains("#0072B2") && of(PageTheme::Light).contains("max-width: 700px"));
+        assert!(
+            of(PageTheme::Auto)
+                .contains("@media screen and (prefers-color-scheme: dark) {\n  :root { color-scheme: dark")
+        );
+        assert!(
+            of(PageTheme::Dark).contains("@media screen {\n") && of(PageTheme::Dark).contains("svg [fill=\"#0072B2\"]")
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! What a report says, whichever form it takes: titles, sentences, tables, lists.
+
+use rsb_model::{BenchmarkResult, Better, Outcome, Run};
+
+use super::Report;
+use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured, roofline_text};
+use crate::number::{format_count, format_moment};
+use crate::run::{self, duration, figures};
+use crate::style::Tone;
+use crate::table::{Cell, Column, Table};
+use crate::{comparison, environment, targets};
+
+/// The title that was asked for, else the machine.
+pub(crate) fn title(report: &Report<'_>) -> String {
+    let own = || format!("Benchmark report: {}", machine_name(report.run));
+    report.title.map_or_else(own, str::to_owned)
+}
+
+fn machine_name(run: &Run) -> String {
+    let environment = &run.environment;
+    let gpu = environment.gpus.iter().find_map(|gpu| gpu.name.clone());
+    let cpu = || environment.cpu.as_ref().and_then(|cpu| cpu.model.clone());
+    gpu.or_else(cpu).unwrap_or_else(|| "unknown machine".to_owned())
+}
+
+/// When, what, of which commit, under which id.
+pub(crate) fn subtitle(run: &Run) -> String {
+    let mut parts = vec![format_moment(run.started), format!("suite {}", run.suite)];
+    parts.extend(run.environment.git.as_ref().map(|git| {
+        let dirty = if git.dirty { " with changes" } else { "" };
+        format!("commit {}{dirty}", git.commit.chars().take(9).collect::<String>())
+    }));
+    parts.push(format!("run {}", run.run_id));
+    parts.join(" · ")
+}
+
+/// The first thing that a reader wants to know.
+pub(crate) fn verdict(report: &Report<'_>) -> (Tone, String) {
+    match (report.comparison, report.not_compared) {
+        (Some(comparison), _) => comparison::verdict_sentence(comparison),
+        (None, Some(why)) => (Tone::Caution, format!("No baseline was compared with: {why}.")),
+        (None, None) => (Tone::Caution, "No baseline was compared with.".to_owned()),
+    }
+}
+
+/// How many cases ended how, and how many targets are met.
+pub(crate) fn counts(report: &Report<'_>) -> String {
+    let (counts, targets) = (run::counts_line(report.run), targets::sentence(report.threshold_checks));
+    format!("{}. {targets}", counts.trim_end_matches('.')).trim_end().to_owned()
+}
+
+/// The best result of each benchmark.
+pub(crate) fn key_figures(run: &Run) -> Table {
+    let names = Shortener::of_run(run);
+    let mut table =
+        Table::new([Column::left("benchmark"), Column::right("best"), Column::right("roofline"), Column::left("case")]);
+    for name in benchmarks(run) {
+        if let Some(best) = best(measured(run).filter(|result| benchmark_of(result) == name)) {
+            let case = names.case(&best.benchmark_id);
+            let figure = Cell::toned(headline_text(best), Tone::Strong);
+            table.push([Cell::from(name), figure, Cell::from(roofline_text(best)), Cell::from(case)]);
+        }
+    }
+    table
+}
+
+/// The best by the headline of the first that has one; other figures are not compared with it.
+fn best<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<&'a BenchmarkResult> {
+    let mut best: Option<(&BenchmarkResult, &str, f64)> = None;
+    for result in results {
+        let Some((field, value)) = headline(result) else { continue };
+        let better = match (best, field.better()) {
+            (None, _) => true,
+            (Some((_, name, _)), _) if name != field.name => false,
+            (Some((_, _, known)), Some(Better::Higher)) => value > known,
+            (Some((_, _, known)), _) => value < known,
+        };
+        if better {
+            best = Some((result, field.name, value));
+        }
+    }
+    best.map(|(result, ..)| result)
+}
+
+/// The cases of one benchmark that ran.
+pub(crate) struct Family<'a> {
+    /// The benchmark; empty where the ids name none.
+    pub(crate) benchmark: &'a str,
+    /// A row for each case.
+    pub(crate) table: Table,
+}
+
+impl Family<'_> {
+    /// What stands over it.
+    pub(crate) fn title(&self) -> &str {
+        if self.benchmark.is_empty() { "Results" } else { self.benchmark }
+    }
+}
+
+/// The results by benchmark, of at most `most` cases that were measured, and how many of them are left out. What failed never is.
+pub(crate) fn families(run: &Run, most: usize) -> (Vec<Family<'_>>, usize) {
+    let names = Shortener::of_run(run);
+    let (mut families, mut shown, mut left_out) = (Vec::new(), 0, 0);
+    for benchmark in benchmarks(run) {
+        let mut table = Table::new([
+            Column::left("case"),
+            Column::right("time"),
+            Column::right("figure"),
+            Column::right("spread"),
+            Column::right("roofline"),
+            Column::left("outcome"),
+        ]);
+        let is_own = |result: &&BenchmarkResult| benchmark_of(result) == benchmark;
+        for result in run.benchmarks.iter().filter(is_own).filter(|result| result.outcome != Outcome::Skipped) {
+            let may_go = result.outcome != Outcome::Failed;
+            if may_go && shown >= most {
+                left_out += 1;
+                continue;
+            }
+            shown += usize::from(may_go);
+            table.push(std::iter::once(Cell::from(names.case(&result.benchmark_id))).chain(figures(result)));
+        }
+        if !table.is_empty() {
+            families.push(Family { benchmark, table });
+        }
+    }
+    (families, left_out)
+}
+
+/// What differs between the machine now and when the baseline was measured.
+pub(crate) fn differences(report: &Report<'_>) -> Option<Table> {
+    let table = environment::differences(report.baseline?, &report.run.environment);
+    (!table.is_empty()).then_some(table)
+}
+
+/// How the figures came about, as far as the run says, and what disturbed them.
+pub(crate) fn method(run: &Run) -> Vec<String> {
+    let mut lines = vec![format!("profile: {}", run.profile)];
+    let sampled = || run.benchmarks.iter().filter(|result| !result.samples.is_empty());
+    let range = |count: &dyn Fn(&BenchmarkResult) -> usize| {
+        let (low, high) = (sampled().map(count).min()?, sampled().map(count).max()?);
+        Some(if low == high { low.to_string() } else { format!("{low} to {high}") })
+    };
+    let replicates = range(&|result| result.samples.len());
+    lines.extend(replicates.map(|n| format!("replicates (each in a fresh process): {n} a case")));
+    let samples = range(&|result| result.samples.iter().map(rsb_model::Samples::len).sum());
+    lines.extend(samples.map(|n| format!("samples: {n} a case")));
+    let of_all = |cases: usize| cases >= sampled().count();
+    lines.extend(run.said_of_cases("estimator").into_iter().map(|(text, cases)| {
+        let extent = format!(" ({})", format_count(cases, "case", "cases"));
+        format!("estimator: {text}{}", if of_all(cases) { "" } else { &extent })
+    }));
+    lines.extend(duration(run).map(|time| format!("duration of the run: {time}")));
+    lines.push("spread: standard deviation of all samples of a case over their mean".to_owned());
+    lines.extend(run.case_notes().into_iter().map(|note| match (note.varies, of_all(note.cases)) {
+        (false, true) => note.worst,
+        (false, false) => format!("{} ({})", note.worst, format_count(note.cases, "case", "cases")),
+        (true, _) => format!("{} (so or less in {} cases)", note.worst, note.cases),
+    }));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn a_kind_of_problem_is_noted_once_with_its_worst_figure() {
+        let mut run = sample::run();
+        let loads = ["4.5", "14.7", "4.9"].map(|load| format!("the load average reached {load} on 2 threads"));
+        for result in &mut run.benchmarks {
+            result.metadata.remove("notes");
+        }
+        for (result, load) in run.benchmarks.iter_mut().zip(&loads) {
+            result.metadata.insert("notes".to_owned(), vec![load.as_str(), "cold"].into());
+        }
+        let lines = method(&run);
+        let notes = lines.get(lines.len() - 2..).unwrap();
+        assert_eq!(notes, ["cold (3 cases)", "the load average reached 14.7 on 2 threads (so or less in 3 cases)"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_and_nothing_that_failed_is_left_out() {
+        let run = sample::run();
+        let rows = |most| families(&run, most).0.iter().map(|family| family.table.rows().len()).sum::<usize>();
+        let (all, counts) = (rows(usize::MAX), run.counts());
+        assert_eq!(all, counts.measured + counts.failed + counts.simulated);
+        assert!(counts.failed > 0);
+        for most in [0, 1, 3, all] {
+            let (families, left_out) = families(&run, most);
+            let shown: usize = families.iter().map(|family| family.table.rows().len()).sum();
+            assert_eq!(shown + left_out, all);
+            let failed =
+                families.iter().flat_map(|family| family.table.rows()).filter(|row| row.cells[5].text == "failed");
+            assert_eq!(failed.count(), counts.failed);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A run inside of an HTML page: its document, compressed, in an element that no browser shows. Whatever reads a run reads the
+//! page too; the document's own checksum tells whether it is as it was written.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
+
+/// What stands before the compressed document; `<` begins nothing but markup in a page of ours, so no text can forge it.
+const OPEN: &str = "<template id=\"run\" data-encoding=\"zlib base64\">";
+/// What stands behind it.
+const CLOSE: &str = "</template>";
+/// Characters in a line of it.
+const LINE: usize = 120;
+/// Of 0 to 10: what is beyond takes twice the time for a hundredth of the size.
+const LEVEL: u8 = 9;
+
+const WRITE_AGAIN: &str =
+    "write the page again with `rusty-stack-bench report --format html`, or name the file of the run";
+
+/// `document`, a run's text as [`crate::sealed_text`] has it, as an element of a page.
+pub fn data_element(document: &str) -> String {
+    let packed = STANDARD.encode(compress_to_vec_zlib(document.as_bytes(), LEVEL));
+    let lines = packed.as_bytes().chunks(LINE).map(|line| String::from_utf8_lossy(line) + "\n");
+    format!("{OPEN}\n{}{CLOSE}\n", lines.collect::<String>())
+}
+
+/// The document in `bytes`, where they are an HTML page; `None` for anything else. It has at most `most` bytes.
+///
+/// # Errors
+/// What is wrong with the page, and the cure.
+pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
+    const BEGIN: &[u8] = b"<!doctype html";
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let is_page = bytes.get(..BEGIN.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(BEGIN));
+    is_page.then(|| unpacked(bytes, most))
+}
+
+fn unpacked(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
+    let changed = |how: &str| format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}");
+    let page = std::str::from_utf8(page).map_err(|_| changed("is no longer UTF-8"))?;
+    let (_, rest) = page
+        .split_once(OPEN)
+        .ok_or_else(|| format!("it is an HTML page without a run in it; {WRITE_AGAIN}, without --no-data"))?;
+    if rest.contains(OPEN) {
+        return Err(changed("is there twice"));
+    }
+    let (packed, _) = rest.split_once(CLOSE).ok_or_else(|| changed("was cut off"))?;
+    let packed: Vec<u8> = packed.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let packed = STANDARD.decode(packed).map_err(|_| changed("was changed since it was written"))?;
+    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    decompress_to_vec_zlib_with_limit(&packed, limit).map_err(|error| match error.status {
+        TINFLStatus::HasMoreOutput => changed(&format!("has more than {} MiB, which no run has", most >> 20)),
+        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => changed("was cut off"),
+        _ => changed("was changed since it was written"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: u64 = 1 << 20;
+
+    fn page(element: &str) -> String {
+        format!("<!doctype html>\n<html lang=\"en\"><title>x</title><body>{element}</body></html>\n")
+    }
+
+    fn problem(page: &[u8]) -> String {
+        match document_in(page, MOST) {
+            Some(Err(problem)) => problem,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_went_into_a_page_comes_out_of_it() {
+        for text in ["", "{}", &"{\"a\": [1, 2, 3]}".repeat(999)] {
+            let page = page(&data_element(text));
+            assert!(page.lines().all(|line| line.len() <= 2 * LINE), "{page}");
+            let spellings = [
+                page.clone(),
+                page.replace('\n', "\r\n"),
+                format!("\u{feff}  {}", page.replacen("doctype", "DOCTYPE", 1)),
+            ];
+            for page in spellings {
+                assert_eq!(document_in(page.as_bytes(), MOST), Some(Ok(text.as_bytes().to_vec())));
+            }
+        }
+        for other in ["", "{}", "<html>", "<!doctype svg>", "#doctype html"] {
+            assert_eq!(document_in(other.as_bytes(), MOST), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_run_any_more_says_so_with_a_cure() {
+        let element = data_element(&"{\"a\": [1, 2, 3]}".repeat(40));
+        let bomb = data_element(&"a".repeat(1 + MOST as usize));
+        assert!(bomb.len() < 3000, "{}", bomb.len());
+        let short = |element: &str| {
+            let kept = element.len() - CLOSE.len() - 30;
+            page(&format!("{}{CLOSE}", &element[..kept - kept % 4]))
+        };
+        for (page, expected) in [
+            (page(""), "without a run"),
+            (page(&format!("{element}{element}")), "twice"),
+            (page(element.trim_end().strip_suffix(CLOSE).unwrap()), "cut off"),
+            (short(&element), "was c"),
+            (page(&element.replacen(OPEN, &format!("{OPEN}!"), 1)), "was changed"),
+            (page(&bomb), "more than 1 MiB"),
+        ] {
+            let problem = problem(page.as_bytes());
+            assert!(problem.contains(expected) && problem.contains("report --format html"), "{problem}");
+        }
+        assert!(problem(b"<!doctype html>\xff").contains("UTF-8"));
+    }
+
+    #[test]
+    fn no_byte_of_the_element_can_change_unseen() {
+        let text = "{\"a\": [1, 2, 3]}".repeat(20);
+        let page = page(&data_element(&text));
+        let start = page.find(OPEN).unwrap() + OPEN.len();
+        let end = page.find(CLOSE).unwrap();
+        for at in start..end {
+            let mut bytes = page.clone().into_bytes();
+            bytes[at] ^= 1;
+            // A line end is none of it.
+            let read = document_in(&bytes, MOST).unwrap();
+            assert!(read.is_err() || read == Ok(text.clone().into_bytes()), "byte {at}");
+        }
+    }
+}
