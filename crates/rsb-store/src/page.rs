@@ -39,9 +39,9 @@ pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, Str
 fn unpacked(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let changed = |how: &str| format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}");
     let page = std::str::from_utf8(page).map_err(|_| changed("is no longer UTF-8"))?;
-    let (_, rest) = page
-        .split_once(OPEN)
-        .ok_or_else(|| format!("it is an HTML page without a run in it; {WRITE_AGAIN}, without --no-data"))?;
+    let (_, rest) = page.split_once(OPEN).ok_or_else(|| {
+        format!("it is an HTML page without a run in it: cut off, or written with --no-data; {WRITE_AGAIN}")
+    })?;
     if rest.contains(OPEN) {
         return Err(changed("is there twice"));
     }
