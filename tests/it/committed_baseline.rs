@@ -120,21 +120,23 @@ fn without_a_revision_the_record_alone_counts_and_says_so() {
         baseline["environment"]["git"]["commit"] = commit.into();
         baseline["environment"]["git"]["dirty"] = dirty.into();
         bench.write_sealed(&file, &baseline);
-        bench.run(&MEASURE).expect(0);
         let result = bench.run(&GATE).expect(3).json();
         assert_eq!(regressed(&result).len(), 3);
         record_alone(&result)
     };
+    bench.run(&MEASURE).expect(0);
     let said = with_revision(&revision, true);
     assert!(said.contains("records no revision") && said.contains("changed tree"), "{said}");
     let said = with_revision(&"0123456789".repeat(4), false);
     assert!(said.contains("is not here: `git fetch origin 0123456789"), "{said}");
     bench.write("src/main.rs", "fn main() { does not compile }\n");
     let broken = commit_all(&bench, "broken");
+    bench.run(&MEASURE).expect(0); // A run of an earlier commit is not judged unasked.
     let said = with_revision(&broken, false);
     assert!(said.contains(&broken[..12]) && said.contains("does not build here"), "{said}");
     bench.write("Cargo.toml", "[package]\nname = \"another\"\nversion = \"0.0.0\"\n");
     let foreign = commit_all(&bench, "another project");
+    bench.run(&MEASURE).expect(0);
     let said = with_revision(&foreign, false);
     assert!(said.contains("is not that of rusty-stack-bench"), "{said}");
 }

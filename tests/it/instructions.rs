@@ -15,7 +15,7 @@ const COUNTED: [&str; 15] = [
     "--axis",
     "operation=add,sum",
     "--replicates",
-    "3",
+    "2",
     "--runs",
     "10",
     "--warmup",

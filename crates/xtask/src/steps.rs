@@ -38,9 +38,9 @@ pub(crate) fn lint() -> Result<()> {
 pub(crate) fn test() -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,parquet,duckdb,postgres{with_python}");
-    // Many tests wait, for a child's time limit or a disk: half as many again as there are CPUs keep these busy.
+    // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep these busy.
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = (cpus + cpus.div_ceil(2)).to_string();
+    let threads = (2 * cpus).to_string();
     let nextest = ["nextest", "run", "--no-fail-fast", "--test-threads", &threads];
     let runner: &[&str] = if available("cargo-nextest") { &nextest } else { &["test", "--no-fail-fast"] };
     let skipped = root().join("target").join("skipped-tests.txt");
