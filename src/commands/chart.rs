@@ -35,11 +35,11 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
         return Err(CliError::usage(anyhow!("--input is a series over time: draw it as `trend` or `sparkline`")));
     }
     let style = Style { width: args.width.map_or(style.width, usize::from), ..style };
+    let (config, directories) = settings::load(&args.places)?;
     let Some(kind) = args.kind else {
         show::text(&kinds_table().text(style))?;
         return Ok(Exit::Pass);
     };
-    let (config, directories) = settings::load(&args.places)?;
     let charts = match kind.source {
         ChartSource::Run => {
             let store = gate::open(&directories, &mut console::tell)?;

@@ -70,7 +70,7 @@ fn parquet(args: &ExportArgs, store: &Store) -> CliResult {
 
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &ExportArgs, _: &Store) -> CliResult {
-    Err(without("Parquet", "parquet"))
+    Err(without("Parquet", "parquet", TEXT_FORMATS))
 }
 
 #[cfg(feature = "duckdb")]
@@ -92,7 +92,7 @@ fn duckdb(args: &ExportArgs, store: &Store) -> CliResult {
 
 #[cfg(not(feature = "duckdb"))]
 fn duckdb(_: &ExportArgs, _: &Store) -> CliResult {
-    Err(without_duckdb())
+    Err(without("DuckDB", "duckdb", TEXT_FORMATS))
 }
 
 /// The file that a format needs which is no text.
@@ -128,16 +128,15 @@ pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
     Ok(CachedExport { path, _dir: Some(dir) })
 }
 
-#[cfg(not(feature = "duckdb"))]
-pub(super) fn without_duckdb() -> CliError {
-    without("DuckDB", "duckdb")
-}
-
-/// Why this build does not do something, and which one does.
+/// What every build writes.
 #[cfg(not(all(feature = "parquet", feature = "duckdb")))]
-pub(super) fn without(what: &str, feature: &str) -> CliError {
+pub(super) const TEXT_FORMATS: &str = "--format csv and --format json";
+
+/// Why this build does not do something, which one does, and what every build does.
+#[cfg(not(all(feature = "parquet", feature = "duckdb")))]
+pub(super) fn without(what: &str, feature: &str, everywhere: &str) -> CliError {
     CliError::usage(anyhow!(
-        "this build has no {what}: `cargo install --path . --features {feature}` builds one that has; --format csv and json \
-         need nothing"
+        "this build has no {what}: `cargo install --path . --features {feature}` builds one that has; {everywhere} are in \
+         every build"
     ))
 }

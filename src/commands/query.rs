@@ -64,7 +64,7 @@ fn by_duckdb(store: &Store, sql: &str, limit: Duration) -> Result<SqlAnswer, Cli
 
 #[cfg(not(feature = "duckdb"))]
 fn by_duckdb(_: &Store, _: &str, _: Duration) -> Result<SqlAnswer, CliError> {
-    Err(super::export::without_duckdb())
+    Err(super::export::without("DuckDB", "duckdb", "--engine sqlite and `export`"))
 }
 
 fn shown_as(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliResult {

@@ -111,7 +111,7 @@ fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResul
 
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &Path, _: &TrendDocument, _: &[Series]) -> CliResult {
-    Err(super::export::without("Parquet", "parquet"))
+    Err(super::export::without("Parquet", "parquet", super::export::TEXT_FORMATS))
 }
 
 /// What is asked for: of a file, or of the stored runs together with these.

@@ -30,6 +30,9 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
         let ended = bench.run(words).expect(2);
         assert!(ended.stderr.contains(cure), "{words:?}: {}", ended.stderr);
     }
+    bench.write("rusty-stack-bench.toml", "[charts]\ntheme = \"drak\"\n");
+    let listed = bench.run(&["chart"]).expect(2);
+    assert!(listed.stderr.contains("high-contrast"), "a list with wrong settings too: {}", listed.stderr);
 }
 
 #[test]
