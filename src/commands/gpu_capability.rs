@@ -38,10 +38,12 @@ fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
     let environment = rsb_probe::environment(options);
     let gpus = environment.gpus.clone();
     let mut run = Run::begin(new_run_id(now, None), now, NAME, "quick", environment);
+    let addresses: Vec<Option<&str>> = gpus.iter().map(|gpu| gpu.pci_address.as_deref()).collect();
+    let sensors = telemetry::gpus_at(options, &addresses);
     run.benchmarks = gpus
         .iter()
-        .map(|gpu| {
-            let sensors = gpu.pci_address.as_deref().and_then(|address| telemetry::gpu_at(options, address));
+        .zip(sensors)
+        .map(|(gpu, sensors)| {
             result_of(&run.environment, gpu, sensors.map(|gpu| telemetry::sample(&gpu)).as_ref(), now)
         })
         .collect();

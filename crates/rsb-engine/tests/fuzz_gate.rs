@@ -27,7 +27,7 @@ use rsb_model::random::Generator;
 use rsb_model::record::{EnvironmentSummary, PAST_PROCESSES};
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
 use rsb_stats::{Policy, PolicyFile};
-use rsb_store::{Baseline, sealed_text};
+use rsb_store::{Baseline, page, sealed_text};
 use serde_json::{Value, json};
 
 const CASES: u64 = 12;
@@ -78,9 +78,12 @@ enum Target {
     Policy,
     CriterionBaseline,
     CriterionCurrent,
+    /// A run in an HTML page, as `report --format html` writes it.
+    PageBaseline,
+    PageCurrent,
 }
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 10] = [
     Target::BaselineText,
     Target::CurrentText,
     Target::BaselineSealed,
@@ -89,6 +92,8 @@ const TARGETS: [Target; 8] = [
     Target::Policy,
     Target::CriterionBaseline,
     Target::CriterionCurrent,
+    Target::PageBaseline,
+    Target::PageCurrent,
 ];
 
 fn id(case: u64) -> CaseId {
@@ -261,6 +266,12 @@ fn cases_of(saved: &mut Value) -> &mut Vec<Value> {
     saved["runs"][0]["benchmarks"].as_array_mut().unwrap()
 }
 
+/// `document` in a page, as a report has it.
+fn page(document: &str) -> String {
+    let data = page::data_element(document);
+    format!("<!doctype html>\n<html lang=\"en\"><head><title>run</title></head>\n<body>\n{data}</body></html>\n")
+}
+
 /// Changes a few bytes of `text`: flips, cuts, doubles or moves a piece.
 fn scramble(text: &str, random: &mut Generator) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
@@ -331,6 +342,12 @@ impl Files {
             Target::BaselineText => texts[0] = scramble(&String::from_utf8_lossy(&texts[0]), random),
             Target::CurrentText => texts[1] = scramble(&String::from_utf8_lossy(&texts[1]), random),
             _ => {}
+        }
+        if matches!(target, Target::PageBaseline | Target::PageCurrent) {
+            let mut pages = [&self.baseline, &run].map(|run| page(&sealed_text(run).unwrap()).into_bytes());
+            let side = usize::from(matches!(target, Target::PageCurrent));
+            pages[side] = scramble(&String::from_utf8_lossy(&pages[side]), random);
+            texts = pages;
         }
         fs::write(&baseline, &texts[0]).unwrap();
         fs::write(&current, &texts[1]).unwrap();

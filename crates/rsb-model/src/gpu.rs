@@ -31,7 +31,7 @@ pub struct Gpu {
     pub limit_mhz: Option<f64>,
     /// Memory of the GPU in GB.
     pub vram_gb: Option<f64>,
-    /// Highest memory bandwidth, from kind, width and clock, in GB/s.
+    /// Highest memory bandwidth, from kind, width and clock, in GB/s; of a partition, its share.
     pub memory_bandwidth_gb_s: Option<f64>,
     /// The memory itself.
     pub memory: GpuMemory,
@@ -51,6 +51,11 @@ pub struct Gpu {
     pub kfd_node: Option<u32>,
     /// Partition mode: `SPX/NPS1`.
     pub partition: Option<String>,
+    /// Which partition of its GPU this is, from 0; none where the GPU is whole.
+    pub partition_index: Option<u32>,
+    /// How many partitions the GPU is split into. Each is a device of its own, with its memory and its share of the
+    /// bandwidth; link, power, driver and sensors are those of the whole.
+    pub partitions: Option<u32>,
     /// How the kernel hands memory to the GPU: `identity`, or `DMA` behind an IOMMU.
     pub iommu: Option<String>,
     /// Errors of memory and other blocks counted since the driver was loaded; none when it does not count.

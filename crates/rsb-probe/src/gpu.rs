@@ -92,7 +92,8 @@ impl Started {
     /// What has been read by `deadline`.
     pub(crate) fn finish(self, deadline: Instant) -> GpuInventory {
         let (gpus, unread_gpus) = gather(self.gpus, deadline);
-        let (nodes, unread_nodes) = gather(self.nodes, deadline);
+        let (mut nodes, unread_nodes) = gather(self.nodes, deadline);
+        kfd::join_partitions(&mut nodes);
         let unread = [self.unread, unread_gpus, unread_nodes].concat();
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
         let mut found = merge(gpus, nodes);
@@ -112,8 +113,6 @@ impl Started {
 struct Entry {
     gpu: SysfsGpu,
     node: Option<Node>,
-    /// Whether the GPU is split into several nodes.
-    is_part: bool,
 }
 
 /// Brings together what the two trees say of the same GPU.
@@ -121,15 +120,15 @@ fn merge(gpus: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
     let mut found = Vec::new();
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
     for gpu in gpus {
-        let mut own: Vec<Node> = nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&gpu))).collect();
-        if own.len() < 2 {
-            found.push(Entry { gpu, node: own.pop(), is_part: false });
+        let own: Vec<Node> = nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&gpu))).collect();
+        if own.is_empty() {
+            found.push(Entry { gpu, node: None });
             continue;
         }
-        found.extend(own.into_iter().map(|node| Entry { gpu: gpu.clone(), node: Some(node), is_part: true }));
+        found.extend(own.into_iter().map(|node| Entry { gpu: gpu.clone(), node: Some(node) }));
     }
     let alone = nodes.into_iter().flatten();
-    found.extend(alone.map(|node| Entry { gpu: node.gpu(), node: Some(node), is_part: false }));
+    found.extend(alone.map(|node| Entry { gpu: node.gpu(), node: Some(node) }));
     found
 }
 
@@ -154,18 +153,21 @@ impl Entry {
     }
 
     fn gpu(self) -> Gpu {
-        let Self { gpu, node, is_part } = self;
+        let Self { gpu, node } = self;
         let node = node.unwrap_or_default();
         let known = gpu.id.and_then(|id| names::find(id, gpu.revision, gpu.board));
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
-        // The DRM tells the memory of the whole GPU, a node that of its partition.
-        let vram = if is_part { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
+        // The DRM tells memory and device file of the whole GPU, a node those of its partition.
+        let vram = if node.part.is_some() { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
         let width_bits = node.memory.map(|memory| memory.width_bits);
         let kind = target.as_deref().and_then(|target| memory::kind(target, gpu.id, width_bits));
         let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(gpu.details.memory_max_mhz);
         let bandwidth = kind.zip(width_bits).zip(memory_mhz);
+        let sharers = node.part.map_or(1, |part| part.of);
         let named_virtual = known.map(|known| known.name.ends_with(" VF"));
         let place = gpu.kind(target.as_deref(), kind.is_some());
+        let own_file = node.render_minor.map(|minor| format!("renderD{minor}"));
+        let render_node = if node.part.is_some() { own_file } else { gpu.render_node.or(own_file) };
         let details = gpu.details;
         Gpu {
             name: gpu.name.or_else(|| known.map(|known| known.name.to_owned())).or(node.code_name),
@@ -177,7 +179,8 @@ impl Entry {
             max_mhz: node.max_mhz.or(details.max_mhz),
             limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),
-            memory_bandwidth_gb_s: bandwidth.map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz)),
+            memory_bandwidth_gb_s: bandwidth
+                .map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz) / f64::from(sharers)),
             memory: GpuMemory {
                 kind: kind.map(|kind| kind.name.to_owned()),
                 vendor: gpu.memory_vendor,
@@ -190,8 +193,10 @@ impl Entry {
             gfx_target: target,
             driver: gpu.driver,
             vbios: gpu.vbios,
-            render_node: gpu.render_node.or_else(|| node.render_minor.map(|minor| format!("renderD{minor}"))),
+            render_node,
             partition: gpu.partition,
+            partition_index: node.part.map(|part| part.index),
+            partitions: node.part.map(|part| part.of),
             iommu: gpu.iommu,
             ecc: details.ecc,
             power_cap_w: details.power_cap_w,

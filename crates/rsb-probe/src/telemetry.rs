@@ -5,6 +5,7 @@
 //!
 //! What stands beside a measurement is chosen by the engine (`measure::telemetry`).
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,6 +44,17 @@ impl GpuDirectory {
     fn new(pci_address: Option<String>, source: Source) -> Self {
         Self { pci_address, source, energy: intel::Energy::default() }
     }
+
+    /// Whether runtimes may know it by several addresses: partitions differ from it in the PCI function.
+    fn is_split(&self) -> bool {
+        match &self.source {
+            Source::Directory(dir) => {
+                read_line(&dir.join("current_compute_partition")).is_some_and(|mode| mode != "SPX")
+            }
+            #[cfg(feature = "cuda")]
+            Source::Nvml(_) => false,
+        }
+    }
 }
 
 /// Where sensors are read.
@@ -71,11 +83,20 @@ pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
 
 /// The GPU at `pci_address`, such as `0000:03:00.0`.
 pub fn gpu_at(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
-    let is_it = |gpu: &GpuDirectory| {
-        gpu.pci_address.as_deref().is_some_and(|address| address.eq_ignore_ascii_case(pci_address))
-    };
-    let in_files = || gpus(options).into_iter().find(is_it);
-    in_files().or_else(|| by_library(options, pci_address))
+    gpus_at(options, &[Some(pci_address)]).pop().flatten()
+}
+
+/// The GPUs at `pci_addresses`, in their order: the machine is searched once, however many there are.
+pub fn gpus_at(options: &ProbeOptions, pci_addresses: &[Option<&str>]) -> Vec<Option<GpuDirectory>> {
+    let lower = |address: &str| address.to_ascii_lowercase();
+    let found = gpus(options).into_iter();
+    let known: HashMap<String, GpuDirectory> =
+        found.filter_map(|gpu| Some((lower(gpu.pci_address.as_deref()?), gpu))).collect();
+    let whole =
+        |address: &str| known.get(&format!("{}.0", lower(address).rsplit_once('.')?.0)).filter(|gpu| gpu.is_split());
+    let in_files = |address: &str| known.get(&lower(address)).or_else(|| whole(address)).cloned();
+    let find = |address: &str| in_files(address).or_else(|| by_library(options, address));
+    pci_addresses.iter().map(|address| find((*address)?)).collect()
 }
 
 /// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such GPUs.

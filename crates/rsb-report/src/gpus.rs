@@ -170,8 +170,14 @@ fn reached(gpu: &Gpu, reach: Reach) -> Option<String> {
 
 /// What each of the GPUs has for itself: its place, and whom it is joined to.
 fn own(members: &[&Gpu]) -> Lines {
-    let addresses: Vec<&str> = members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    let mut addresses: Vec<&str> = members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    // The partitions of a GPU lie side by side, all at its address.
+    addresses.dedup();
     let mut lines = Vec::new();
+    if members.iter().all(|gpu| gpu.partitions.is_some()) {
+        let whole = if addresses.len() == 1 { "one GPU".to_owned() } else { format!("{} GPUs", addresses.len()) };
+        lines.push(entry("parts", Some(format!("{} partitions of {whole}", members.len()))));
+    }
     if !addresses.is_empty() {
         lines.push(entry(if addresses.len() == 1 { "address" } else { "addresses" }, Some(addresses.join(", "))));
     }

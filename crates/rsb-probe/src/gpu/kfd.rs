@@ -16,6 +16,10 @@ use crate::plausible;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Node {
     number: u32,
+    /// What the chip is told from its like by; the partitions of a GPU share it.
+    unique_id: Option<u64>,
+    /// Which partition it is, of a GPU that is split into several nodes.
+    pub(crate) part: Option<Part>,
     pub(crate) id: Option<PciId>,
     pub(crate) address: Option<String>,
     /// `gfx90a`.
@@ -31,6 +35,14 @@ pub(crate) struct Node {
     pub(crate) render_minor: Option<u32>,
     pub(crate) links: Vec<Link>,
     pub(crate) caches: Vec<GpuCache>,
+}
+
+/// A place among the partitions of one GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// From 0.
+    pub(crate) index: u32,
+    pub(crate) of: u32,
 }
 
 /// A link to another node.
@@ -67,6 +79,26 @@ impl Node {
             address: self.address.clone(),
             render_node,
             ..SysfsGpu::default()
+        }
+    }
+}
+
+/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel writes the number of a partition
+/// into the PCI function of its address, or, where it does not, beside the address.
+pub(crate) fn join_partitions(nodes: &mut [Node]) {
+    let mut chips: BTreeMap<(Option<u64>, Option<String>), Vec<usize>> = BTreeMap::new();
+    for (place, node) in nodes.iter().enumerate() {
+        let address = node.address.clone().filter(|_| node.unique_id.is_none());
+        if node.unique_id.is_some() || address.is_some() {
+            chips.entry((node.unique_id, address)).or_default().push(place);
+        }
+    }
+    for places in chips.into_values().filter(|places| places.len() > 1) {
+        let card = places.iter().filter_map(|&place| nodes[place].address.clone()).min();
+        let of = places.len() as u32;
+        for (index, place) in (0..).zip(places) {
+            nodes[place].address.clone_from(&card);
+            nodes[place].part = Some(Part { index, of });
         }
     }
 }
@@ -130,6 +162,8 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
     let compute_units = properties.small("simd_per_cu").and_then(|each| units.checked_div(each));
     Some(Node {
         number,
+        unique_id: properties.known("unique_id"),
+        part: None,
         id: id.map(|(vendor, device)| PciId { vendor, device }),
         address: place.map(|place| address(properties.small("domain").unwrap_or(0), place)),
         target: properties.small("gfx_target_version").map(target),

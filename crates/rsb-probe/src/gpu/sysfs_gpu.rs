@@ -1,5 +1,6 @@
 //! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::GpuKind;
@@ -62,7 +63,7 @@ pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
 
 /// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a driver).
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
-    let known: Vec<PathBuf> = found.iter().filter_map(|dir| std::fs::canonicalize(dir).ok()).collect();
+    let known: HashSet<PathBuf> = found.iter().filter_map(|dir| std::fs::canonicalize(dir).ok()).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
         let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
         let new = |dir: &PathBuf| std::fs::canonicalize(dir).is_ok_and(|real| !known.contains(&real));

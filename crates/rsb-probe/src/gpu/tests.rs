@@ -117,13 +117,30 @@ fn partitions_are_devices_of_their_own() {
     gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
     // An amdgpu partition shows as a platform device beside the GPU.
     tree.write(&format!("{DRM}/card1/device/uevent"), "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n");
-    for part in 0..2_u32 {
-        node(&tree, 2 + part, part << 28 | 0x0500, "");
-        bank(&tree, 2 + part, 24_000_000_000);
+    // The number of a partition stands in the highest bits, or in the PCI function of a chip that has a number of its own.
+    let places: [fn(u32) -> (u32, &'static str); 2] =
+        [|part| (part << 28 | 0x0500, ""), |part| (0x0500 | part, "unique_id 16404946649897475633\n")];
+    for place in places {
+        for part in 0..2_u32 {
+            let (location, values) = place(part);
+            node(&tree, 2 + part, location, &format!("{values}drm_render_minor {}\n", 128 + part));
+            bank(&tree, 2 + part, 24_000_000_000);
+        }
+        let found = gpus(&tree);
+        let parts: Vec<_> = found
+            .iter()
+            .map(|gpu| (gpu.vram_gb, gpu.memory_bandwidth_gb_s, gpu.partition_index, gpu.render_node.as_deref()))
+            .collect();
+        let share = Some(5324.8 / 2.0);
+        assert_eq!(
+            parts,
+            [(Some(24.0), share, Some(0), Some("renderD128")), (Some(24.0), share, Some(1), Some("renderD129"))]
+        );
+        for gpu in &found {
+            assert_eq!((gpu.partition.as_deref(), gpu.partitions), (Some("CPX"), Some(2)));
+            assert_eq!((gpu.driver.as_deref(), gpu.pci_address.as_deref()), (Some("amdgpu"), Some("0000:05:00.0")));
+        }
     }
-    let found = gpus(&tree);
-    let parts: Vec<_> = found.iter().map(|gpu| (gpu.index, gpu.vram_gb, gpu.partition.as_deref())).collect();
-    assert_eq!(parts, [(0, Some(24.0), Some("CPX")), (1, Some(24.0), Some("CPX"))]);
 }
 
 #[test]

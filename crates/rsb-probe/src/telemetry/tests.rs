@@ -148,6 +148,16 @@ fn only_gpus_with_sensors_are_offered() {
 }
 
 #[test]
+fn a_partition_meets_the_sensors_of_its_gpu() {
+    let at_function = |mode: &str| {
+        let tree = tree(&[("gpu_busy_percent", "0\n"), ("current_compute_partition", mode)]);
+        gpus_at(&options(&tree), &[Some("0000:03:00.5"), None]).into_iter().map(|gpu| gpu.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(at_function("CPX\n"), [true, false]);
+    assert_eq!(at_function("SPX\n"), [false, false], "another function is another device");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_sensor_that_hangs_costs_itself_and_not_the_rest() {
     let tree = tree(&[("mem_info_vram_used", "1000000\n"), ("hwmon/hwmon8/name", "amdgpu\n")]);
