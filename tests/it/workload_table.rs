@@ -1,5 +1,5 @@
 //! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of GPUs agree; so do the
-//! targets for GPUs and the page of references.
+//! targets for GPUs and the page of references, and each workload and component has its page of methods.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -40,6 +40,21 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
     let command = rusty_stack_bench::cli::command();
     for name in &documented {
         assert!(command.find_subcommand(name).is_some(), "{name} is no verb");
+    }
+}
+
+#[test]
+fn each_workload_and_component_has_its_page_of_methods() {
+    let documented = rows().into_iter().map(|(name, _)| name);
+    let components = rsb_engine::frameworks::all().iter().map(|component| component.name.to_owned());
+    let index = text("docs/methods/README.md");
+    for name in documented.chain(components) {
+        let page = text(&format!("docs/methods/{name}.md"));
+        let headings = page.lines().filter_map(|line| line.strip_prefix("## ")).collect::<Vec<_>>();
+        let expected =
+            ["What is timed", "How it is verified", "What bounds it", "Hold it against", "What it does not tell"];
+        assert_eq!(headings, expected, "{name}");
+        assert!(index.contains(&format!("[{name}]({name}.md)")), "docs/methods/README.md has no row of {name}");
     }
 }
 
