@@ -12,7 +12,8 @@ use rsb_model::{Profile, Suite};
 use rsb_workloads::RunsOn;
 
 fn text(file: &str) -> String {
-    std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 /// The rows of the page: the name, and what it runs on.
