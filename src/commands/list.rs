@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use rsb_device::DeviceInfo;
 use rsb_engine::plan::{self, Machine};
 use rsb_engine::{frameworks, machine, measure, suites};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{BackendId, Reason};
+use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::{CaseRow, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -70,6 +72,31 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
     reasons.into_iter().next()
 }
 
+/// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
+fn unequipped(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
+    let first = devices.first().filter(|first| !first.device.is_cpu())?;
+    let (backend, fewest) = (first.device.backend, benchmark.fewest_gpus());
+    if devices.len() < fewest {
+        return Some(Reason::new(
+            format!("{fewest} GPUs: {backend}"),
+            format!("it shows {} here", devices.len()),
+            "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES, \
+             CUDA_VISIBLE_DEVICES)",
+        ));
+    }
+    let has_sensors = || {
+        let addresses: Vec<Option<&str>> = devices.iter().map(|device| device.pci_address.as_deref()).collect();
+        telemetry::gpus_at(&ProbeOptions::here(), &addresses).iter().any(Option::is_some)
+    };
+    (benchmark.runs_on() == RunsOn::GpusAndSensors && !has_sensors()).then(|| {
+        Reason::new(
+            format!("sensors: {backend}"),
+            format!("no sensors of {} are shown", first.name),
+            "a GPU with a driver that shows them (amdgpu, i915, xe, NVIDIA's) has them",
+        )
+    })
+}
+
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
     let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.backend == backend).collect();
     let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
@@ -83,7 +110,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
         _ if !fits => Some(plan::unfit(benchmark, backend)),
         [] => missing,
         tools if backend == BackendId::Cpu => no_compiler(tools),
-        _ => missing,
+        _ => missing.or_else(|| unequipped(benchmark, &devices)),
     };
     CaseRow {
         benchmark: benchmark.name().to_owned(),

@@ -86,6 +86,11 @@ pub trait Benchmark: Sync {
         RunsOn::Any
     }
 
+    /// How many GPUs of one backend its cases take at least, unless their axes say otherwise.
+    fn fewest_gpus(&self) -> usize {
+        1
+    }
+
     /// How long one iteration takes.
     fn iterations(&self) -> Iterations {
         Iterations::Short

@@ -47,6 +47,10 @@ impl Benchmark for AllReduce {
         RunsOn::Gpus
     }
 
+    fn fewest_gpus(&self) -> usize {
+        2
+    }
+
     fn axes(&self) -> &'static [AxisInfo] {
         AXES
     }

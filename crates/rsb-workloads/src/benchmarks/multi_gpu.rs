@@ -53,6 +53,10 @@ impl Benchmark for MultiGpu {
         RunsOn::Gpus
     }
 
+    fn fewest_gpus(&self) -> usize {
+        2
+    }
+
     fn axes(&self) -> &'static [AxisInfo] {
         AXES
     }
