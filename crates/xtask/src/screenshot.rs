@@ -108,7 +108,7 @@ fn svg(text: &str) -> String {
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" width=\"{wide}\" height=\"{high}\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"13\" \
-         fill=\"#{INK:06x}\" xml:space=\"preserve\" style=\"white-space: pre\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#{GROUND:06x}\"/>\n"
+         fill=\"#{INK:06x}\" xml:space=\"preserve\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#{GROUND:06x}\"/>\n"
     );
     let mut last = Look::default();
     for (row, line) in lines.iter().enumerate() {
@@ -132,7 +132,7 @@ fn draw(picture: &mut String, (left, top): (f64, f64), look: Look, text: &str) {
             "<rect x=\"{left}\" y=\"{top}\" width=\"{length}\" height=\"{height}\" fill=\"#{ground:06x}\"/>"
         );
     }
-    // Browsers leave out spaces at either end, and would spread the rest over the whole length.
+    // Browsers leave out spaces at either end and of several all but one, and would spread the rest over the whole length.
     let words = text.trim();
     if words.is_empty() {
         return;
@@ -149,7 +149,7 @@ fn draw(picture: &mut String, (left, top): (f64, f64), look: Look, text: &str) {
     let _ = writeln!(
         picture,
         "<text x=\"{left}\" y=\"{baseline}\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\"{style}>{}</text>",
-        escape(words)
+        escape(words).replace("  ", "\u{a0}\u{a0}")
     );
 }
 
