@@ -17,6 +17,8 @@ pub enum ChartFormat {
     Text,
     /// A picture; several go into a directory.
     Svg,
+    /// As `svg`, in pixels; needs the feature `png`.
+    Png,
     /// A page with every picture in it.
     Html,
 }
@@ -45,7 +47,7 @@ pub struct ChartArgs {
     /// Format
     #[arg(long, value_enum, default_value_t = ChartFormat::Text)]
     pub format: ChartFormat,
-    /// File to write, for several SVG files a directory; `-` for standard output [default: standard output]
+    /// File to write, for several pictures a directory; `-` for standard output [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Columns of the text [default: those of the terminal]

@@ -1,4 +1,6 @@
-//! Draws charts of a run, of two, or of the history: for a terminal, as SVG, as a page.
+//! Draws charts of a run, of two, or of the history: for a terminal, as pictures, as a page.
+
+mod picture_files;
 
 use std::path::Path;
 
@@ -10,14 +12,14 @@ use rsb_model::{ComparisonResult, Run};
 use rsb_report::chart::AxisScale;
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject, kinds_table};
 use rsb_report::number::format_count;
-use rsb_report::{Chart, Color, Glyphs, Style, Theme, ThemeName, chart_page, picture, svg_in};
+use rsb_report::{Chart, Color, Glyphs, Style, Theme, ThemeName, chart_page, picture};
 use rsb_stats::glob::matches;
-use rsb_store::{Store, output};
+use rsb_store::Store;
 
 use super::{judge, report, settings, trend};
 use crate::cli::{ChartArgs, ChartFormat};
 use crate::config::{ChartsSection, Config};
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Lines of a chart with a scale on both axes, and of one with rows at most.
@@ -158,7 +160,10 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
             let theme = section.theme(ThemeName::Light).map_err(config_error)?;
             report::to(to_file, &chart_page(title, charts, &theme))
         }
-        ChartFormat::Svg => pictures(charts, to_file, &section.theme(ThemeName::Light).map_err(config_error)?),
+        ChartFormat::Svg | ChartFormat::Png => {
+            let theme = section.theme(ThemeName::Light).map_err(config_error)?;
+            picture_files::write(charts, to_file, &theme, args.format)
+        }
     }
 }
 
@@ -194,33 +199,4 @@ fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> St
         page.push_str(": narrow it down with --benchmark or --metric, or write all with --format html\n");
     }
     page
-}
-
-/// One picture to a file or to standard output, several to a directory.
-fn pictures(charts: &[Chart], path: Option<&Path>, theme: &Theme) -> CliResult {
-    let draw = |chart: &Chart| {
-        svg_in(chart, theme).ok_or_else(|| CliError::usage(anyhow!("{}: a figure in it is not finite", chart.title)))
-    };
-    match (charts, path) {
-        ([chart], Some(path)) if !path.is_dir() => report::to(Some(path), &draw(chart)?),
-        ([chart], None) => report::to(None, &draw(chart)?),
-        (_, None) => Err(several(charts)),
-        (_, Some(file)) if file.extension().is_some_and(|extension| extension == "svg") => Err(several(charts)),
-        (_, Some(dir)) => {
-            output::create_dir(dir).map_err(refused)?;
-            for chart in charts {
-                output::write(&dir.join(chart.file_name()), &draw(chart)?).map_err(refused)?;
-            }
-            show::text(&format!("{} in {}", format_count(charts.len(), "chart", "charts"), dir.display()))?;
-            Ok(Exit::Pass)
-        }
-    }
-}
-
-/// That one picture was asked for, and there are more.
-fn several(charts: &[Chart]) -> CliError {
-    CliError::usage(anyhow!(
-        "these are {} charts; name a directory for them with --output, or choose one with --benchmark",
-        charts.len()
-    ))
 }

@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
-pub const KNOWN: [(&str, &str); 29] = [
+pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_SUITE", "--suite"),
     ("RSB_BACKEND", "--backend"),
     ("RSB_DEVICE", "--device"),
@@ -35,6 +35,8 @@ pub const KNOWN: [(&str, &str); 29] = [
     ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),
     ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honored by builds with the feature `fault-injection` alone"),
+    ("RSB_TEST_PANIC", "honored by builds with the feature `fault-injection` alone"),
+    ("RSB_AXE_CORE", "read by the tests alone: the file axe.min.js of axe-core"),
     ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),
     ("RSB_SKIPPED", "read by the tests alone: a file for what is missing"),
 ];

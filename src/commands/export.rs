@@ -133,7 +133,7 @@ pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
 pub(super) const TEXT_FORMATS: &str = "--format csv and --format json";
 
 /// Why this build does not do something, which one does, and what every build does.
-#[cfg(not(all(feature = "parquet", feature = "duckdb")))]
+#[cfg(not(all(feature = "parquet", feature = "duckdb", feature = "png")))]
 pub(super) fn without(what: &str, feature: &str, everywhere: &str) -> CliError {
     CliError::usage(anyhow!(
         "this build has no {what}: `cargo install --path . --features {feature}` builds one that has; {everywhere} are in \

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test uses its own part.
 
 pub mod backend;
+pub mod browser;
 pub mod made_up;
 pub mod other_project;
 pub mod revisions;

@@ -16,6 +16,34 @@ fn the_program_draws_what_the_gallery_shows() {
     assert!(drawn.contains("1.00x") && gallery.contains(drawn.trim_end()), "{drawn}");
 }
 
+#[cfg(feature = "png")]
+#[test]
+fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
+    let bench = Bench::new();
+    let run = of_gallery("frameworks.json");
+    let words = ["chart", "stacked-bar", &run, "--format", "png"];
+    let one = [&words[..], &["--metric", "time_ms", "--output"]].concat();
+    let is_png = |name: &str| std::fs::read(bench.path(name)).unwrap().starts_with(b"\x89PNG\r\n\x1a\n");
+    bench.run(&[&one[..], &["step.png"]].concat()).expect(2);
+    bench.run(&[&words[..], &["--output", "charts"]].concat()).expect(0);
+    for file in std::fs::read_dir(bench.path("charts")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(name.ends_with(".png") && is_png(&format!("charts/{name}")), "{name}");
+    }
+    let one = ["chart", "memory-timeline", &run, "--format", "png"];
+    assert!(bench.run(&one).expect(2).stderr.contains("--output FILE"));
+    bench.run(&[&one[..], &["--output", "memory.png"]].concat()).expect(0);
+    assert!(is_png("memory.png"));
+}
+
+#[cfg(not(feature = "png"))]
+#[test]
+fn a_build_without_png_names_the_feature_and_what_it_has() {
+    let run = of_gallery("frameworks.json");
+    let ended = Bench::new().run(&["chart", "memory-timeline", &run, "--format", "png", "--output", "x.png"]).expect(2);
+    assert!(ended.stderr.contains("--features png") && ended.stderr.contains("--format svg"), "{}", ended.stderr);
+}
+
 #[test]
 fn what_cannot_be_drawn_says_what_would_give_it() {
     let bench = Bench::new();

@@ -10,6 +10,7 @@ mod against_history;
 mod backends;
 mod baseline_verbs;
 mod bisect;
+mod browser;
 mod charts;
 mod cli;
 mod committed_baseline;

@@ -30,11 +30,14 @@ struct Screen {
 impl Screen {
     /// Begins, or says that there is no tmux.
     fn begin(bench: &Bench, arguments: &[&str]) -> Option<Self> {
+        Self::begin_with(bench, &bench.command(arguments))
+    }
+
+    fn begin_with(bench: &Bench, program: &Command) -> Option<Self> {
         if Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err() {
             test_needs::missing("tmux", "the program `tmux` is not here; install it");
             return None;
         }
-        let program = bench.command(arguments);
         let screen = Self { socket: bench.path("tmux") };
         let mut tmux = screen.tmux();
         tmux.args(["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]);
@@ -123,6 +126,31 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     screen.wait_for("1/2 findings");
     screen.press(&["q"]);
     assert_eq!(screen.ended(), "0");
+}
+
+/// The program breaks between two pictures: the terminal is as before, and says why.
+#[cfg(feature = "fault-injection")]
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let bench = Bench::new().set("RSB_TEST_PANIC", "1");
+    let program = bench.command(&["tui"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "stty -a >before; \"$@\"; echo ended: $?; stty -a >after; cat", "sh"]);
+    shell.arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        shell.env(name, value);
+    }
+    let Some(screen) = Screen::begin_with(&bench, &shell) else { return };
+    screen.wait_for("Pre-installation");
+    screen.press(&["!"]);
+    let said = screen.wait_for("ended: 101");
+    assert!(said.contains("RSB_TEST_PANIC asks for it") && !said.contains("Pre-installation"), "{said}");
+    let modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
+    let modes = screen.tmux().args(["display-message", "-p", modes]).output().unwrap();
+    let modes = String::from_utf8_lossy(&modes.stdout);
+    assert_eq!(modes.trim(), "0 0 1", "the page is left, no mouse is caught, and the cursor is back");
+    let [before, after] = ["before", "after"].map(|name| std::fs::read_to_string(bench.path(name)).unwrap());
+    assert!(before.contains("echo") && before == after, "{before}\n{after}");
 }
 
 #[test]

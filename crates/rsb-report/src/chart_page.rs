@@ -22,6 +22,6 @@ pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
          <style>body {{ background: {sheet}; color: {ink}; font-family: sans-serif; margin: 1em auto; max-width: 60em }} \
          figure {{ margin: 1em 0 }} svg {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n{figures}</body>\n</html>\n"
+         <main>\n<h1>{title}</h1>\n{figures}</main>\n</body>\n</html>\n"
     )
 }

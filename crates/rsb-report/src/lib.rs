@@ -1,4 +1,4 @@
-//! Reports as Markdown, HTML, text, CSV, JSON and SVG. Returns strings, touches no files.
+//! Reports as Markdown, HTML, text, CSV, JSON, SVG and PNG. Returns strings and bytes, touches no files.
 //!
 //! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
 //! sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and [`Chart`] are view models: data that
@@ -33,6 +33,8 @@ pub mod markdown;
 pub mod matrix;
 pub mod number;
 pub mod picture;
+#[cfg(feature = "png")]
+mod png;
 pub mod report;
 pub mod run;
 pub mod spark;
@@ -56,6 +58,8 @@ pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{Glyphs, Ink, Picture, picture};
+#[cfg(feature = "png")]
+pub use png::{PngError, png};
 pub use report::{Report, ReportPart};
 pub use style::{Color, Style, Tone, clean, presentable};
 pub use svg::{svg, svg_in};

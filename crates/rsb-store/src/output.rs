@@ -63,8 +63,20 @@ impl OutputError {
 /// # Errors
 /// When `path` is a link, or cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
+    write_parts(path, &[text.trim_end_matches('\n').as_bytes(), b"\n"])
+}
+
+/// Writes `bytes` to `path` as they are.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    write_parts(path, &[bytes])
+}
+
+fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
     let mut file = create(path)?;
-    let written = file.write_all(text.trim_end_matches('\n').as_bytes()).and_then(|()| file.write_all(b"\n"));
+    let written = parts.iter().try_for_each(|part| file.write_all(part));
     written.map_err(|source| OutputError::io(path, source))
 }
 

@@ -115,6 +115,7 @@ impl RunPage {
             }
             Event::RunEnded(_) => {
                 progress.step = progress.steps + 1;
+                self.draw_charts();
                 true
             }
             _ => false,

@@ -5,6 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+/// Features that are off by default, and tested.
+const OPTIONAL: &str = "parquet,duckdb,postgres,png";
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -15,7 +18,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     let (crates, with_python) = python();
-    for features in [String::new(), format!("memory-profiling,fault-injection,parquet,duckdb,postgres{with_python}")] {
+    for features in [String::new(), format!("memory-profiling,fault-injection,{OPTIONAL}{with_python}")] {
         let check = [&["clippy"][..], crates, &["--all-targets", "--features", &features, "--", "--deny", "warnings"]];
         run("cargo", &check.concat())?;
     }
@@ -37,7 +40,7 @@ pub(crate) fn lint() -> Result<()> {
 /// Every test. `cargo nextest` when it is there, because it is faster and isolates each test.
 pub(crate) fn test() -> Result<()> {
     let (crates, with_python) = python();
-    let features = format!("fault-injection,parquet,duckdb,postgres{with_python}");
+    let features = format!("fault-injection,{OPTIONAL}{with_python}");
     // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep these busy.
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (2 * cpus).to_string();

@@ -112,6 +112,8 @@ impl Session<'_> {
 
     /// Takes a message over and hands on what is to be done; how the program ends, where it does.
     fn take(&mut self, message: Message) -> Result<Option<Exit>, CliError> {
+        #[cfg(feature = "fault-injection")]
+        panic_if_asked(&message);
         for command in update(&mut self.state, message) {
             match command {
                 Command::Draw => self.pace.want(),
@@ -137,6 +139,13 @@ impl Session<'_> {
         self.pace.drawn(Instant::now());
         Ok(())
     }
+}
+
+/// Breaks on purpose at the key `!`, to prove that the terminal is given back.
+#[cfg(feature = "fault-injection")]
+fn panic_if_asked(message: &Message) {
+    let is_asked = matches!(message, Message::Key(Key::Char('!'))) && std::env::var_os("RSB_TEST_PANIC").is_some();
+    assert!(!is_asked, "RSB_TEST_PANIC asks for it");
 }
 
 fn interface(args: &TuiArgs, config: &Config) -> Result<InterfaceSettings, CliError> {

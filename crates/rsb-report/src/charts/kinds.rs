@@ -5,7 +5,7 @@ use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, distribution, gauges, lines, matrix, memory, roofline, speedup, stacked, trend,
+    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, roofline, speedup, stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured;
@@ -93,7 +93,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 }
 
 /// Every kind.
-pub const CHART_KINDS: [ChartKind; 22] = [
+pub const CHART_KINDS: [ChartKind; 23] = [
     run(
         ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
@@ -128,6 +128,11 @@ pub const CHART_KINDS: [ChartKind; 22] = [
         ("gpus", "the GPUs of the machine: compute units, memory, runtime"),
         "a run on a machine with a GPU",
         |subject| of_run(subject, |run| gauges::gpus(run).into_iter().collect()),
+    ),
+    run(
+        ("devices", "many devices of one kind as a grid, and which of them falls behind"),
+        "any benchmark on eight devices or more of one backend",
+        |subject| of_run(subject, |run| devices::device_grids(run, subject.metric)),
     ),
     run(
         ("heat-map", "a figure by the two parameters that vary most"),

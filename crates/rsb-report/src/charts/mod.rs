@@ -6,6 +6,7 @@ mod backends;
 mod bars;
 mod changes;
 mod comparison;
+mod devices;
 mod distribution;
 mod gauges;
 mod kinds;
@@ -24,6 +25,7 @@ pub use backends::backends;
 pub use bars::bars;
 pub use changes::{before_after, delta};
 pub use comparison::comparison;
+pub use devices::device_grids;
 pub use distribution::distribution;
 pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
 pub use lines::throughput_by_size;
@@ -47,6 +49,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     // Where a chart by size says it all, forty bars add nothing.
     let by_size: Vec<ChartPlace> = charts.iter().map(|chart| chart.place.clone()).collect();
     charts.extend(bars(run).into_iter().filter(|chart| !by_size.contains(&chart.place)));
+    charts.extend(device_grids(run, None));
     charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));
     charts.extend(noisiest(measured(run)).into_iter().filter_map(distribution).take(NOISIEST));

@@ -1,7 +1,59 @@
-//! Events as the engine sends them.
+//! Events as the engine sends them: made up, and of a run that was recorded.
+
+use rsb_model::{BenchmarkResult, Case, DeviceRef, Event, Outcome, Params, Run, RunStatus, Timestamp};
+use serde_json::Value;
 
 use super::{Bench, sample};
 use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, update};
+
+/// The journal of a real run, as its recorder wrote it: three products on a CPU, two replicates of each, and five skips.
+const RECORDED: &str = include_str!("recorded.partial.jsonl");
+
+/// What the engine told while that journal was written, and when.
+fn recorded() -> Vec<(Timestamp, Event)> {
+    let mut lines = RECORDED.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let run: Run = serde_json::from_value(lines.next().unwrap()["run"].take()).unwrap();
+    let mut events = vec![(run.started, Event::RunStarted { run_id: run.run_id, cases: 3 })];
+    let results =
+        lines.filter_map(|mut line| serde_json::from_value::<BenchmarkResult>(line.get_mut("result")?.take()).ok());
+    for (index, result) in results.enumerate() {
+        if result.outcome == Outcome::Measured {
+            let case = Case {
+                id: result.benchmark_id.clone(),
+                benchmark: result.category.clone().unwrap(),
+                benchmark_type: result.benchmark_type,
+                device: DeviceRef::CPU.into(),
+                params: Params::new(),
+            };
+            let before = events.last().unwrap().0;
+            events.push((before, Event::ReplicateStarted { case: Box::new(case), step: index - 4, steps: 6 }));
+        }
+        events.push((result.timestamp, Event::CaseUpdated(Box::new(result))));
+    }
+    let last = events.last().unwrap().0;
+    events.push((last, Event::RunEnded(RunStatus::Complete)));
+    events
+}
+
+#[test]
+fn a_recorded_journal_is_shown_as_it_was_written() {
+    let mut bench = begun(InterfaceSettings::default());
+    let mut seen = Vec::new();
+    for (at, event) in recorded() {
+        bench.send(Message::Happened { event, at });
+        let picture = bench.picture();
+        seen.extend(picture.lines().find(|line| line.contains("step ")).map(|line| line.trim().to_owned()));
+    }
+    seen.dedup();
+    assert_eq!(seen.len(), 7, "each step once, and the end: {seen:#?}");
+    assert!(seen[4].contains("step 5 of 6, 3 cases, 1 s left"), "{seen:#?}");
+    let page = bench.state.run.as_ref().unwrap();
+    let samples: Vec<usize> = page.run.benchmarks.iter().map(|result| result.samples.len()).collect();
+    assert_eq!(samples, [0, 0, 0, 0, 0, 2, 2, 2], "of each case what was written last");
+    insta::assert_snapshot!("recorded-100x30", bench.picture());
+    bench.press(&[Key::Right]);
+    insta::assert_snapshot!("recorded-chart-100x30", bench.picture());
+}
 
 fn begun(settings: InterfaceSettings) -> Bench {
     let mut bench = Bench::new(100, 30, settings);

@@ -86,6 +86,10 @@ pub(super) const ROWS: &[Entry] = &[
         "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
     ),
     lacking(
+        "Many devices as a grid",
+        "no run here was made on a machine with eight GPUs. `devices` draws a case on all of them, as the terminal interface does.",
+    ),
+    lacking(
         "Tensor cores",
         "no device here has matrix units. `bar --benchmark tensor-core` draws data sheet and measured peak by type, in the types' colors.",
     ),

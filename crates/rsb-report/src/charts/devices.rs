@@ -1,0 +1,180 @@
+//! Many devices of one kind as a grid of fields, in which the one that falls behind is seen at once.
+
+use rsb_model::{BackendId, BenchmarkResult, Better, DeviceRef, Field, Outcome, Run};
+use rsb_stats::median;
+
+use super::memory::{Words, shaded};
+use super::{axis, bars, slug};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{benchmark_of, benchmarks, device_of, headline};
+use crate::number::{format_count, format_percent, format_quantity};
+
+/// Fewer devices are told apart by bars.
+const FEWEST: usize = 8;
+/// Devices with a higher number are not drawn.
+const MOST: u32 = 256;
+
+/// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says most.
+pub fn device_grids(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
+    benchmarks(run).into_iter().filter_map(|benchmark| grid(run, benchmark, metric)).collect()
+}
+
+/// One case on the devices of one backend, by their numbers.
+struct Fleet<'a> {
+    backend: BackendId,
+    point: &'a str,
+    results: Vec<(u32, &'a BenchmarkResult)>,
+}
+
+/// The case of `benchmark` that was tried on most devices; of several the last, as cases grow.
+fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
+    let mut fleets: Vec<Fleet<'a>> = Vec::new();
+    for result in run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark) {
+        let (Some(DeviceRef { backend, index }), Some(parts)) =
+            (device_of(&result.benchmark_id), result.benchmark_id.parts())
+        else {
+            continue;
+        };
+        if index >= MOST {
+            continue;
+        }
+        match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point) {
+            Some(fleet) => fleet.results.push((index, result)),
+            None => fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] }),
+        }
+    }
+    fleets.into_iter().max_by_key(|fleet| fleet.results.len()).filter(|fleet| fleet.results.len() >= FEWEST)
+}
+
+fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
+    let Fleet { backend, point, results } = fleet(run, benchmark)?;
+    let measured = || results.iter().filter(|(_, result)| result.outcome == Outcome::Measured);
+    let field = metric.or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
+    let figure = |(index, result): &(u32, &BenchmarkResult)| {
+        let value = result.fields()?.number(field.name).filter(|value| value.is_finite())?;
+        Some((*index, value))
+    };
+    let figures: Vec<(u32, f64)> = measured().filter_map(figure).collect();
+    let last = results.iter().map(|(index, _)| *index).max()?;
+    let across = if last < 64 { 8 } else { 16 };
+    let place = |index: u32| ((index % across) as usize, (index / across) as usize);
+    let cells: Vec<(usize, usize, f64)> = figures
+        .iter()
+        .map(|&(index, value)| {
+            let (column, row) = place(index);
+            (column, row, value)
+        })
+        .collect();
+    let mut datasets = shaded(&cells, field.unit.symbol(), Words::Hidden);
+    for point in datasets.iter_mut().flat_map(|dataset| &mut dataset.points) {
+        point.text = (point.y as u32 * across + point.x as u32).to_string();
+    }
+    datasets.extend(without_figure(&results, place));
+    let row = |row: u32| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last));
+    Some(Chart {
+        name: slug(&format!("devices-{benchmark}-{}", field.name)),
+        title: format!("{benchmark} {point}: {} of {} devices", bars::caption(field), results.len()),
+        subtitle: outlier(&figures, field, backend)?,
+        place: ChartPlace::Benchmark(benchmark.to_owned()),
+        x_axis: axis::rows((0..across).map(|column| format!("+{column}"))),
+        y_axis: axis::rows((0..=last / across).map(row)),
+        datasets,
+        legend_position: Legend::Below,
+    })
+}
+
+/// The devices that have none, with a mark behind their numbers.
+fn without_figure(
+    results: &[(u32, &BenchmarkResult)],
+    place: impl Fn(u32) -> (usize, usize) + Copy,
+) -> impl Iterator<Item = Dataset> {
+    let kinds =
+        [(Outcome::Failed, Paint::Error, "!", "failed (!)"), (Outcome::Skipped, Paint::Warning, "-", "skipped (-)")];
+    kinds.into_iter().filter_map(move |(outcome, paint, mark, name)| {
+        let own = results.iter().filter(|(_, result)| result.outcome == outcome);
+        let point = |(index, _): &(u32, &BenchmarkResult)| {
+            let (column, row) = place(*index);
+            Point::at(column as f64, row as f64).saying(format!("{index}{mark}"))
+        };
+        let points: Vec<Point> = own.map(point).collect();
+        (!points.is_empty()).then(|| Dataset::new(DatasetKind::Cells, paint, points).named(name))
+    })
+}
+
+/// The device that is furthest behind, and how far.
+fn outlier(figures: &[(u32, f64)], field: &Field, backend: BackendId) -> Option<String> {
+    let lower = field.better() == Some(Better::Lower);
+    let behind = |a: &&(u32, f64), b: &&(u32, f64)| if lower { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) };
+    let &(index, value) = figures.iter().max_by(behind)?;
+    let middle = median(&figures.iter().map(|(_, value)| *value).collect::<Vec<_>>())?;
+    let word = if lower { "highest" } else { "lowest" };
+    let change = if middle == 0.0 { 0.0 } else { 100.0 * (value - middle) / middle };
+    Some(format!(
+        "{word}: {backend}:{index} with {}, {} from the median of {}",
+        format_quantity(value, field.unit.symbol()),
+        format_percent(change),
+        format_count(figures.len(), "device", "devices"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::{CaseId, Fields, Reason};
+
+    use super::*;
+    use crate::{Glyphs, Style, picture, sample};
+
+    /// 64 GPUs, of which number 17 is slow, 40 failed and 41 could not be tried.
+    fn many() -> Run {
+        let mut run = sample::run();
+        let first = run.benchmarks.iter().find(|result| result.outcome == Outcome::Measured).unwrap().clone();
+        let on = |index: u32| {
+            let mut result = first.clone();
+            result.category = Some("memory-bandwidth".to_owned());
+            result.benchmark_id = CaseId::from_segments(&[
+                "gpu_performance",
+                "memory-bandwidth",
+                &format!("rocm:{index}"),
+                "read/256MiB",
+            ]);
+            let rate = if index == 17 { 1100.0 } else { 1600.0 + f64::from(index % 5) };
+            result.results = vec![Fields::new().with("bandwidth_gb_s", rate)];
+            if matches!(index, 40 | 41) {
+                result.outcome = if index == 40 { Outcome::Failed } else { Outcome::Skipped };
+                result.reason = Some(Reason::new("rocm", "hung", "reset it"));
+            }
+            result
+        };
+        run.benchmarks = (0..64).map(on).collect();
+        run
+    }
+
+    #[test]
+    fn the_device_that_falls_behind_is_named_and_none_is_left_out() {
+        let run = many();
+        let [chart] = device_grids(&run, None).try_into().unwrap();
+        assert!(chart.subtitle.starts_with("lowest: rocm:17 with 1.10 TB/s, -31"), "{}", chart.subtitle);
+        let mut numbers: Vec<u32> = chart
+            .datasets
+            .iter()
+            .flat_map(|dataset| &dataset.points)
+            .map(|point| point.text.trim_end_matches(['!', '-']).parse().unwrap())
+            .collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..64).collect::<Vec<_>>());
+        insta::assert_snapshot!(picture(&chart, 78, 18, Glyphs::Unicode).text(Style::PLAIN));
+        assert!(crate::svg(&chart).is_some());
+    }
+
+    #[test]
+    fn few_devices_have_no_grid_and_wild_numbers_no_huge_one() {
+        let mut run = many();
+        run.benchmarks.truncate(7);
+        assert!(device_grids(&run, None).is_empty());
+        let mut run = many();
+        run.benchmarks[0].benchmark_id =
+            CaseId::from_segments(&["gpu_performance", "memory-bandwidth", "rocm:4000000000", "read/256MiB"]);
+        let [chart] = device_grids(&run, None).try_into().unwrap();
+        assert_eq!(chart.y_axis.labels.len(), 8);
+    }
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Takes the pictures that README.md begins with anew: docs/images/tui.svg, a run in the terminal interface, in tmux. Builds first,
+# then waits until the load average is below 0.5, since the figures are real; with --any-load it does not wait. Look at the
+# pictures before they are committed.
+#
+# Usage: scripts/pictures.sh [--any-load]
+set -euo pipefail
+
+wait_for_quiet=yes
+[ "${1:-}" != --any-load ] || wait_for_quiet=no
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/program.sh
+. "$here/scripts/program.sh"
+# shellcheck source=scripts/tmux.sh
+. "$here/scripts/tmux.sh"
+program=$(find_program yes) || exit $?
+(cd "$here" && cargo build --quiet --package xtask)
+until [ "$wait_for_quiet" = no ] || awk '{ exit !($1 < 0.5) }' /proc/loadavg; do
+    echo "the load average is $(cut -d' ' -f1-3 /proc/loadavg): waiting until it is below 0.5" >&2
+    sleep 20
+done
+
+work=$(mktemp -d)
+trap 'close_terminal; rm -rf "$work"' EXIT
+cd "$work"
+cat >rusty-stack-bench.toml <<'TOML'
+[run]
+backend = "cpu"
+replicates = 3
+profile = "quick"
+[[custom]]
+benchmark = "memory-bandwidth"
+axes = { operation = ["copy", "read", "triad"], size = ["32KiB", "256KiB", "2MiB", "16MiB", "128MiB"], cache = ["hot"], stores = ["temporal"], threads = ["1"] }
+[[custom]]
+benchmark = "gemm"
+axes = { dtype = ["f32"], shape = ["256x256x256", "512x512x512"] }
+TOML
+
+open_terminal 100 32 "$program" tui --palette truecolor
+wait_for '✓ suite quick'
+press / custom Enter Enter
+wait_for 'cases to measure'
+press Enter
+# Near its end, with most of the chart there.
+wait_for 'now '
+steps=$(terminal capture-pane -p | sed -n 's/.*step [0-9]* of \([0-9]*\),.*/\1/p')
+wait_for "step $((steps * 9 / 10)) of" 120
+press Right
+wait_for 'throughput by size'
+sleep 1
+terminal capture-pane -p -e | "${CARGO_TARGET_DIR:-$here/target}/debug/xtask" screenshot >tui.svg
+cp tui.svg "$here/docs/images/tui.svg"
+echo "docs/images/tui.svg is taken anew; look at it" >&2
