@@ -28,13 +28,13 @@ backend = "cpu"
 replicates = 3
 [[custom]]
 benchmark = "gemm"
-axes = { dtype = ["f32"], shape = ["256x256x256", "512x512x512"], provider = ["gemm"] }
+axes = { dtype = ["f32"], shape = ["256x256x256", "512x512x512"], provider = ["gemm"], transpose = ["nn"], batch_size = ["1"], beta = ["0"], threads = ["1"] }
 [[custom]]
 benchmark = "tensor-ops"
-axes = { dtype = ["f32"], shape = ["1024x1024"] }
+axes = { dtype = ["f32"], shape = ["1024x1024"], operation = ["add", "gelu", "sum", "softmax"], threads = ["1"] }
 [[custom]]
 benchmark = "memory-bandwidth"
-axes = { operation = ["copy", "triad"], size = ["32KiB", "2MiB", "64MiB"], cache = ["hot"], stores = ["temporal"], threads = ["1"] }
+axes = { dtype = ["f32"], operation = ["copy", "triad"], size = ["32KiB", "2MiB", "64MiB"], cache = ["hot"], stores = ["temporal"], threads = ["1"] }
 TOML
 
 # Each into a directory of its own.
@@ -47,7 +47,7 @@ by_tui() { # NAME
     press / custom Enter Enter
     wait_for 'cases to measure'
     press Enter
-    wait_for 'is complete' 600 5 # Who looks more often is work beside what is measured.
+    wait_for 'is complete' 1800 5 # Who looks more often is work beside what is measured.
     press q
     close_terminal
 }

@@ -1,11 +1,15 @@
-//! A headless Chromium, driven through its driver over HTTP (W3C WebDriver), as a reader would use it.
+//! A headless Chromium, driven through its driver over HTTP (`WebDriver` of the W3C), as a reader would use it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+/// The longest that something may take to come true.
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// A browser with one page in it. It ends with this value.
 pub struct Browser {
@@ -13,7 +17,7 @@ pub struct Browser {
     port: u16,
     session: String,
     axe: String,
-    _profile: tempfile::TempDir,
+    profile: tempfile::TempDir,
 }
 
 /// How wide the page is, and in which colors the reader's system is.
@@ -45,8 +49,8 @@ impl Browser {
             return said("the program `chromedriver` is not here; install chromium-driver");
         };
         let port = port(&mut driver);
-        let mut browser = Self { driver, port, session: String::new(), axe, _profile: tempfile::tempdir().unwrap() };
-        let profile = format!("--user-data-dir={}", browser._profile.path().display());
+        let mut browser = Self { driver, port, session: String::new(), axe, profile: tempfile::tempdir().unwrap() };
+        let profile = format!("--user-data-dir={}", browser.profile.path().display());
         // Nothing is confined for root, as in most containers; only pages of this test are opened.
         let arguments = ["--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", &profile];
         let session = browser.call(
@@ -67,7 +71,7 @@ impl Browser {
     }
 
     /// Opens the file `path`.
-    pub fn open_file(&self, path: &PathBuf) {
+    pub fn open_file(&self, path: &Path) {
         self.open(&format!("file://{}", path.display()));
     }
 
@@ -79,6 +83,16 @@ impl Browser {
     /// As [`Browser::run`], of what is a text.
     pub fn text(&self, script: &str) -> String {
         self.run(script).as_str().unwrap_or_else(|| panic!("`{script}` gives no text")).to_owned()
+    }
+
+    /// Waits until the page is whole and `condition` holds on it.
+    pub fn wait_until(&self, condition: &str) {
+        let began = Instant::now();
+        let holds = format!("return document.readyState === 'complete' && ({condition})");
+        while self.run(&holds) != true {
+            assert!(began.elapsed() < LONGEST, "`{condition}` does not come true");
+            std::thread::sleep(Duration::from_millis(30));
+        }
     }
 
     /// Presses `key` on what has the focus.
