@@ -16,6 +16,7 @@ pub mod architectures;
 pub mod backends;
 pub mod capability;
 pub mod chart;
+mod chart_data;
 mod chart_page;
 pub mod charts;
 mod compared;
@@ -47,6 +48,7 @@ pub mod trend;
 pub mod unmeasured;
 
 pub use chart::{Chart, ChartLink};
+pub use chart_data::{chart_csv, chart_places, chart_table};
 pub use chart_page::chart_page;
 pub use comparison::Detail;
 pub use document::{ItemWriter, ReportError, document, json};
@@ -58,7 +60,7 @@ pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{Glyphs, Ink, Picture, picture};
 pub use report::{Report, ReportPart};
 pub use style::{Color, Style, Tone, clean, presentable};
-pub use svg::{svg, svg_in};
+pub use svg::{ChartFrame, frame, svg, svg_in};
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 pub use theme::{Pigment, Theme, ThemeName};
 

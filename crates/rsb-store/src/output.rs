@@ -68,6 +68,14 @@ pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
     written.map_err(|source| OutputError::io(path, source))
 }
 
+/// Writes `bytes` to `path` as they are.
+///
+/// # Errors
+/// When `path` is a link, or cannot be written.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    create(path)?.write_all(bytes).map_err(|source| OutputError::io(path, source))
+}
+
 /// Creates `path`, or empties it.
 ///
 /// # Errors
