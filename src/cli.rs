@@ -8,6 +8,7 @@ mod factor;
 mod gate;
 mod project;
 mod python;
+mod serve;
 mod stored;
 mod trend;
 mod tui;
@@ -29,6 +30,7 @@ pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
+pub use serve::ServeArgs;
 pub use stored::{
     AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
 };
@@ -103,6 +105,15 @@ Examples:
   chart trend --benchmark gemm               over the stored runs
   chart roofline --format svg -o roofline.svg";
 
+/// A reader of each kind.
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  serve                                      at a free port of this machine; the address is printed
+  serve --listen 0.0.0.0:8080 --token-file token
+                                             for others, who open the printed address once
+  serve --export site                        as files, for any web host
+Everything is read and nothing changed.";
+
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -155,6 +166,9 @@ pub enum Verb {
     /// Draw charts: in the terminal, as SVG or as a page; without a kind, list the kinds
     #[command(after_help = CHART_EXAMPLES)]
     Chart(ChartArgs),
+    /// Serve a dashboard of the stored results, for a browser, or write it as files
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
     /// Show, diagnose or create the Python environment of the frameworks

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Store(verb) => commands::store::run(&verb),
         Verb::Report(args) => commands::report::run(&args, style),
         Verb::Chart(args) => commands::chart::run(&args, style),
+        Verb::Serve(args) => commands::serve::run(&args, style),
         Verb::Components(args) => commands::components::run(&args),
         Verb::Python(verb) => commands::python::run(&verb),
         Verb::Init(args) => commands::init::run(&args),

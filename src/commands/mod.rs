@@ -24,6 +24,7 @@ pub mod query;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod store;
 pub mod trend;
 pub mod tui;

@@ -33,6 +33,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
         }
     };
     let material = Material::gather(&config, &directories, &store, &run)?;
+    material.say_not_compared();
     let writer = Writer {
         report: material.report(&run, &config.report),
         section: &config.report,
@@ -102,6 +103,7 @@ pub(super) fn write_beside(
     run: &Run,
 ) -> Result<Vec<PathBuf>, CliError> {
     let material = Material::gather(config, directories, store, run)?;
+    material.say_not_compared();
     let report = material.report(run, &config.report);
     let writer = Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
     let write = |form: &ReportFormat| {
@@ -130,23 +132,25 @@ fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
 }
 
 /// What a report says beside the run.
-struct Material {
-    comparison: Option<ComparisonResult>,
-    not_compared: Option<String>,
-    baseline: Option<Environment>,
-    checks: Vec<ThresholdCheck>,
-    recommendations: Vec<Recommendation>,
+pub(super) struct Material {
+    pub(super) comparison: Option<ComparisonResult>,
+    pub(super) not_compared: Option<String>,
+    pub(super) baseline: Option<Environment>,
+    pub(super) checks: Vec<ThresholdCheck>,
+    pub(super) recommendations: Vec<Recommendation>,
 }
 
 impl Material {
-    fn gather(config: &Config, directories: &Directories, store: &Store, run: &Run) -> Result<Self, CliError> {
+    pub(super) fn gather(
+        config: &Config,
+        directories: &Directories,
+        store: &Store,
+        run: &Run,
+    ) -> Result<Self, CliError> {
         let policy = judge::policy(config, directories, None)?;
         let (saved, not_compared) = match gate::against_saved(store, directories, run, &policy) {
             Ok(saved) => (saved, None),
-            Err(why) => {
-                console::say(&format!("note: the report has no comparison: {why}"));
-                (None, Some(why))
-            }
+            Err(why) => (None, Some(why)),
         };
         let (comparison, before) = saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
         Ok(Self {
@@ -156,6 +160,12 @@ impl Material {
             baseline: before.into_iter().next().map(|run| run.environment),
             checks: judge::targets(config, directories, run)?,
         })
+    }
+
+    fn say_not_compared(&self) {
+        if let Some(why) = &self.not_compared {
+            console::say(&format!("note: the report has no comparison: {why}"));
+        }
     }
 
     fn report<'a>(&'a self, run: &'a Run, section: &'a ReportSection) -> Report<'a> {

@@ -18,7 +18,7 @@ use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Metrics that are the time of an iteration.
-const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
+pub(super) const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 
 /// What a history shows.
 pub(super) struct Look {
@@ -229,11 +229,17 @@ fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
 
 /// The time of an iteration of each case. Of a long history nothing else is read.
 fn times(store: &Store, cases: Option<&str>) -> Result<Vec<Series>, CliError> {
+    times_in(store, cases, None)
+}
+
+/// As [`times`], in the newest `runs` alone.
+pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) -> Result<Vec<Series>, CliError> {
     let mut all = Vec::new();
     for metric in TIMES {
         let filter = SeriesFilter {
             cases: cases.map(str::to_owned),
             metric: Some(metric.to_owned()),
+            runs,
             ..SeriesFilter::default()
         };
         all.extend(store.series(&filter)?);
@@ -267,7 +273,7 @@ fn given(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError>
     Err(CliError::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
 }
 
-fn inputs(series: &[Series]) -> Vec<SeriesInput> {
+pub(super) fn inputs(series: &[Series]) -> Vec<SeriesInput> {
     let input = |series: &Series| SeriesInput {
         id: series.id.clone(),
         metric: series.metric.clone(),

@@ -30,6 +30,8 @@ mod report_page;
 mod resilience;
 mod schemas;
 mod scripts;
+#[cfg(feature = "serve")]
+mod serve;
 mod stored_runs;
 mod tracked_changes;
 mod trend;

@@ -100,7 +100,11 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
     listing
 }
 
-pub(crate) fn table(shown: &[&Comparison]) -> Table {
+/// Where the case stands in [`table()`].
+pub const CASE_COLUMN: usize = 1;
+
+/// A row for each of `shown`, with the reason under those that need one.
+pub fn table(shown: &[&Comparison]) -> Table {
     let names = Shortener::of(shown.iter().map(|comparison| &comparison.id));
     let mut table = Table::new([
         Column::left("verdict"),
@@ -155,7 +159,7 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
 }
 
 /// How all cases moved together, and what could have been found: a pass says no more than that.
-pub(crate) fn overall_line(result: &ComparisonResult) -> Option<String> {
+pub fn overall_line(result: &ComparisonResult) -> Option<String> {
     let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
     found.sort_by(f64::total_cmp);
     let (median, worst) = (found.get(found.len() / 2)?, found.last()?);
@@ -178,7 +182,7 @@ fn found_from(median: f64, worst: f64) -> String {
 }
 
 /// What only one side has: `(title, ids)`, without empty ones.
-pub(crate) fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
+pub fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str>)> {
     [
         ("Missing from the current run", Tone::Caution, &result.missing),
         ("New, without a baseline", Tone::Dim, &result.new),
@@ -225,7 +229,7 @@ fn regressed(result: &ComparisonResult, all: &str) -> String {
 }
 
 /// ` (+12.3 %)`; ` (10 % after 0 %)` where there is no percentage of nothing.
-pub(crate) fn change_told(comparison: &Comparison) -> String {
+pub fn change_told(comparison: &Comparison) -> String {
     let quantity = |value: f64| format_quantity(value, &comparison.unit);
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
         (Some(percent), ..) => format!(" ({})", format_percent(percent)),
@@ -255,7 +259,8 @@ const fn is_are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-pub(crate) fn head(result: &ComparisonResult) -> String {
+/// `RUN against BASELINE, threshold 10 %`.
+pub fn head(result: &ComparisonResult) -> String {
     format!(
         "{} against {}, threshold {}",
         clean(&result.current_run_id),

@@ -46,7 +46,7 @@ fn count(findings: &[Finding], severity: FindingSeverity) -> usize {
 }
 
 /// One sentence for the whole.
-fn summary(findings: &[Finding]) -> String {
+pub fn summary(findings: &[Finding]) -> String {
     let (errors, warnings, notes) = (
         count(findings, FindingSeverity::Error),
         count(findings, FindingSeverity::Warning),
@@ -69,7 +69,8 @@ fn summary(findings: &[Finding]) -> String {
     format!("{lead}{}{good}.", words.join(", "))
 }
 
-const fn tone(severity: FindingSeverity) -> Tone {
+/// How a finding looks.
+pub const fn tone(severity: FindingSeverity) -> Tone {
     match severity {
         FindingSeverity::Ok => Tone::Good,
         FindingSeverity::Note => Tone::Strong,

@@ -188,7 +188,7 @@ fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
 }
 
 /// What is likely to have disturbed the figures, a sentence each.
-pub(crate) fn warnings(environment: &Environment) -> &[String] {
+pub fn warnings(environment: &Environment) -> &[String] {
     environment.state.as_ref().map_or(&[], |state| &state.warnings)
 }
 
@@ -254,7 +254,7 @@ fn value_at(lines: &[(Place, String)], place: &Place) -> String {
 }
 
 /// What differs between two machines, or one machine at two times: a row for each line of the page. No rows when nothing does.
-pub(crate) fn differences(before: &Environment, now: &Environment) -> Table {
+pub fn differences(before: &Environment, now: &Environment) -> Table {
     let (before, now) = (lines(before), lines(now));
     let gone = before.iter().filter(|(place, _)| now.iter().all(|(known, _)| known != place));
     let mut table = Table::new([Column::left("what"), Column::left("in the baseline"), Column::left("now")]);
@@ -270,7 +270,7 @@ pub(crate) fn differences(before: &Environment, now: &Environment) -> Table {
 }
 
 /// The page as a table for each part, and what was otherwise `before`.
-pub(crate) fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, Table)> {
+pub fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, Table)> {
     let before = before.map(lines);
     let mut tables: Vec<(String, Table)> = Vec::new();
     for (place, value) in lines(now) {

@@ -61,7 +61,8 @@ pub fn markdown(page: &HealthDocument) -> String {
     out
 }
 
-fn sections(page: &HealthDocument) -> [(&'static str, &[HealthItem]); 5] {
+/// What asks for attention by its kind, each with a title.
+pub fn sections(page: &HealthDocument) -> [(&'static str, &[HealthItem]); 5] {
     [
         ("Degraded", &page.degraded),
         ("Improving", &page.improving),
@@ -71,7 +72,8 @@ fn sections(page: &HealthDocument) -> [(&'static str, &[HealthItem]); 5] {
     ]
 }
 
-fn line(item: &HealthItem, names: &Shortener) -> String {
+/// The item in a line.
+pub fn line(item: &HealthItem, names: &Shortener) -> String {
     let name = item.id.parse().map_or_else(|_| item.id.clone(), |id| names.full(&id));
     let metric = item.metric.as_deref().map_or_else(String::new, |metric| format!(" {metric}"));
     let percent = match (item.percent, &item.alert) {
@@ -83,7 +85,8 @@ fn line(item: &HealthItem, names: &Shortener) -> String {
     format!("{name}{metric}{percent}: {}{alert}", item.evidence)
 }
 
-const fn status(status: OverallStatus) -> (&'static str, Tone) {
+/// The state of a machine in a word, and how it looks.
+pub const fn status(status: OverallStatus) -> (&'static str, Tone) {
     match status {
         OverallStatus::Healthy => ("healthy", Tone::Good),
         OverallStatus::Warning => ("warning", Tone::Caution),
@@ -92,7 +95,7 @@ const fn status(status: OverallStatus) -> (&'static str, Tone) {
 }
 
 /// `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3 noisy, nothing missing.`
-fn sentence(page: &HealthDocument) -> String {
+pub fn sentence(page: &HealthDocument) -> String {
     let (Some(latest), Some(machine)) = (&page.latest, &page.machine) else {
         return "nothing is stored yet; each `rusty-stack-bench run` adds a point to every metric".to_owned();
     };

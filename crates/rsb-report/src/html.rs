@@ -4,9 +4,10 @@
 //! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id, and the page forbids its own
 //! reader to load anything (`Content-Security-Policy`).
 
-mod element;
+pub mod element;
 mod inline_svg;
 mod sections;
+pub mod site;
 mod stylesheet;
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,7 @@ const POLICY: &str =
 /// The page, with its charts.
 pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
     let (charts, colors) = sections::charts(report);
-    let sections = sections::all(report, charts);
+    let sections = sections::all(report, charts, &|_, _| None);
     let title = escape(&content::title(report));
     let link =
         |section: &sections::PageSection| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title));

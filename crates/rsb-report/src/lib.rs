@@ -16,6 +16,7 @@ pub mod architectures;
 pub mod backends;
 pub mod capability;
 pub mod chart;
+mod chart_data;
 mod chart_page;
 pub mod charts;
 mod compared;
@@ -49,6 +50,7 @@ pub mod trend;
 pub mod unmeasured;
 
 pub use chart::{Chart, ChartLink};
+pub use chart_data::{chart_csv, chart_places, chart_table};
 pub use chart_page::chart_page;
 pub use comparison::Detail;
 pub use document::{ItemWriter, ReportError, document, json};
@@ -62,7 +64,7 @@ pub use picture::{Glyphs, Ink, Picture, picture};
 pub use png::{PngError, png};
 pub use report::{Report, ReportPart};
 pub use style::{Color, Style, Tone, clean, presentable};
-pub use svg::{svg, svg_in};
+pub use svg::{ChartFrame, frame, svg, svg_in};
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 pub use theme::{Pigment, Theme, ThemeName};
 

@@ -153,6 +153,11 @@ pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
 
 /// Stored runs, for a terminal.
 pub fn runs(rows: &[RunRow], style: Style) -> String {
+    or_nothing(&runs_table(rows), style, "No runs are stored yet. `rusty-stack-bench run` makes the first.")
+}
+
+/// Stored runs: a row for each of `rows`.
+pub fn runs_table(rows: &[RunRow]) -> Table {
     let mut table = Table::new([
         Column::left("run"),
         Column::left("began"),
@@ -176,11 +181,20 @@ pub fn runs(rows: &[RunRow], style: Style) -> String {
             Cell::toned(&row.machine, Tone::Dim),
         ]);
     }
-    or_nothing(&table, style, "No runs are stored yet. `rusty-stack-bench run` makes the first.")
+    table
 }
 
 /// Saved baselines, for a terminal.
 pub fn baselines(rows: &[BaselineRow], style: Style) -> String {
+    or_nothing(
+        &baselines_table(rows),
+        style,
+        "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.",
+    )
+}
+
+/// Saved baselines: a row for each of `rows`.
+pub fn baselines_table(rows: &[BaselineRow]) -> Table {
     let mut table = Table::new([
         Column::left("baseline"),
         Column::left("saved"),
@@ -199,15 +213,20 @@ pub fn baselines(rows: &[BaselineRow], style: Style) -> String {
             Cell::toned(&row.machine, Tone::Dim),
         ]);
     }
-    or_nothing(
-        &table,
-        style,
-        "No baselines are saved yet. `rusty-stack-bench baseline save NAME` saves the latest run.",
-    )
+    table
 }
 
 /// Stored comparisons, for a terminal.
 pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
+    or_nothing(
+        &comparisons_table(rows),
+        style,
+        "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.",
+    )
+}
+
+/// Stored comparisons: a row for each of `rows`.
+pub fn comparisons_table(rows: &[ComparisonRow]) -> Table {
     let mut table = Table::new([
         Column::left("time"),
         Column::left("verdict"),
@@ -222,5 +241,5 @@ pub fn comparisons(rows: &[ComparisonRow], style: Style) -> String {
             Cell::from(&row.current),
         ]);
     }
-    or_nothing(&table, style, "No comparisons are stored yet. `rusty-stack-bench gate` makes the first.")
+    table
 }

@@ -81,7 +81,8 @@ pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
     ]
 }
 
-pub(crate) fn outcome_cell(outcome: Outcome) -> Cell {
+/// How a case ended; nothing where it was measured.
+pub fn outcome_cell(outcome: Outcome) -> Cell {
     match outcome {
         Outcome::Measured => Cell::default(),
         Outcome::Failed => Cell::toned("failed", Tone::Bad),

@@ -32,6 +32,19 @@ pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
     })
 }
 
+/// Where the data of a picture lies on its sheet, in the units of its view box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChartFrame {
+    /// Left, top, right and bottom.
+    pub edges: [f64; 4],
+}
+
+/// Where [`svg`] draws the data of `chart`.
+pub fn frame(chart: &Chart) -> ChartFrame {
+    let Layout { frame, .. } = Layout::of(chart);
+    ChartFrame { edges: [frame.left, frame.top, frame.right, frame.bottom] }
+}
+
 /// The horizontal axis with its labels under the frame, the grid through it, and its title below.
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);

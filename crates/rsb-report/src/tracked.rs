@@ -37,7 +37,7 @@ pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
 }
 
 /// `critical a-1f2e3d4c: worse since run X (commit 0123456789), told first on 2026-11-22`.
-fn headline(alert: &TrackedAlert) -> String {
+pub fn headline(alert: &TrackedAlert) -> String {
     let state = match alert.state {
         AlertState::New => String::new(),
         state => format!(", {}", state.as_str()),
@@ -84,7 +84,8 @@ fn run(point: &RunPoint) -> String {
     commit.map_or_else(|| name.clone(), |commit| format!("{name} (commit {commit})"))
 }
 
-const fn severity(severity: Severity) -> (&'static str, Tone) {
+/// The severity in a word, and how it looks.
+pub const fn severity(severity: Severity) -> (&'static str, Tone) {
     match severity {
         Severity::Info => ("info", Tone::Good),
         Severity::Warning => ("warning", Tone::Caution),

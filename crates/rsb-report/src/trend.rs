@@ -19,7 +19,7 @@ const SPARK_WIDTH: usize = 16;
 const NONE: &str = "–";
 
 /// An id without what is said elsewhere; one of another form as it is.
-pub(crate) fn short(id: &str) -> String {
+pub fn short(id: &str) -> String {
     id.parse::<CaseId>().map_or_else(|_| id.to_owned(), |id| Shortener::default().full(&id))
 }
 

@@ -20,6 +20,7 @@ pub mod policy_file;
 pub mod remeasure;
 pub mod rng;
 pub mod spread;
+pub mod thin;
 pub mod trend;
 pub mod trimmed;
 
@@ -32,4 +33,5 @@ pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
 pub use remeasure::{suspects, undecided_cases};
+pub use thin::thin;
 pub use trend::{SeriesInput, TrendSettings, trend, trend_with};

@@ -19,7 +19,7 @@ pub(crate) const COMPARISONS: &str = "comparisons";
 /// The index.
 pub(crate) const DATABASE: &str = "benchmarks.db";
 /// How the name of a journal ends.
-pub(crate) const JOURNAL_SUFFIX: &str = ".partial.jsonl";
+pub const JOURNAL_SUFFIX: &str = ".partial.jsonl";
 
 /// Distinguishes the temporary files of threads of one process.
 static COUNTER: AtomicU64 = AtomicU64::new(0);

@@ -113,7 +113,8 @@ const ROWS_OF_CASES: &str = "AND x.variant IN (SELECT value FROM json_each(?4))"
 const ROWS_IN_ORDER: &str = "ORDER BY x.position, m.name";
 
 /// Whether a variant `v` of a case `c` is of the cases asked for by the parameters 1 to 4: see [`CasePattern`].
-const IS_ASKED: &str = "(?1 IS NULL OR c.name GLOB ?1 OR c.name GLOB ?2 OR (v.benchmark = ?3 AND c.name GLOB ?4))";
+pub(crate) const IS_ASKED: &str =
+    "(?1 IS NULL OR c.name GLOB ?1 OR c.name GLOB ?2 OR (v.benchmark = ?3 AND c.name GLOB ?4))";
 
 /// The points of the series ?1 since ?2.
 pub(crate) const POINTS: &str = "SELECT started, run, position, value FROM points
@@ -233,15 +234,15 @@ fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> 
 }
 
 /// A pattern on the ids of cases: as it is, with the axes' names of today, and as an index may still have them.
-struct CasePattern {
-    asked: Option<String>,
-    today: Option<String>,
-    benchmark: Option<&'static str>,
-    indexed: Option<String>,
+pub(crate) struct CasePattern {
+    pub(crate) asked: Option<String>,
+    pub(crate) today: Option<String>,
+    pub(crate) benchmark: Option<&'static str>,
+    pub(crate) indexed: Option<String>,
 }
 
 impl CasePattern {
-    fn of(cases: Option<&str>) -> Self {
+    pub(crate) fn of(cases: Option<&str>) -> Self {
         let asked = cases.map(pattern);
         let today = asked.as_deref().map(|asked| renamed::pattern(asked).into_owned());
         let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
@@ -290,14 +291,14 @@ fn asked(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlit
 }
 
 /// A point as the index has it.
-struct IndexedPoint {
-    started: i64,
-    run: i64,
-    position: i64,
-    value: f64,
+pub(crate) struct IndexedPoint {
+    pub(crate) started: i64,
+    pub(crate) run: i64,
+    pub(crate) position: i64,
+    pub(crate) value: f64,
 }
 
-fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
+pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
     Ok(IndexedPoint { started: row.get(0)?, run: row.get(1)?, position: row.get(2)?, value: row.get(3)? })
 }
 

@@ -59,14 +59,46 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
     })
 }
 
+/// A run that is being measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunProgress {
+    /// The run with the results that it has so far.
+    pub run: Run,
+    /// How many cases it has, where that is known.
+    pub planned: Option<usize>,
+}
+
+/// The runs whose writers live, with what they have measured so far.
+pub(crate) fn progress(results_dir: &Path) -> Vec<RunProgress> {
+    held(results_dir).iter().filter_map(|path| so_far(path)).collect()
+}
+
+/// What the journal of a living writer says. A line that is being written is not there yet.
+fn so_far(journal: &Path) -> Option<RunProgress> {
+    let bytes = fs::read(journal).ok()?;
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let mut run = header(journal, lines.next()?).ok()?;
+    let (mut planned, mut dropped) = (None, 0);
+    for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+        take_line(&line, &mut run, &mut planned, &mut dropped);
+    }
+    Some(RunProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()) })
+}
+
 /// The runs whose writers live, without what they have measured so far.
 pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
+    held(results_dir).iter().filter_map(|path| begun(path)).collect()
+}
+
+/// The journals whose writers live.
+fn held(results_dir: &Path) -> Vec<PathBuf> {
     let is_held = |path: &PathBuf| {
         let lock = File::open(path).map(|file| file.try_lock());
         matches!(lock, Ok(Err(TryLockError::WouldBlock)))
     };
-    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
-    journals.iter().filter(|path| is_held(path)).filter_map(|path| begun(path)).collect()
+    let mut journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    journals.retain(is_held);
+    journals
 }
 
 /// The highest place in the sequence that a journal holds, of a living writer or a dead one.

@@ -13,6 +13,7 @@ use crate::files::{self, COMPARISONS, DATABASE, RUNS};
 use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
+use crate::recovery::RunProgress;
 use crate::{document, read, recovery};
 
 /// A directory of results.
@@ -149,6 +150,11 @@ impl Store {
     /// The runs that are being measured now, as they began.
     pub fn being_measured(&self) -> Vec<Run> {
         recovery::living(&self.results_dir)
+    }
+
+    /// The runs that are being measured now, with what they have measured so far.
+    pub fn progress(&self) -> Vec<RunProgress> {
+        recovery::progress(&self.results_dir)
     }
 
     /// Begins the journal of `run`, which is the next in sequence unless another tool measured it. Its id is that of `run`

@@ -20,6 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-store", &["duckdb-sys"]),
     ("rsb-report", &["rsb-stats"]),
     ("rsb-tui", &["rsb-report"]),
+    ("rsb-web", &["rsb-report"]),
     ("rsb-fake-gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
     (
@@ -49,7 +50,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that never touch files, processes, the network or the clock.
-const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui"];
+const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui", "rsb-web"];
 const IMPURE: &[&str] =
     &["std::fs", "std::process", "std::net", "std::env::", "Instant::now", "SystemTime::now", "Timestamp::now"];
 

@@ -66,6 +66,36 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
     let guard = if is_usual { AlertBook::lock(store.results_dir()) } else { None };
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let before = alert_book.clone();
+    let alerts = matched(&mut alert_book, store, request, tree)?;
+    if !is_usual {
+        return Ok(Tracked { alerts, ..Tracked::default() });
+    }
+    let was_open = |alert: &TrackedAlert| before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed());
+    let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
+    let not_kept = match (alert_book == before, guard.is_some()) {
+        (true, _) => None,
+        (false, true) => alert_book.write(store.results_dir()).err().map(|error| error.to_string()),
+        (false, false) => Some(format!("{} cannot be written", store.results_dir().display())),
+    };
+    Ok(Tracked { alerts, closed, not_kept })
+}
+
+/// As [`track`], for a reader who leaves no trace: nothing is kept of the look.
+///
+/// # Errors
+/// As [`track`].
+pub fn shown(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<Vec<TrackedAlert>, EngineError> {
+    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
+    matched(&mut alert_book, store, request, tree)
+}
+
+/// The alerts that `request` shows, which `alert_book` knows from then on.
+fn matched(
+    alert_book: &mut AlertBook,
+    store: &Store,
+    request: &TrackRequest<'_>,
+    tree: &Path,
+) -> Result<Vec<TrackedAlert>, EngineError> {
     let machine = machine(store)?;
     let places = SeriesPlaces::new(request.series);
     let shifts = shifts(request.series, request.trends, request.settings);
@@ -85,18 +115,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
             origin::fill(alert, store, tree);
         }
     }
-    let alerts = found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect();
-    if !is_usual {
-        return Ok(Tracked { alerts, ..Tracked::default() });
-    }
-    let was_open = |alert: &TrackedAlert| before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed());
-    let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
-    let not_kept = match (alert_book == before, guard.is_some()) {
-        (true, _) => None,
-        (false, true) => alert_book.write(store.results_dir()).err().map(|error| error.to_string()),
-        (false, false) => Some(format!("{} cannot be written", store.results_dir().display())),
-    };
-    Ok(Tracked { alerts, closed, not_kept })
+    Ok(found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect())
 }
 
 /// Every change that the trends show, however small or doubtful: where there is one, an alert has not gone away.

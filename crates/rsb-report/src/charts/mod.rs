@@ -11,6 +11,7 @@ mod distribution;
 mod gauges;
 mod kinds;
 mod lines;
+mod machines;
 mod matrix;
 mod memory;
 mod roofline;
@@ -29,7 +30,8 @@ pub use devices::device_grids;
 pub use distribution::distribution;
 pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
 pub use lines::throughput_by_size;
-pub use trend::trend_chart;
+pub use machines::machines;
+pub use trend::{trend_chart, trend_window};
 
 use std::collections::HashMap;
 

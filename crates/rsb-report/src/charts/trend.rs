@@ -1,8 +1,11 @@
 //! One series over its runs: every value, and the levels between the changes that were found.
 
+use std::ops::Range;
+
 use rsb_model::record::{ChangePoint, Direction, SeriesTrend, TrendShape};
 use rsb_model::samples::quantile_of_sorted;
 use rsb_model::{Field, Unit};
+use rsb_stats::thin;
 
 use super::{axis, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
@@ -10,36 +13,53 @@ use crate::number::{format_percent, format_quantity};
 
 /// The series; nothing when it has fewer than two values.
 pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
-    let value = |(run, value): (usize, &f64)| value.is_finite().then(|| Point::at(run as f64 + 1.0, *value));
-    let points: Vec<Point> = series.values.iter().enumerate().filter_map(value).collect();
+    trend_window(series, 0..series.values.len(), usize::MAX)
+}
+
+/// The runs `window` of the series, counted from 0, drawn with at most `most` points: of more the extremes stay where they
+/// are ([`rsb_stats::thin`]). Nothing when there are fewer than two values.
+pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
+    let shown = series.values.get(window.clone())?;
+    let place = |at: usize| Some(Point::at((window.start + at) as f64 + 1.0, *shown.get(at)?));
+    let points: Vec<Point> = thin(shown, most).into_iter().filter_map(place).collect();
     if points.len() < 2 {
         return None;
     }
+    let is_thinned = points.len() < shown.iter().filter(|value| value.is_finite()).count();
     let bounds = |(low, high): (f64, f64), point: &Point| (low.min(point.y), high.max(point.y));
     let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like drama.
     let room = ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
-    let mut datasets: Vec<Dataset> = noise(series).into_iter().collect();
-    datasets.extend(levels(series));
-    datasets.push(Dataset::new(DatasetKind::Line, Paint::Plain, points).named("one run"));
-    datasets.extend(suspected(series));
+    let stretches = stretches(series);
+    let mut datasets: Vec<Dataset> = noise(series, &stretches, &window).into_iter().collect();
+    datasets.extend(levels(series, &window));
+    // Marks that touch each other say nothing.
+    let kind = if points.len() > MARKED { DatasetKind::Path } else { DatasetKind::Line };
+    let name = if is_thinned { "lowest and highest of neighboring runs" } else { "one run" };
+    datasets.push(Dataset::new(kind, Paint::Plain, points).named(name));
+    datasets.extend(suspected(series, &window));
     Some(Chart {
         name: slug(&format!("trend-{}-{}", series.id, series.metric)),
         title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
         subtitle: subtitle(series),
         place: ChartPlace::Other,
-        x_axis: runs(series.values.len()),
+        x_axis: runs(&window),
         y_axis: axis::linear(axis_name(series), (low - room, high + room), 5),
         datasets,
         legend_position: Legend::Below,
     })
 }
 
+/// Points of a line that have a mark each.
+const MARKED: usize = 2_000;
+
 /// An axis that counts runs, with a little room at its ends; only whole numbers are labeled.
-fn runs(count: usize) -> Axis {
-    let (last, room) = (count as f64, (count as f64 - 1.0) * 0.015);
-    let mut axis = axis::exact("run, oldest first", (1.0, last), (count as u32).saturating_sub(1).clamp(1, 10));
-    axis.bounds = [1.0 - room, last + room];
+fn runs(window: &Range<usize>) -> Axis {
+    let (first, last) = (window.start as f64 + 1.0, window.end as f64);
+    let room = (last - first) * 0.015;
+    let labels = (window.len() as u32).saturating_sub(1).clamp(1, 10);
+    let mut axis = axis::exact("run, oldest first", (first, last), labels);
+    axis.bounds = [first - room, last + room];
     axis.labels.retain(|label| label.at.fract().abs() < 1e-6);
     axis
 }
@@ -74,22 +94,27 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     }
     stretches.extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
     if stretches.is_empty() {
-        let mut sorted: Vec<f64> = series.values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mut sorted: Vec<f64> = sampled(&series.values).filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         stretches.extend(quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)));
     }
     stretches
 }
 
+/// All of few values; of very many every so many-th one, which tells quantiles as well.
+fn sampled(values: &[f64]) -> impl Iterator<Item = f64> {
+    const ENOUGH: usize = 20_000;
+    values.iter().copied().step_by(values.len().div_ceil(ENOUGH).max(1))
+}
+
 /// Runs of one level that say something of their noise.
 const FEWEST: usize = 5;
 
 /// What is noise around the levels: from where to where nine in ten runs lie, of all levels together, as a level may be
-/// too short to tell.
-fn noise(series: &SeriesTrend) -> Option<Dataset> {
-    let stretches = stretches(series);
+/// too short to tell. Of the levels those parts are drawn that lie in the window.
+fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range<usize>) -> Option<Dataset> {
     let around = stretches.iter().flat_map(|&(from, to, level)| {
-        series.values.get(from..to).unwrap_or_default().iter().map(move |value| value / level - 1.0)
+        sampled(series.values.get(from..to).unwrap_or_default()).map(move |value| value / level - 1.0)
     });
     let mut around: Vec<f64> = around.filter(|share| share.is_finite()).collect();
     if around.len() < FEWEST {
@@ -99,9 +124,11 @@ fn noise(series: &SeriesTrend) -> Option<Dataset> {
     let (low, high) = (quantile_of_sorted(&around, 0.05)?, quantile_of_sorted(&around, 0.95)?);
     // A ramp or a drift is no level: what lies around one says nothing of noise.
     let is_level = series.ramp.is_none() && series.shape != TrendShape::Drift;
-    let points = stretches.iter().flat_map(|&(from, to, level)| {
+    let (first, last) = (window.start as f64 + 1.0, window.end as f64);
+    let seen = stretches.iter().filter(|(from, to, _)| *from < window.end && *to > window.start);
+    let points = seen.flat_map(|&(from, to, level)| {
         let end = |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
-        [end((from as f64 + 0.5).max(1.0)), end((to as f64 + 0.5).min(series.values.len() as f64))]
+        [end((from as f64 + 0.5).max(first)), end((to as f64 + 0.5).min(last))]
     });
     let points: Vec<Point> = points
         .filter(|point| point.y.is_finite() && point.error.is_some_and(|[low, high]| (high - low).is_finite()))
@@ -110,27 +137,31 @@ fn noise(series: &SeriesTrend) -> Option<Dataset> {
 }
 
 /// The newest runs where they do not fit the level before them and are too few to be one.
-fn suspected(series: &SeriesTrend) -> Option<Dataset> {
-    let from = series.suspected.first()?.index;
-    let values = series.values.iter().enumerate().skip(from);
+fn suspected(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
+    let from = series.suspected.first()?.index.max(window.start);
+    let values = series.values.iter().enumerate().take(window.end).skip(from);
     let points = values.filter(|(_, value)| value.is_finite()).map(|(run, value)| Point::at(run as f64 + 1.0, *value));
     Some(Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect()).named("not yet a level"))
 }
 
-/// A line at each level, and a rule at each change with how much it was.
-fn levels(series: &SeriesTrend) -> Vec<Dataset> {
+/// A line at each level, and a rule at each change with how much it was, as far as they lie in the window.
+fn levels(series: &SeriesTrend, window: &Range<usize>) -> Vec<Dataset> {
+    let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let level = |from: f64, to: f64, value: f64| {
-        Dataset::new(DatasetKind::Path, Paint::Bad, vec![Point::at(from, value), Point::at(to, value)])
+        let (from, to) = (from.max(first), to.min(last));
+        let points = vec![Point::at(from, value), Point::at(to, value)];
+        (from < to).then(|| Dataset::new(DatasetKind::Path, Paint::Bad, points))
     };
     let place = |point: &ChangePoint| point.index as f64 + 0.5;
-    let changes = series.change_points.iter().map(|point| Point::at(place(point), 0.0).saying(change(point)));
+    let seen = series.change_points.iter().filter(|point| (first..=last).contains(&place(point)));
+    let changes = seen.map(|point| Point::at(place(point), 0.0).saying(change(point)));
     let mut datasets = vec![Dataset::new(DatasetKind::Rules, Paint::Faded, changes.collect())];
     let mut from = 1.0;
     for point in &series.change_points {
-        datasets.push(level(from, place(point), point.before));
+        datasets.extend(level(from, place(point), point.before));
         from = place(point);
     }
-    datasets.extend(series.change_points.last().map(|last| level(from, series.values.len() as f64, last.after)));
+    datasets.extend(series.change_points.last().and_then(|last| level(from, series.values.len() as f64, last.after)));
     datasets
 }
 

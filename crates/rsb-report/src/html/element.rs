@@ -1,16 +1,16 @@
-//! The pieces that a page is made of. Whatever holds text of a run passes through [`escape`].
+//! The pieces that pages are made of. Whatever holds text of a run passes through [`escape()`].
 
 use crate::markdown::escape_xml;
 use crate::style::Tone;
 use crate::table::{Align, Cell, Column, Fit, Table};
 
 /// `text` as it stands, between tags or in an attribute with double quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     escape_xml(text)
 }
 
 /// `text` in which what stands between backticks is code.
-pub(super) fn prose(text: &str) -> String {
+pub fn prose(text: &str) -> String {
     let parts: Vec<String> = text.split('`').map(escape).collect();
     // Of an odd number of backticks the last one is itself.
     let pairs = (parts.len() - 1) / 2;
@@ -28,13 +28,13 @@ pub(super) fn prose(text: &str) -> String {
 }
 
 /// A list of sentences; nothing of none.
-pub(super) fn list(items: impl IntoIterator<Item = String>) -> String {
+pub fn list(items: impl IntoIterator<Item = String>) -> String {
     let items: String = items.into_iter().map(|item| format!("<li>{item}\n")).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
 /// The class of what looks so.
-pub(super) const fn class(tone: Tone) -> Option<&'static str> {
+pub const fn class(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
         Tone::Good => Some("good"),
@@ -47,7 +47,15 @@ pub(super) const fn class(tone: Tone) -> Option<&'static str> {
 
 /// `table` under a caption for those who do not see what stands around it. It scrolls within itself where it is too wide.
 /// Nothing when there are no rows.
-pub(super) fn table(table: &Table, caption: &str) -> String {
+pub fn table(table: &Table, caption: &str) -> String {
+    linked_table(table, caption, &|_, _| None)
+}
+
+/// Where a cell leads, if anywhere: asked with the positions of its row and its column.
+pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
+
+/// As [`table()`], with links around the cells that lead somewhere.
+pub fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> String {
     let used = table.used();
     if used.is_empty() {
         return String::new();
@@ -66,12 +74,15 @@ pub(super) fn table(table: &Table, caption: &str) -> String {
         heads.collect::<String>(),
         if noted { "<th scope=\"col\">why" } else { "" }
     );
-    for row in table.rows() {
+    for (number, row) in table.rows().iter().enumerate() {
         out.push_str("<tr>");
         for (at, column) in &columns {
             let blank = Cell::default();
             let cell = row.cells.get(*at).unwrap_or(&blank);
-            out.push_str(&data_cell(cell, column, Some(*at) == named_by));
+            let text = escape(&cell.text);
+            let target = if text.is_empty() { None } else { link(number, *at) };
+            let text = target.map_or_else(|| text.clone(), |target| anchor(&target, &text));
+            out.push_str(&data_cell((cell, &text), column, Some(*at) == named_by));
         }
         if noted {
             out.push_str(&format!("<td class=\"why\">{}", prose(row.note.as_deref().unwrap_or_default())));
@@ -81,10 +92,14 @@ pub(super) fn table(table: &Table, caption: &str) -> String {
     out + "</tbody></table></div>\n"
 }
 
-fn data_cell(cell: &Cell, column: &Column, names_the_row: bool) -> String {
+/// A link to `target`, which is escaped, around `html`, which is not.
+pub fn anchor(target: &str, html: &str) -> String {
+    format!("<a href=\"{}\">{html}</a>", escape(target))
+}
+
+fn data_cell((cell, text): (&Cell, &str), column: &Column, names_the_row: bool) -> String {
     let tone = class(cell.tone).filter(|_| !cell.text.is_empty());
     let classes = attribute(&[align(column), tone]);
-    let text = escape(&cell.text);
     if names_the_row { format!("<th scope=\"row\"{classes}>{text}") } else { format!("<td{classes}>{text}") }
 }
 

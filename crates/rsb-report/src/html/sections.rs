@@ -4,9 +4,9 @@
 //! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no verdict is left out.
 
 use rsb_model::record::{Comparison, Recommendation, ThresholdCheck};
-use rsb_model::{BenchmarkResult, Outcome, Reason, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Verdict};
 
-use super::element::{class, escape, list, prose, table};
+use super::element::{class, escape, linked_table, list, prose, table};
 use super::inline_svg::{self, Colors};
 use crate::chart::{Chart, ChartPlace};
 use crate::comparison::{self, Detail, Listing};
@@ -27,22 +27,26 @@ const UNCHANGED: usize = 500;
 const TOLD: usize = 12;
 
 /// A part of a page.
-pub(super) struct PageSection {
+pub struct PageSection {
     /// What links lead to.
-    pub(super) id: &'static str,
+    pub id: &'static str,
     /// What stands over it, for people.
-    pub(super) title: &'static str,
+    pub title: &'static str,
     /// Its inside, as HTML; empty where there is nothing to say.
     body: String,
 }
 
+/// Where a figure of a case leads, if anywhere: asked with the case, and the metric where it is about one.
+pub type CaseLinks<'l> = dyn Fn(&CaseId, Option<&str>) -> Option<String> + 'l;
+
 impl PageSection {
-    fn new(id: &'static str, title: &'static str, body: String) -> Self {
+    /// A part with this inside.
+    pub const fn new(id: &'static str, title: &'static str, body: String) -> Self {
         Self { id, title, body }
     }
 
     /// As HTML.
-    pub(super) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         let Self { id, title, body } = self;
         format!(
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{body}</section>\n"
@@ -50,19 +54,19 @@ impl PageSection {
     }
 }
 
-/// Every part that has something to say; `charts` are those of [`charts`].
-pub(super) fn all(report: &Report<'_>, charts: String) -> Vec<PageSection> {
-    let only = |part: ReportPart, body: fn(&Report<'_>) -> String| {
+/// Every part that has something to say; `charts` are those of [`charts`], and cases lead where `links` says.
+pub(super) fn all(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<PageSection> {
+    let only = |part: ReportPart, body: &dyn Fn(&Report<'_>) -> String| {
         if report.has(part) { body(report) } else { String::new() }
     };
     let mut sections = vec![
         PageSection::new("verdict", "Verdict", verdict(report)),
-        PageSection::new("changes", "What changed", only(ReportPart::Comparison, changes)),
+        PageSection::new("changes", "What changed", only(ReportPart::Comparison, &|report| changes(report, links))),
         PageSection::new("charts", "Charts", charts),
-        PageSection::new("results", "Results", results(report)),
-        PageSection::new("environment", "Environment", only(ReportPart::Environment, machine)),
+        PageSection::new("results", "Results", results(report, links)),
+        PageSection::new("environment", "Environment", only(ReportPart::Environment, &machine)),
         PageSection::new("unmeasured", "Not measured", unmeasured(report)),
-        PageSection::new("recommendations", "Recommendations", only(ReportPart::Recommendations, recommendations)),
+        PageSection::new("recommendations", "Recommendations", only(ReportPart::Recommendations, &recommendations)),
         PageSection::new(
             "method",
             "How it was measured",
@@ -178,14 +182,14 @@ fn missed(report: &Report<'_>) -> String {
     tile("Targets missed", Tone::Bad, &checks.map(item).collect::<Vec<_>>(), Some(("results", "Results")))
 }
 
-fn changes(report: &Report<'_>) -> String {
+fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> String {
     let Some(result) = report.comparison() else { return String::new() };
     let is_told =
         |row: &&Comparison| row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold;
     let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
         comparison::by_importance(result).into_iter().partition(is_told);
     let mut out = paragraph(&format!("{}.", comparison::head(result)));
-    out.push_str(&table(&comparison::table(&shown), "Cases that changed or have no verdict"));
+    out.push_str(&compared_table(&shown, "Cases that changed or have no verdict", links));
     let unchanged = Listing { hidden, ..Listing::default() };
     let lines = comparison::folded_lines(&unchanged).into_iter();
     let lines = lines.filter(|(tone, _)| *tone == Tone::Caution).map(|(_, line)| line);
@@ -194,7 +198,7 @@ fn changes(report: &Report<'_>) -> String {
     let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
     let said = comparison::overall_line(result).into_iter().chain(lines).chain(one_sided).chain(notes);
     out.push_str(&list(said.map(|line| prose(&line))));
-    out.push_str(&folded(&unchanged.hidden));
+    out.push_str(&folded(&unchanged.hidden, links));
     if let Some(differences) = content::differences(report) {
         out.push_str("<h3>What differs on the machine</h3>\n");
         out.push_str(&table(&differences, "What differs on the machine"));
@@ -204,14 +208,23 @@ fn changes(report: &Report<'_>) -> String {
     out
 }
 
+/// A row for each of `shown`, whose case leads where `links` says.
+pub fn compared_table(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> String {
+    let link = |row: usize, column: usize| {
+        let one = shown.get(row).filter(|_| column == comparison::CASE_COLUMN)?;
+        links(&one.id, Some(&one.metric))
+    };
+    linked_table(&comparison::table(shown), caption, &link)
+}
+
 /// What is Unchanged, for those who ask.
-fn folded(unchanged: &[&Comparison]) -> String {
+fn folded(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> String {
     if unchanged.is_empty() {
         return String::new();
     }
     let count = format_count(unchanged.len(), "comparison", "comparisons");
     let shown = unchanged.get(..unchanged.len().min(UNCHANGED)).unwrap_or_default();
-    let mut rows = table(&comparison::table(shown), "What is Unchanged");
+    let mut rows = compared_table(shown, "What is Unchanged", links);
     if unchanged.len() > shown.len() {
         let rest = unchanged.len() - shown.len();
         rows.push_str(&paragraph(&format!(
@@ -255,7 +268,7 @@ pub(super) fn charts(report: &Report<'_>) -> (String, Colors) {
 }
 
 /// What a chart shows, for those who do not see it.
-fn description(chart: &Chart) -> String {
+pub(super) fn description(chart: &Chart) -> String {
     let names: Vec<&str> = chart.named().map(|dataset| dataset.name.as_str()).collect();
     let axes = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
     let axes: Vec<&str> = axes.into_iter().filter(|title| !title.is_empty()).collect();
@@ -269,7 +282,7 @@ fn description(chart: &Chart) -> String {
     parts.join(". ") + "."
 }
 
-fn results(report: &Report<'_>) -> String {
+fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> String {
     let run = report.run();
     let mut out = titled("Key figures", &table(&content::key_figures(run), "The best of each benchmark"));
     out.push_str(&titled("Targets", &held_to(report)));
@@ -283,7 +296,9 @@ fn results(report: &Report<'_>) -> String {
     );
     for family in families {
         let name = family.title();
-        out.push_str(&titled(name, &table(&family.table, &format!("Results of {name}"))));
+        let link =
+            |row: usize, column: usize| family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None));
+        out.push_str(&titled(name, &linked_table(&family.table, &format!("Results of {name}"), &link)));
     }
     if left_out > 0 {
         let count = format_count(left_out, "measured case is", "measured cases are");
@@ -295,8 +310,8 @@ fn results(report: &Report<'_>) -> String {
     out
 }
 
-/// `body` under a heading; nothing where it is empty.
-fn titled(title: &str, body: &str) -> String {
+/// `body` under a heading of the third level; nothing where it is empty.
+pub fn titled(title: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("<h3>{}</h3>\n{body}", escape(title)) }
 }
 

@@ -1,6 +1,6 @@
 //! What a report says, whichever form it takes: titles, sentences, tables, lists.
 
-use rsb_model::{BenchmarkResult, Better, Outcome, Run};
+use rsb_model::{BenchmarkResult, Better, CaseId, Outcome, Run};
 
 use super::Report;
 use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured, roofline_text};
@@ -88,6 +88,8 @@ pub(crate) struct Family<'a> {
     pub(crate) benchmark: &'a str,
     /// A row for each case.
     pub(crate) table: Table,
+    /// The case of each row.
+    pub(crate) ids: Vec<&'a CaseId>,
 }
 
 impl Family<'_> {
@@ -110,6 +112,7 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<Family<'_>>, usize) {
             Column::right("roofline"),
             Column::left("outcome"),
         ]);
+        let mut ids = Vec::new();
         let is_own = |result: &&BenchmarkResult| benchmark_of(result) == benchmark;
         for result in run.benchmarks.iter().filter(is_own).filter(|result| result.outcome != Outcome::Skipped) {
             let may_go = result.outcome != Outcome::Failed;
@@ -119,9 +122,10 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<Family<'_>>, usize) {
             }
             shown += usize::from(may_go);
             table.push(std::iter::once(Cell::from(names.case(&result.benchmark_id))).chain(figures(result)));
+            ids.push(&result.benchmark_id);
         }
         if !table.is_empty() {
-            families.push(Family { benchmark, table });
+            families.push(Family { benchmark, table, ids });
         }
     }
     (families, left_out)

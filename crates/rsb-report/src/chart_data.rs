@@ -1,0 +1,116 @@
+//! A chart's figures as a table: for who does not see the picture, and for a spreadsheet.
+
+use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Point};
+use crate::document::{ReportError, csv, csv_number};
+use crate::number::format_quantity;
+use crate::table::{Cell, Column, Table};
+
+/// Every point that stands for a figure. What helps the eye has none: the room around a bar, a level's line, its noise.
+fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
+    let is_help = |dataset: &&Dataset| match dataset.kind {
+        DatasetKind::Tracks { .. } | DatasetKind::Band => true,
+        DatasetKind::Path | DatasetKind::Rules => dataset.name.is_empty(),
+        _ => false,
+    };
+    let data = chart.datasets.iter().filter(move |dataset| !is_help(dataset));
+    data.flat_map(|dataset| dataset.points.iter().map(move |point| (dataset, point)))
+}
+
+/// What both columns are called: by the axes, else by their letters.
+fn titles(chart: &Chart) -> [&str; 2] {
+    let or = |title, letter| if title == "" { letter } else { title };
+    [or(chart.x_axis.title.as_str(), "x"), or(chart.y_axis.title.as_str(), "y")]
+}
+
+/// `value` as its axis tells it: the label of a row, else the figure as `told`.
+fn coordinate(axis: &Axis, value: f64, told: impl Fn(f64) -> String) -> String {
+    let is_here = |label: &&crate::chart::Label| (label.at - value).abs() < 0.5;
+    match axis.scale {
+        AxisScale::Rows => axis.labels.iter().find(is_here).map(|label| label.text.clone()).unwrap_or_default(),
+        AxisScale::Linear | AxisScale::Log => told(value),
+    }
+}
+
+fn ends(point: &Point) -> [Option<f64>; 2] {
+    let [low, high] = point.error.or(point.extent).map_or([None; 2], |ends| ends.map(Some));
+    [low, high]
+}
+
+/// The first `most` figures of `chart`, a row for each point, and how many there are beyond them.
+pub fn chart_table(chart: &Chart, most: usize) -> (Table, usize) {
+    let [x, y] = titles(chart);
+    let mut table = Table::new([
+        Column::left("series"),
+        Column::right(x),
+        Column::right(y),
+        Column::right("from"),
+        Column::right("to"),
+        Column::left("said"),
+    ]);
+    let figure = |value: f64| format_quantity(value, "");
+    for (dataset, point) in points(chart).take(most) {
+        let [low, high] = ends(point).map(|end| Cell::from(end.map_or_else(String::new, figure)));
+        table.push([
+            Cell::from(&dataset.name),
+            Cell::from(coordinate(&chart.x_axis, point.x, figure)),
+            Cell::from(coordinate(&chart.y_axis, point.y, figure)),
+            low,
+            high,
+            Cell::from(&point.text),
+        ]);
+    }
+    (table, points(chart).count().saturating_sub(most))
+}
+
+/// Where along x the rows of [`chart_table`] lie.
+pub fn chart_places(chart: &Chart, most: usize) -> Vec<f64> {
+    points(chart).take(most).map(|(_, point)| point.x).collect()
+}
+
+/// Every figure of `chart` with every digit: `series,x,y,from,to,said`, with the titles of the axes in the place of x and y.
+///
+/// # Errors
+/// Never for data that a chart can hold.
+pub fn chart_csv(chart: &Chart) -> Result<String, ReportError> {
+    let [x, y] = titles(chart);
+    let number = |value: f64| csv_number(Some(value));
+    let rows = points(chart).map(|(dataset, point)| {
+        let [low, high] = ends(point).map(csv_number);
+        vec![
+            dataset.name.clone(),
+            coordinate(&chart.x_axis, point.x, number),
+            coordinate(&chart.y_axis, point.y, number),
+            low,
+            high,
+            point.text.clone(),
+        ]
+    });
+    csv(&["series", x, y, "from", "to", "said"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Report, charts, sample};
+
+    #[test]
+    fn every_chart_has_its_figures_as_rows() {
+        let (run, comparison) = (sample::run(), sample::comparison());
+        for chart in charts::all(&Report::new(&run).with_comparison(&comparison)) {
+            let count = points(&chart).count();
+            let (table, more) = chart_table(&chart, 3);
+            assert!(count > 1 && table.rows().len() + more == count, "{}", chart.name);
+            let csv = chart_csv(&chart).unwrap();
+            assert_eq!(csv.lines().count(), count + 1, "{csv}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_told_by_its_label_and_a_figure_by_its_digits() {
+        let run = sample::run();
+        let bars = charts::bars(&run).remove(0);
+        let label = &bars.y_axis.labels[0].text;
+        let csv = chart_csv(&bars).unwrap();
+        assert!(csv.lines().nth(1).unwrap().contains(label.as_str()), "{label}: {csv}");
+    }
+}

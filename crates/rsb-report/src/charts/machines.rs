@@ -1,0 +1,88 @@
+//! Machines side by side: the time of the same cases as shares of the fastest one's.
+
+use std::collections::BTreeMap;
+
+use rsb_model::{CaseId, Run};
+
+use super::axis;
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{Shortener, measured, time_ns};
+use crate::number::{format_count, format_time};
+
+/// Cases that are drawn; a table has the others.
+const MOST: usize = 14;
+/// A machine this much slower than the fastest one is drawn at the edge.
+const SLOWEST: f64 = 10.0;
+
+/// The time of each case that at least two of `runs` measured, each run under the name of its machine. Nothing where there is
+/// no such case.
+pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
+    let mut times: BTreeMap<&CaseId, Vec<(usize, f64)>> = BTreeMap::new();
+    for (machine, (_, run)) in runs.iter().enumerate() {
+        for result in measured(run) {
+            let time = time_ns(result).filter(|time| time.is_finite() && *time > 0.0);
+            times.entry(&result.benchmark_id).or_default().extend(time.map(|time| (machine, time)));
+        }
+    }
+    times.retain(|_, each| each.len() > 1);
+    let left_out = times.len().saturating_sub(MOST);
+    let rows: Vec<(&CaseId, Vec<(usize, f64)>)> = times.into_iter().take(MOST).collect();
+    if rows.is_empty() { Vec::new() } else { vec![chart(runs, &rows, left_out)] }
+}
+
+fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out: usize) -> Chart {
+    let names = Shortener::of(rows.iter().map(|(id, _)| *id));
+    let share =
+        |each: &[(usize, f64)], time: f64| time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
+    let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
+    let top = all.fold(1.0, f64::max).min(SLOWEST);
+    let thickness = 0.8 / runs.len() as f64;
+    let of_machine = |(machine, (name, _)): (usize, &(&str, &Run))| {
+        let offset = (machine as f64 - (runs.len() as f64 - 1.0) / 2.0) * thickness;
+        let points = rows.iter().enumerate().filter_map(|(row, (_, each))| {
+            let time = each.iter().find(|(known, _)| *known == machine)?.1;
+            Some(Point::at(share(each, time), row as f64 + offset).saying(format_time(time)))
+        });
+        Dataset::new(DatasetKind::Bars { thickness: thickness * 0.9 }, Paint::Series(machine), points.collect())
+            .named(*name)
+    };
+    let more = if left_out > 0 {
+        format!("; {} not drawn", format_count(left_out, "case is", "cases are"))
+    } else {
+        String::new()
+    };
+    Chart {
+        name: "machines".to_owned(),
+        title: "Time of each case by machine".to_owned(),
+        subtitle: format!("against the fastest machine, lower is better; the newest run of each{more}"),
+        place: ChartPlace::Other,
+        x_axis: axis::linear("time against the fastest", (0.0, top), 6),
+        y_axis: axis::rows(rows.iter().map(|(id, _)| names.full(id))),
+        datasets: runs.iter().enumerate().map(of_machine).collect(),
+        legend_position: Legend::Below,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn the_fastest_is_one_and_what_only_one_has_is_not_there() {
+        let run = sample::run();
+        let mut slower = run.clone();
+        slower.benchmarks.remove(0);
+        for result in &mut slower.benchmarks {
+            if let Some(time) = result.results.first_mut().and_then(|fields| fields.number("time_ms")) {
+                result.results[0].set("time_ms", 2.0 * time);
+            }
+        }
+        let chart = machines(&[("one", &run), ("two", &slower)]).remove(0);
+        let [one, two] = chart.datasets.as_slice() else { panic!() };
+        assert!(!one.points.is_empty() && one.points.len() == two.points.len());
+        assert!(one.points.iter().all(|point| (point.x - 1.0).abs() < 1e-9));
+        assert!(two.points.iter().all(|point| (point.x - 2.0).abs() < 1e-9));
+        assert!(machines(&[("one", &run)]).is_empty() && crate::svg(&chart).is_some());
+    }
+}

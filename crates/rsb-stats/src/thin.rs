@@ -1,0 +1,75 @@
+//! Long series made short enough to draw, without losing what the eye looks for: every extreme stays where it is.
+
+/// The positions of at most `most` of `values` (at least 4) that draw as all of them do, in ascending order: the first and
+/// the last, and of each of equally wide buckets the least and the greatest. Where there are no more than `most`, all of them.
+/// What is not finite is left out.
+pub fn thin(values: &[f64], most: usize) -> Vec<usize> {
+    let finite = |at: &usize| values.get(*at).is_some_and(|value| value.is_finite());
+    if values.len() <= most {
+        return (0..values.len()).filter(finite).collect();
+    }
+    let buckets = (most.max(4) - 2) / 2;
+    let mut kept = Vec::with_capacity(2 * buckets + 2);
+    kept.extend((0..values.len()).find(finite));
+    for bucket in 0..buckets {
+        let [from, to] = [bucket, bucket + 1].map(|edge| edge * values.len() / buckets);
+        kept.extend(extremes(values, from, to).into_iter().flatten());
+    }
+    kept.extend((0..values.len()).rfind(finite));
+    kept.sort_unstable();
+    kept.dedup();
+    kept
+}
+
+/// Where the least and the greatest of `values[from..to]` are; of equal ones the first.
+fn extremes(values: &[f64], from: usize, to: usize) -> Option<[usize; 2]> {
+    let bucket = values.get(from..to)?.iter().copied().enumerate().filter(|(_, value)| value.is_finite());
+    let mut found: Option<[(usize, f64); 2]> = None;
+    for (at, value) in bucket {
+        let [low, high] = found.get_or_insert([(at, value); 2]);
+        if value < low.1 {
+            *low = (at, value);
+        }
+        if value > high.1 {
+            *high = (at, value);
+        }
+    }
+    found.map(|ends| ends.map(|(at, _)| from + at))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_short_stays_and_what_is_no_number_goes() {
+        assert_eq!(thin(&[], 4), Vec::<usize>::new());
+        assert_eq!(thin(&[1.0, f64::NAN, 3.0], 4), [0, 2]);
+        assert_eq!(thin(&[f64::NAN; 9], 4), Vec::<usize>::new());
+        assert_eq!(thin(&[1.0, 1.0, 9.0, 1.0, -3.0, 1.0], 4), [0, 2, 4, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_extreme_stays_where_it_is(
+            values in prop::collection::vec(prop_oneof![9 => -1e3..1e3, 1 => Just(f64::NAN)], 0..500),
+            most in 4_usize..60,
+        ) {
+            let kept = thin(&values, most);
+            prop_assert!(kept.len() <= most && kept.windows(2).all(|pair| pair[0] < pair[1]));
+            let finite: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_finite()).collect();
+            prop_assert_eq!((kept.first(), kept.last()), (finite.first(), finite.last()));
+            // Of each bucket, and so of the whole.
+            let buckets = if values.len() <= most { 1 } else { (most - 2) / 2 };
+            for bucket in 0..buckets {
+                let range = bucket * values.len() / buckets..(bucket + 1) * values.len() / buckets;
+                let all = finite.iter().filter(|at| range.contains(at)).map(|at| values[*at]);
+                let ends = (all.clone().reduce(f64::min), all.reduce(f64::max));
+                let left = kept.iter().filter(|at| range.contains(at)).map(|at| values[*at]);
+                prop_assert_eq!((left.clone().reduce(f64::min), left.reduce(f64::max)), ends);
+            }
+        }
+    }
+}

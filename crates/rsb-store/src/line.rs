@@ -1,0 +1,178 @@
+//! What a dashboard asks of a long history: which cases there are, and one figure of one of them over all runs, in a few numbers
+//! for each point. The names of runs are asked for where they are shown.
+
+use std::collections::BTreeMap;
+
+use rsb_model::{Better, Outcome, Timestamp, renamed};
+use rusqlite::{Connection, params};
+use serde_json::Value;
+
+use crate::error::StoreError;
+use crate::history::{CasePattern, IS_ASKED, POINTS, indexed_point};
+use crate::index::{Parsed, better_from};
+use crate::store::{Store, time};
+
+/// A case of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownCase {
+    /// Its id.
+    pub id: String,
+    /// How it ended the last time.
+    pub outcome: Outcome,
+    /// When that run began.
+    pub last: Timestamp,
+}
+
+/// Which figure of a case there is on which machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesName {
+    /// The machine, by its slug.
+    pub machine: String,
+    /// The figure.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way it improves.
+    pub better: Option<Better>,
+    /// What the index calls its parts.
+    series: Vec<i64>,
+}
+
+/// A point of a series: what it is, and which run it is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinePoint {
+    /// When the run began.
+    pub started: Timestamp,
+    /// What the index calls the run: see [`Store::named_runs`].
+    pub run: i64,
+    /// The figure.
+    pub value: f64,
+}
+
+impl SeriesName {
+    /// Takes over the points of `other`: the same figure of the same hardware, which another version gave another name.
+    pub fn join(&mut self, other: &Self) {
+        self.series.extend(&other.series);
+    }
+}
+
+impl Store {
+    /// Every case that was ever measured or meant to be, by name.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn cases(&self) -> Result<Vec<KnownCase>, StoreError> {
+        // The last result of a variant is the end of its part of an index.
+        let sql = "SELECT c.name, v.outcome, (SELECT max(x.started) FROM results x WHERE x.variant = v.id) AS last
+                   FROM variants v JOIN cases c ON c.id = v.case_id WHERE last IS NOT NULL ORDER BY last";
+        let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();
+        let found: Vec<KnownCase> = self.query(|connection| {
+            let case = |row: &rusqlite::Row<'_>| {
+                let id = renamed::case_id(&row.get::<_, String>(0)?).into_owned();
+                Ok(KnownCase { id, outcome: row.get::<_, Parsed<_>>(1)?.0, last: time(row.get(2)?) })
+            };
+            connection.prepare_cached(sql)?.query_map([], case)?.collect()
+        })?;
+        for case in found {
+            known.insert(case.id.clone(), case);
+        }
+        Ok(known.into_values().collect())
+    }
+
+    /// Every series of the case `id`: what was measured, by machine and figure.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn series_of(&self, id: &str) -> Result<Vec<SeriesName>, StoreError> {
+        let sql = format!(
+            "SELECT s.id, c.name, m.name, m.unit, m.better, h.slug
+             FROM cases c JOIN variants v ON v.case_id = c.id AND v.outcome = 'measured' JOIN series s ON s.variant = v.id
+             JOIN metrics m ON m.id = s.metric JOIN machines h ON h.id = s.machine WHERE {IS_ASKED}"
+        );
+        self.query(|connection| {
+            let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(Some(id));
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params![asked, today, benchmark, indexed])?;
+            let mut all: BTreeMap<[String; 3], SeriesName> = BTreeMap::new();
+            while let Some(row) = rows.next()? {
+                // The pattern also finds longer names, in which this one is a part.
+                if renamed::case_id(&row.get::<_, String>(1)?) != id {
+                    continue;
+                }
+                let [metric, unit, machine]: [String; 3] = [row.get(2)?, row.get(3)?, row.get(5)?];
+                let better = better_from(&row.get::<_, String>(4)?);
+                let key = [machine.clone(), metric.clone(), unit.clone()];
+                let own = all.entry(key).or_insert(SeriesName { machine, metric, unit, better, series: Vec::new() });
+                own.series.push(row.get(0)?);
+            }
+            Ok(all.into_values().collect())
+        })
+    }
+
+    /// The points of `name`, oldest first. One run that has a case twice gives one point: the later measurement.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn line(&self, name: &SeriesName) -> Result<Vec<LinePoint>, StoreError> {
+        self.query(|connection| {
+            let mut found = Vec::new();
+            let mut statement = connection.prepare_cached(POINTS)?;
+            for series in &name.series {
+                for point in statement.query_map(params![series, i64::MIN], indexed_point)? {
+                    found.push(point?);
+                }
+            }
+            // The last of a run comes first, and stays.
+            found.sort_by(|a, b| (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position)));
+            found.dedup_by_key(|point| point.run);
+            let point = |point: &crate::history::IndexedPoint| LinePoint {
+                started: time(point.started),
+                run: point.run,
+                value: point.value,
+            };
+            Ok(found.iter().map(point).collect())
+        })
+    }
+
+    /// The ids of runs and the commits that they measured, in the order of `runs`, which [`LinePoint::run`] gives.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn named_runs(&self, runs: &[i64]) -> Result<Vec<(String, Option<String>)>, StoreError> {
+        self.query(|connection| names(connection, runs))
+    }
+}
+
+fn names(connection: &Connection, runs: &[i64]) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+    let sql = "SELECT r.run_id, r.commit_hash FROM json_each(?1) n JOIN runs r ON r.id = n.value ORDER BY n.key";
+    let wanted = Value::from(runs).to_string();
+    connection.prepare_cached(sql)?.query_map([wanted], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::SeriesFilter;
+    use crate::testing::with_runs;
+
+    #[test]
+    fn a_line_is_the_series_in_fewer_words() {
+        let (_dir, store) = with_runs(4, 12);
+        let series = store.series(&SeriesFilter { metric: Some("time_ms".into()), ..SeriesFilter::default() }).unwrap();
+        assert_eq!(store.cases().unwrap().len(), 13, "one of them was skipped");
+        for one in &series {
+            let names = store.series_of(&one.id).unwrap();
+            let name = names.iter().find(|name| name.metric == one.metric).unwrap();
+            let line = store.line(name).unwrap();
+            let runs = store.named_runs(&line.iter().map(|point| point.run).collect::<Vec<_>>()).unwrap();
+            let told: Vec<_> =
+                line.iter().zip(&runs).map(|(point, (id, _))| (point.started, point.value, id.as_str())).collect();
+            let known: Vec<_> = one
+                .points
+                .iter()
+                .map(|point| (point.timestamp, point.value, point.run_id.as_ref().unwrap().0.as_str()))
+                .collect();
+            assert_eq!(told, known, "{}", one.id);
+        }
+        assert!(series.len() == 12 && store.series_of("case-1").unwrap().is_empty(), "a part of a name is no case");
+    }
+}

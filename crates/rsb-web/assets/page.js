@@ -1,0 +1,168 @@
+// Charts that answer: the nearest figure under the pointer or by the arrow keys, and a range to look at more closely.
+// Every figure is in the table under its chart, and every window is a link: nothing needs this script.
+"use strict";
+(() => {
+  const NS = "http://www.w3.org/2000/svg";
+  const numbers = (text) => text.split(" ").map(Number);
+
+  // What the table under a chart says of each point.
+  function pointsOf(figure) {
+    const head = [...figure.querySelectorAll("thead th")].map((cell) => cell.textContent);
+    return [...figure.querySelectorAll("tbody tr")].map((row) => {
+      const cells = [...row.children].map((cell) => cell.textContent);
+      return cells.map((text, at) => (text ? head[at] + " " + text : "")).filter(Boolean).join(", ");
+    });
+  }
+
+  function begin(figure) {
+    const svg = figure.querySelector("svg");
+    if (!svg || !figure.dataset.frame) return;
+    const [left, top, right, bottom] = numbers(figure.dataset.frame);
+    const [low, high] = numbers(figure.dataset.x);
+    const [scaled, back] = figure.dataset.scale === "log" ? [Math.log, Math.exp] : [Number, Number];
+    const [begins, ends] = [scaled(low), scaled(high)];
+    const at = (x) => left + ((scaled(x) - begins) / (ends - begins)) * (right - left);
+    const value = (pixel) => back(begins + ((pixel - left) / (right - left)) * (ends - begins));
+    const places = numbers(figure.dataset.at);
+    const points = pointsOf(figure)
+      .map((text, row) => ({ text, x: places[row] }))
+      .filter((point) => point.x >= low && point.x <= high)
+      .sort((a, b) => a.x - b.x);
+    const group = figure.querySelector("[role=group]");
+    const tip = document.createElement("output");
+    tip.className = "tip";
+    tip.hidden = true;
+    tip.setAttribute("aria-live", "polite");
+    figure.append(tip);
+    const line = mark("line", "cursor");
+    const range = mark("rect", "range");
+    let chosen = -1;
+    let from = null;
+
+    function mark(name, className) {
+      const element = document.createElementNS(NS, name);
+      element.setAttribute("class", className);
+      element.setAttribute("visibility", "hidden");
+      svg.append(element);
+      return element;
+    }
+
+    function place(element, attributes) {
+      for (const [name, number] of Object.entries(attributes)) element.setAttribute(name, number);
+      element.setAttribute("visibility", "visible");
+    }
+
+    function show(index) {
+      if (!points.length) return;
+      chosen = Math.max(0, Math.min(points.length - 1, index));
+      const x = at(points[chosen].x);
+      place(line, { x1: x, x2: x, y1: top, y2: bottom });
+      tip.textContent = points[chosen].text;
+      tip.hidden = false;
+      const box = svg.getBoundingClientRect();
+      const scale = box.width / svg.viewBox.baseVal.width;
+      const outer = figure.getBoundingClientRect();
+      const wished = box.left - outer.left + x * scale - tip.offsetWidth / 2;
+      tip.style.left = Math.max(0, Math.min(outer.width - tip.offsetWidth, wished)) + "px";
+      tip.style.top = box.top - outer.top + top * scale - tip.offsetHeight - 4 + "px";
+    }
+
+    function hide() {
+      tip.hidden = true;
+      line.setAttribute("visibility", "hidden");
+      range.setAttribute("visibility", "hidden");
+      from = null;
+    }
+
+    function xOf(event) {
+      const box = svg.getBoundingClientRect();
+      const pixel = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+      return value(Math.max(left, Math.min(right, pixel)));
+    }
+
+    function nearest(x) {
+      let best = 0;
+      points.forEach((point, index) => {
+        if (Math.abs(point.x - x) < Math.abs(points[best].x - x)) best = index;
+      });
+      return best;
+    }
+
+    function zoom(one, other) {
+      const first = Math.max(1, Math.round(Math.min(one, other)));
+      const last = Math.round(Math.max(one, other));
+      if (last > first) location.href = figure.dataset.zoom + "&runs=" + first + "-" + last;
+    }
+
+    svg.addEventListener("pointermove", (event) => {
+      const x = xOf(event);
+      show(nearest(x));
+      if (from !== null) {
+        const [a, b] = [at(Math.min(from, x)), at(Math.max(from, x))];
+        place(range, { x: a, y: top, width: b - a, height: bottom - top });
+      }
+    });
+    svg.addEventListener("pointerleave", hide);
+    group.addEventListener("blur", hide);
+    if (figure.dataset.zoom) {
+      svg.addEventListener("pointerdown", (event) => {
+        if (event.pointerType === "mouse" && event.button === 0) {
+          from = xOf(event);
+          event.preventDefault();
+        }
+      });
+      svg.addEventListener("pointerup", (event) => {
+        const begun = from;
+        from = null;
+        range.setAttribute("visibility", "hidden");
+        if (begun !== null && Math.abs(at(begun) - at(xOf(event))) > 8) zoom(begun, xOf(event));
+      });
+    }
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    hint.textContent = "Arrow keys go from figure to figure" +
+      (figure.dataset.zoom ? "; + and - show fewer and more runs, 0 all of them; drag to choose a range." : ".");
+    figure.querySelector("figcaption").append(hint);
+    group.addEventListener("keydown", (event) => {
+      const wide = high - low;
+      const middle = chosen < 0 ? (low + high) / 2 : points[chosen].x;
+      const keys = {
+        ArrowRight: () => show(chosen + 1),
+        ArrowLeft: () => show(chosen < 0 ? points.length - 1 : chosen - 1),
+        Home: () => show(0),
+        End: () => show(points.length - 1),
+        Escape: hide,
+      };
+      if (figure.dataset.zoom) {
+        keys["+"] = () => zoom(middle - wide / 4, middle + wide / 4);
+        keys["-"] = () => zoom(middle - wide, middle + wide);
+        keys["0"] = () => { location.href = figure.dataset.zoom; };
+      }
+      if (keys[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        event.preventDefault();
+        keys[event.key]();
+      }
+    });
+  }
+
+  // Between two cases the server says how far a run is. The page itself is not loaded again.
+  function listen(status) {
+    const said = status.textContent;
+    const source = new EventSource(status.dataset.events);
+    source.onmessage = (event) => { status.textContent = event.data + " " + said; };
+    source.onerror = () => { source.close(); status.textContent = "The server tells nothing any more. " + said; };
+  }
+
+  // "/" goes to the search, as in many places.
+  document.addEventListener("keydown", (event) => {
+    const field = document.getElementById("find-all");
+    const typing = event.target.closest && event.target.closest("input, textarea, select");
+    if (event.key === "/" && field && !typing) {
+      event.preventDefault();
+      field.focus();
+    }
+  });
+  document.querySelectorAll("figure.chart").forEach(begin);
+  const status = document.querySelector("[data-events]");
+  if (status && window.EventSource) listen(status);
+})();

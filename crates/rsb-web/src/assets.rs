@@ -1,0 +1,23 @@
+//! The style and the script, which every page shares.
+
+use rsb_report::html::site::style;
+
+use crate::response::Response;
+use crate::router::Site;
+
+/// What pages have beyond reports.
+const STYLE: &str = include_str!("../assets/site.css");
+/// What makes charts answer to the pointer and the keys. Nothing needs it.
+const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// The files that every page needs.
+pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];
+
+/// The file called `name`.
+pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<Response> {
+    match name {
+        "style.css" => Some(Response::ok("text/css; charset=utf-8", style(site.theme(), STYLE))),
+        "page.js" => Some(Response::ok("text/javascript; charset=utf-8", SCRIPT)),
+        _ => None,
+    }
+}

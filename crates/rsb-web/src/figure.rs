@@ -1,0 +1,111 @@
+//! Charts in a page and as files: the drawing, its figures as a table, and what the script needs to zoom.
+
+use rsb_report::chart::AxisScale;
+use rsb_report::html::element::{anchor, escape, table};
+use rsb_report::html::site::drawing;
+use rsb_report::number::format_count;
+use rsb_report::{Chart, chart_csv, chart_places, chart_table, frame, svg_in};
+
+use crate::address::{Address, ChartFileFormat, Form, View};
+use crate::pages;
+use crate::response::{CSV, PNG, Response, SVG};
+use crate::router::Site;
+use crate::source::{Answer, SourceError};
+
+/// Points of a long line in a page, and rows of figures under a chart; the file of figures has every one.
+pub(crate) const POINTS: usize = 600;
+
+/// What of a chart leads elsewhere.
+pub(crate) enum Zoom {
+    /// Nothing.
+    Fixed,
+    /// A range along x that is chosen in it: the link of a window, to which the script adds `&runs=FIRST-LAST`.
+    Runs(String),
+}
+
+/// Every chart of `view` as HTML, one after the other.
+pub(crate) fn figures(site: &Site<'_>, view: &View, charts: &[Chart], zoom: &Zoom) -> String {
+    (1..).zip(charts).map(|(number, chart)| figure(site, view, (number, chart), zoom)).collect()
+}
+
+fn figure(site: &Site<'_>, view: &View, (number, chart): (usize, &Chart), zoom: &Zoom) -> String {
+    let Some(drawn) = drawing(chart, site.theme(), number) else {
+        return format!("<p>{}: not drawn, a figure in it is not finite</p>\n", escape(&chart.title));
+    };
+    let (title, name) = (escape(&chart.title), escape(&chart.name));
+    let (figures, more) = chart_table(chart, POINTS);
+    let more = if more > 0 {
+        format!("<p>{} in the file alone.</p>\n", format_count(more, "more figure is", "more figures are"))
+    } else {
+        String::new()
+    };
+    format!(
+        "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" aria-label=\"{title}\" tabindex=\"0\">\
+         {drawn}</div>\n<figcaption><details><summary>Figures of this chart</summary>\n{}{more}</details>\n{}</figcaption>\
+         </figure>\n",
+        geometry(chart, zoom),
+        table(&figures, &chart.title),
+        files(site, view, chart),
+    )
+}
+
+/// Where the data lies in the drawing, and what it spans, for the script. Rows have their figures beside them.
+fn geometry(chart: &Chart, zoom: &Zoom) -> String {
+    if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
+        return String::new();
+    }
+    let numbers = |values: &[f64]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let zoom = match zoom {
+        Zoom::Runs(link) => format!(" data-zoom=\"{}\"", escape(link)),
+        Zoom::Fixed => String::new(),
+    };
+    let scale = if chart.x_axis.scale == AxisScale::Log { " data-scale=\"log\"" } else { "" };
+    format!(
+        " data-frame=\"{}\" data-x=\"{}\" data-at=\"{}\"{scale}{zoom}",
+        numbers(&frame(chart).edges),
+        numbers(&chart.x_axis.bounds),
+        numbers(&chart_places(chart, POINTS)),
+    )
+}
+
+/// The chart as files.
+fn files(site: &Site<'_>, view: &View, chart: &Chart) -> String {
+    let formats = [(ChartFileFormat::Csv, "CSV"), (ChartFileFormat::Svg, "SVG"), (ChartFileFormat::Png, "PNG")];
+    // In files the page itself has the drawing.
+    let can = |format: ChartFileFormat| match format {
+        ChartFileFormat::Csv => true,
+        ChartFileFormat::Svg => site.answers(),
+        ChartFileFormat::Png => site.draw().is_some(),
+    };
+    let link = |(format, name): (ChartFileFormat, &str)| {
+        let form = Form::Chart { name: chart.name.clone(), format };
+        anchor(&site.link(Address { view: view.clone(), form }), name)
+    };
+    let links: Vec<String> = formats.into_iter().filter(|(format, _)| can(*format)).map(link).collect();
+    format!("<p class=\"files\">{}: {}</p>\n", escape(&chart.title), links.join(" "))
+}
+
+/// The chart `name` of `view` as a file.
+pub(crate) fn file(site: &Site<'_>, view: &View, name: &str, format: ChartFileFormat) -> Answer<Response> {
+    // The file of figures has every one; a drawing of millions of points shows no more than one of hundreds.
+    let points = if format == ChartFileFormat::Csv { usize::MAX } else { POINTS };
+    let charts = pages::charts(site, view, points)?;
+    let chart = charts.into_iter().find(|chart| chart.name == name);
+    let chart = chart.ok_or_else(|| SourceError::NotThere(format!("that page has no chart `{name}`")))?;
+    let drawn = || {
+        svg_in(&chart, site.theme())
+            .ok_or_else(|| SourceError::Unreadable("a figure in the chart is not finite".to_owned()))
+    };
+    Ok(match format {
+        ChartFileFormat::Csv => {
+            let text = chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
+            Response::ok(CSV, text)
+        }
+        ChartFileFormat::Svg => Response::ok(SVG, drawn()?),
+        ChartFileFormat::Png => {
+            let picture = site.draw().and_then(|draw| draw(&drawn().ok()?));
+            let lacks = "this build makes no PNG; take the SVG";
+            Response::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
+        }
+    })
+}

@@ -1,0 +1,31 @@
+//! The dashboard without its server: what can be asked ([`Address`]), what answers ([`respond`]), and where the answers come
+//! from ([`Source`]). `serve` carries them over HTTP, or writes them as files ([`export_site`]).
+//!
+//! **Invariant:** no input or output, no clock. Every text of a run is escaped where it is written, by the functions of
+//! [`rsb_report::html::element`]. A page has no script and no style of its own; it can be read without either.
+
+#![allow(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "pages are small; the shape of a line is easier to see in `format!` than in `write!`"
+)]
+
+pub mod address;
+mod api;
+mod assets;
+mod crawl;
+mod figure;
+mod pages;
+mod response;
+mod router;
+mod sheet;
+pub mod source;
+#[cfg(test)]
+mod tests;
+
+pub use address::{Address, AddressError};
+pub use crawl::{ExportError, export_site};
+pub use pages::LIVE_EVENTS;
+pub use response::Response;
+pub use router::{Draw, Medium, Site, respond};
+pub use source::Source;

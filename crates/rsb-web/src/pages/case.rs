@@ -1,0 +1,309 @@
+//! One figure of one case over its runs: the line with its noise and levels, the changes with where they come from, and each
+//! run with its commit and the commands that tell more.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rsb_model::record::{Direction, SeriesTrend};
+use rsb_report::charts::trend_window;
+use rsb_report::html::element::{anchor, escape};
+use rsb_report::number::{format_count, format_moment};
+use rsb_report::{Chart, Tone, format_percent, format_quantity, trend::short};
+
+use super::{listing::page_links, origin};
+use crate::address::{Address, CaseView, CompareView, View};
+use crate::figure::{POINTS, Zoom, figures};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, CaseHistory, PointRun, Source, SourceError};
+
+/// Rows of figures of one page.
+const ROWS: usize = 50;
+/// Runs of the windows that are offered.
+const WINDOWS: [usize; 3] = [50, 500, 5_000];
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CaseView) -> Answer<Sheet<'v>> {
+    let Some(history) = history(site.source(), asked)? else {
+        let mut sheet = Sheet::new(&short(&asked.id), Some(view));
+        sheet.say(Tone::Caution, "Nothing was ever measured of this case: its runs say what is missing, and the cure.");
+        return Ok(sheet);
+    };
+    let trend = &history.trend;
+    let window = window(asked, trend.values.len());
+    let mut sheet = Sheet::new(&short(&asked.id), Some(view)).under(&format!(
+        "{} on {}, {}",
+        trend.metric,
+        history.machine,
+        format_count(trend.values.len(), "run", "runs")
+    ));
+    let (tone, sentence) = standing(&history);
+    sheet.say(tone, &sentence);
+    sheet.push(&choices(site, asked, &history));
+    let drawn: Vec<Chart> = trend_window(trend, window.clone(), POINTS).into_iter().collect();
+    let zoom = if site.answers() {
+        Zoom::Runs(link(site, CaseView { window: None, page: 0, ..asked.clone() }))
+    } else {
+        Zoom::Fixed
+    };
+    let chart = if drawn.is_empty() {
+        "<p>Of fewer than two runs there is no line.</p>\n".to_owned()
+    } else {
+        figures(site, view, &drawn, &zoom)
+    };
+    sheet.section(
+        "line",
+        "Over the runs",
+        windows(site, asked, &window, trend.values.len()) + &chart + &caveat(&history),
+    );
+    sheet.section("changes", "Changes of level", changes(site, asked, &history));
+    sheet.section("figures", "Each run", each_run(site, asked, &history, &window)?);
+    Ok(sheet)
+}
+
+/// What is asked for; `None` of a case that is known and has no figure.
+pub(crate) fn history(source: &dyn Source, asked: &CaseView) -> Answer<Option<Arc<CaseHistory>>> {
+    match source.history(&asked.id, &asked.metric, &asked.machine) {
+        Err(SourceError::NotThere(_)) if is_without_figures(source, &asked.id)? => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Whether `id` is known, and nothing was ever measured of it.
+fn is_without_figures(source: &dyn Source, id: &str) -> Answer<bool> {
+    let is_known = source.cases()?.iter().any(|case| case.id == id);
+    Ok(is_known && matches!(source.history(id, "", ""), Err(SourceError::NotThere(_))))
+}
+
+pub(super) fn charts(site: &Site<'_>, asked: &CaseView, points: usize) -> Answer<Vec<Chart>> {
+    let history = site.source().history(&asked.id, &asked.metric, &asked.machine)?;
+    let window = window(asked, history.trend.values.len());
+    Ok(trend_window(&history.trend, window, points).into_iter().collect())
+}
+
+/// The runs that are shown, counted from 0: those that are asked for, as far as there are any.
+fn window(asked: &CaseView, runs: usize) -> Range<usize> {
+    let Some((first, last)) = asked.window else { return 0..runs };
+    let last = last.min(runs);
+    first.saturating_sub(1).min(last.saturating_sub(2))..last
+}
+
+fn link(site: &Site<'_>, view: CaseView) -> String {
+    site.link(Address::page(View::Case(view)))
+}
+
+/// What is to be said first: what moved and is not done with, else where it goes.
+fn standing(history: &CaseHistory) -> (Tone, String) {
+    let trend = &history.trend;
+    let last = format_quantity(trend.last, &trend.unit);
+    let open = history.alerts.iter().find(|alert| !alert.state.is_closed());
+    if let Some(alert) = open {
+        let tone = match alert.direction.as_str() {
+            "worse" => Tone::Bad,
+            "better" => Tone::Good,
+            _ => Tone::Caution,
+        };
+        let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
+        let change = own.map_or_else(String::new, |one| format!(" ({})", format_percent(one.change_percent)));
+        return (tone, format!("{}{change}; the last run has {last}.", rsb_report::tracked::headline(alert)));
+    }
+    let told = match trend.direction {
+        _ if trend.n < 2 => "One run, no trend yet",
+        Direction::Increasing => "Increasing",
+        Direction::Decreasing => "Decreasing",
+        Direction::Stable => "Stable",
+    };
+    let shifts = trend.change_points.len();
+    let shifts = if shifts > 0 {
+        format!(" since {}", format_count(shifts, "change of level", "changes of level"))
+    } else {
+        String::new()
+    };
+    (Tone::Strong, format!("{told}{shifts}: the last run has {last}."))
+}
+
+/// Other figures of the case, and other machines that measured it.
+fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
+    if !site.answers() {
+        return String::new();
+    }
+    let item = |name: &str, is_here: bool, view: CaseView| {
+        let here = if is_here { " aria-current=\"true\"" } else { "" };
+        format!("<li><a href=\"{}\"{here}>{}</a>", escape(&link(site, view)), escape(name))
+    };
+    let plain = || CaseView { window: None, page: 0, ..asked.clone() };
+    let metrics = history
+        .metrics
+        .iter()
+        .map(|metric| item(metric, *metric == history.trend.metric, CaseView { metric: metric.clone(), ..plain() }));
+    let machines = history
+        .machines
+        .iter()
+        .map(|machine| item(machine, *machine == history.machine, CaseView { machine: machine.clone(), ..plain() }));
+    let choice = |title: &str, items: Vec<String>| {
+        if items.len() < 2 {
+            return String::new();
+        }
+        format!("<nav aria-label=\"{title}\"><ul class=\"choice\"><li>{title}:{}</ul></nav>\n", items.concat())
+    };
+    choice("Figure", metrics.collect()) + &choice("Machine", machines.collect())
+}
+
+/// The windows that are a step away, and the form for any other.
+fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize) -> String {
+    if !site.answers() || runs < 3 {
+        return String::new();
+    }
+    let to = |title: &str, range: Option<(usize, usize)>| {
+        format!("<li>{}", anchor(&link(site, CaseView { window: range, page: 0, ..asked.clone() }), title))
+    };
+    let mut items = vec![to("all runs", None)];
+    let lasts = WINDOWS.iter().filter(|count| **count < runs);
+    items.extend(lasts.map(|count| to(&format!("the last {count}"), Some((runs - count + 1, runs)))));
+    let (first, last, wide) = (window.start + 1, window.end, window.len());
+    if first > 1 {
+        let from = first.saturating_sub(wide / 2).max(1);
+        items.push(to("earlier", Some((from, (from + wide - 1).min(runs)))));
+    }
+    if last < runs {
+        let until = (last + wide / 2).min(runs);
+        items.push(to("later", Some((until.saturating_sub(wide - 1).max(1), until))));
+    }
+    if wide >= 8 {
+        items.push(to("nearer", Some((first + wide / 4, last - wide / 4))));
+    }
+    format!(
+        "<nav aria-label=\"Window of runs\"><ul class=\"choice\">{}</ul></nav>\n{}",
+        items.concat(),
+        window_form(asked, (first, last), runs)
+    )
+}
+
+fn window_form(asked: &CaseView, (first, last): (usize, usize), runs: usize) -> String {
+    let plain = CaseView { window: None, page: 0, ..asked.clone() };
+    let hidden = View::Case(plain).pairs().into_iter();
+    let hidden: String = hidden
+        .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
+        .collect();
+    let input = |name: &str, title: &str, value: usize| {
+        format!(
+            "<label for=\"{name}\">{title}</label> <input type=\"number\" id=\"{name}\" name=\"{name}\" min=\"1\" max=\"{runs}\" value=\"{value}\"> "
+        )
+    };
+    format!(
+        "<form action=\"case\" method=\"get\" class=\"filter\">{hidden}{}{}<button>Show</button></form>\n",
+        input("first", "From run", first),
+        input("last", "to run", last)
+    )
+}
+
+/// What of a very long history was not looked at.
+fn caveat(history: &CaseHistory) -> String {
+    match history.not_analyzed {
+        0 => String::new(),
+        count => format!("<p>Changes of level were looked for in all but the oldest {count} runs.</p>\n"),
+    }
+}
+
+fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
+    let tiles: String = history.alerts.iter().map(|alert| origin::change(site, alert, Some(&asked.id))).collect();
+    let told = if tiles.is_empty() { String::new() } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") };
+    let trend = &history.trend;
+    let steps = rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
+    let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
+        format!("{}, not confirmed yet: so far in {}", step(trend, point), format_count(point.points, "run", "runs"))
+    }));
+    if told.is_empty() && steps.is_empty() && suspected.is_empty() {
+        return "<p>None was found.</p>\n".to_owned();
+    }
+    told + &steps + &suspected
+}
+
+fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
+    let [before, after] = [point.before, point.after].map(|value| format_quantity(value, &trend.unit));
+    escape(&format!(
+        "from run {} on, {}: {} ({before} → {after})",
+        point.index + 1,
+        point.timestamp.strftime("%Y-%m-%d"),
+        format_percent(point.change_percent)
+    ))
+}
+
+/// The runs of the window, the newest first, a page at a time.
+fn each_run(site: &Site<'_>, asked: &CaseView, history: &CaseHistory, window: &Range<usize>) -> Answer<String> {
+    let pages = window.len().div_ceil(ROWS).max(1);
+    let page = asked.page.min(pages - 1);
+    let end = window.end - page * ROWS;
+    let range = end.saturating_sub(ROWS).max(window.start)..end;
+    // One more, which the oldest of the page is compared with.
+    let from = range.start.saturating_sub(1);
+    let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
+    let rows: String = range.clone().rev().map(|at| row(site, asked, history, (at, &runs, from))).collect();
+    let links = page_links(page, pages, |page| link(site, CaseView { page, ..asked.clone() }));
+    let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
+    Ok(format!(
+        "<div class=\"wide\" role=\"group\" aria-label=\"Each run\" tabindex=\"0\"><table>\
+         <caption class=\"unseen\">Each run</caption>\n<thead><tr><th scope=\"col\" class=\"r\">no.<th scope=\"col\">run<th scope=\"col\">began\
+         <th scope=\"col\">commit<th scope=\"col\" class=\"r\">{}<th scope=\"col\" class=\"r\">change<th scope=\"col\">why</thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n{links}",
+        escape(&history.trend.metric)
+    ))
+}
+
+fn left_out(count: usize) -> String {
+    if count == 0 {
+        String::new()
+    } else {
+        format!("<p>{} in this copy.</p>\n", format_count(count, "earlier run is not", "earlier runs are not"))
+    }
+}
+
+/// A run: the figure, how far it is from the run before, and the commands that measure it again or explain it.
+fn row(
+    site: &Site<'_>,
+    asked: &CaseView,
+    history: &CaseHistory,
+    (at, runs, from): (usize, &[PointRun], usize),
+) -> String {
+    let trend = &history.trend;
+    let nobody = PointRun { run_id: String::new(), commit: None };
+    let of = |at: usize| at.checked_sub(from).and_then(|place| runs.get(place));
+    let run = of(at).unwrap_or(&nobody);
+    let before = at.checked_sub(1).and_then(of);
+    let value = trend.values.get(at).copied().unwrap_or(f64::NAN);
+    let earlier = at.checked_sub(1).and_then(|at| trend.values.get(at)).copied();
+    let change = earlier.map(|earlier| 100.0 * (value - earlier) / earlier.abs()).filter(|change| change.is_finite());
+    let began = history.keys.get(at).map_or_else(String::new, |key| format_moment(key.started));
+    let link = site.link(Address::page(View::Run { id: run.run_id.clone() }));
+    format!(
+        "<tr id=\"run-{}\"><td class=\"r\">{}<th scope=\"row\">{}<td>{}<td><code>{}</code><td class=\"r\">{}<td class=\"r\">{}<td>{}\n",
+        at + 1,
+        at + 1,
+        anchor(&link, &escape(&run.run_id)),
+        escape(&began),
+        escape(run.commit.as_deref().map_or("", |hash| hash.get(..9).unwrap_or(hash))),
+        escape(&format_quantity(value, &trend.unit)),
+        escape(&change.map_or_else(String::new, format_percent)),
+        explained(site, asked, run, before),
+    )
+}
+
+/// What would measure this run again, and what would explain its difference from the run before.
+fn explained(site: &Site<'_>, asked: &CaseView, run: &PointRun, before: Option<&PointRun>) -> String {
+    let again = origin::again(&asked.id, run.commit.as_deref());
+    let again = again.map(|command| format!("Measure it again: <code>{}</code>", escape(&command)));
+    let bisect = before.and_then(|before| origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id));
+    let bisect = match bisect {
+        Some(command) => Some(format!("Which commit since the run before: <code>{}</code>", escape(&command))),
+        None => before.map(|_| "No commit is known to lie between this run and the one before.".to_owned()),
+    };
+    let compare = before.filter(|_| site.answers()).map(|before| {
+        let view = View::Compare(CompareView::of(&before.run_id, &run.run_id));
+        anchor(&site.link(Address::page(view)), "Compare with the run before")
+    });
+    let parts: Vec<String> = [again, bisect, compare].into_iter().flatten().collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("<details><summary>commands</summary>{}</details>", parts.join("<br>"))
+    }
+}

@@ -1,0 +1,201 @@
+//! Any two runs: the verdict, which rows, in which order. What a filter hides is counted, and what is bad in it is said as
+//! loudly as what is shown.
+
+use rsb_model::record::Comparison;
+use rsb_model::{ComparisonResult, Verdict};
+use rsb_report::comparison::{self, by_importance};
+use rsb_report::html::element::{anchor, class, escape, list, prose, table};
+use rsb_report::html::site::compared_table;
+use rsb_report::number::format_count;
+use rsb_report::{Chart, Tone, charts as all_charts, environment, trend::short};
+
+use super::{case_links, listing::holds};
+use crate::address::{Address, CompareView, Order, Shown, View};
+use crate::figure::{Zoom, figures};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, ComparedRuns};
+
+/// Rows of one page: beyond it a filter says more than a longer table.
+const ROWS: usize = 1000;
+/// Runs that the choice offers by name; every other one is found by its id.
+const OFFERED: usize = 100;
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CompareView) -> Answer<Sheet<'v>> {
+    if asked.from.is_empty() || asked.to.is_empty() {
+        let mut sheet = Sheet::new("Compare", Some(view));
+        sheet.paragraph("Choose a run or a saved baseline, and the run to compare with it.");
+        sheet.push(&choice(site, asked)?);
+        return Ok(sheet);
+    }
+    let compared = site.source().compare(&asked.from, &asked.to)?;
+    let result = &compared.result;
+    let mut sheet = Sheet::new("Comparison", Some(view)).under(&comparison::head(result));
+    let (tone, sentence) = comparison::verdict_sentence(result);
+    sheet.say(if tone == Tone::Plain { Tone::Good } else { tone }, &sentence);
+    sheet.push(&choice(site, asked)?);
+    sheet.push(&filters(site, asked, result));
+    let (shown, hidden) = chosen(asked, result);
+    let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
+    let cut = shown.get(kept.len()..).unwrap_or_default();
+    let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
+    let rows = if rows.is_empty() { "<p>No row is inside this filter.</p>\n".to_owned() } else { rows };
+    sheet.section(
+        "rows",
+        "Cases",
+        rows + &outside(site, asked, "beyond the rows of this page", cut)
+            + &outside(site, asked, "outside this filter", &hidden),
+    );
+    sheet.section("more", "What else is known", known(result));
+    sheet.section("environment", "What differs on the machine", differences(&compared));
+    sheet.section("charts", "Charts", figures(site, view, &drawn(result), &Zoom::Fixed));
+    Ok(sheet)
+}
+
+pub(super) fn charts(site: &Site<'_>, asked: &CompareView) -> Answer<Vec<Chart>> {
+    Ok(drawn(&site.source().compare(&asked.from, &asked.to)?.result))
+}
+
+fn drawn(result: &ComparisonResult) -> Vec<Chart> {
+    [all_charts::comparison, all_charts::delta, all_charts::before_after]
+        .iter()
+        .filter_map(|draw| draw(result))
+        .collect()
+}
+
+/// Whether `row` is among those of `show`.
+const fn is_among(show: Shown, row: &Comparison) -> bool {
+    match show {
+        Shown::All => true,
+        Shown::Changed => !matches!(row.verdict, Verdict::Unchanged),
+        Shown::Regressed => matches!(row.verdict, Verdict::Regressed),
+        Shown::Improved => matches!(row.verdict, Verdict::Improved),
+        Shown::Undecided => matches!(row.verdict, Verdict::Inconclusive | Verdict::NotComparable),
+    }
+}
+
+/// The rows that are asked for in their order, and all others.
+fn chosen<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
+    let is_shown = |row: &&Comparison| {
+        let name = format!("{} {}", short(row.id.as_str()), row.metric);
+        is_among(asked.show, row) && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
+    };
+    let (mut shown, hidden): (Vec<_>, Vec<_>) = by_importance(result).into_iter().partition(is_shown);
+    let size = |row: &Comparison| row.difference_percent.map_or(0.0, f64::abs);
+    match asked.sort {
+        Order::Importance => {}
+        Order::Change => shown.sort_by(|a, b| size(b).total_cmp(&size(a))),
+        Order::Case => shown.sort_by(|a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric))),
+    }
+    (shown, hidden)
+}
+
+/// How many rows are not seen, by their verdicts. What regressed or has none is as loud as if it were seen.
+fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Comparison]) -> String {
+    if hidden.is_empty() {
+        return String::new();
+    }
+    let count = |shown: Shown| hidden.iter().filter(|row| is_among(shown, row)).count();
+    let (regressed, undecided, improved) = (count(Shown::Regressed), count(Shown::Undecided), count(Shown::Improved));
+    let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
+    let told: Vec<String> =
+        told.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let told = if told.is_empty() { "all unchanged".to_owned() } else { told.join(", ") };
+    let tone = match (regressed, undecided) {
+        (1.., _) => Tone::Bad,
+        (0, 1..) => Tone::Caution,
+        _ => Tone::Dim,
+    };
+    let all = CompareView { show: Shown::All, find: String::new(), ..asked.clone() };
+    let link = anchor(&site.link(Address::page(View::Compare(all))), "show every row");
+    let link = if site.answers() && asked.show != Shown::All { format!("; {link}") } else { String::new() };
+    format!("<p class=\"{}\">{} more {place}: {told}{link}</p>\n", class(tone).unwrap_or_default(), hidden.len())
+}
+
+/// The filters by verdict with their counts, the order, and the text that names must hold.
+fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> String {
+    if !site.answers() {
+        return String::new();
+    }
+    let show = |(show, _, title): (Shown, &str, &str)| {
+        let count = result.comparisons.iter().filter(|row| is_among(show, row)).count();
+        item(site, asked.show == show, &format!("{title} ({count})"), CompareView { show, ..asked.clone() })
+    };
+    let sort = |(sort, _, title): (Order, &str, &str)| {
+        item(site, asked.sort == sort, title, CompareView { sort, ..asked.clone() })
+    };
+    format!(
+        "<nav aria-label=\"Which rows\"><ul class=\"choice\"><li>Show:{}</ul></nav>\n\
+         <nav aria-label=\"Order of rows\"><ul class=\"choice\"><li>Order:{}</ul></nav>\n{}",
+        Shown::ALL.map(show).concat(),
+        Order::ALL.map(sort).concat(),
+        find(asked),
+    )
+}
+
+fn item(site: &Site<'_>, is_here: bool, title: &str, view: CompareView) -> String {
+    let here = if is_here { " aria-current=\"true\"" } else { "" };
+    format!("<li><a href=\"{}\"{here}>{}</a>", escape(&site.link(Address::page(View::Compare(view)))), escape(title))
+}
+
+fn find(asked: &CompareView) -> String {
+    let plain = CompareView { find: String::new(), ..asked.clone() };
+    let hidden = View::Compare(plain).pairs().into_iter();
+    let hidden: String = hidden
+        .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
+        .collect();
+    format!(
+        "<form action=\"compare\" method=\"get\" class=\"filter\">{hidden}<label for=\"find\">Only cases with</label> \
+         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\"> <button>Show</button></form>\n",
+        escape(&asked.find)
+    )
+}
+
+/// The form that chooses both sides.
+fn choice(site: &Site<'_>, asked: &CompareView) -> Answer<String> {
+    if !site.answers() {
+        return Ok(String::new());
+    }
+    let (runs, baselines) = (site.source().runs()?, site.source().baselines()?);
+    let option = |value: &str, said: &str| format!("<option value=\"{}\">{}</option>", escape(value), escape(said));
+    let saved: String = baselines.iter().map(|row| option(&row.name, "saved baseline")).collect();
+    let stored: String = runs
+        .iter()
+        .take(OFFERED)
+        .map(|row| option(&row.run_id, &format!("{} of {}", row.suite, row.machine)))
+        .collect();
+    let input = |name: &str, title: &str, value: &str, offers: &str| {
+        format!(
+            "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" value=\"{}\" list=\"{offers}\" \
+             autocomplete=\"off\" spellcheck=\"false\" required> ",
+            escape(value)
+        )
+    };
+    Ok(format!(
+        "<form action=\"compare\" method=\"get\" class=\"filter\">{}{}<button>Compare</button>\
+         <datalist id=\"sides\">{saved}{stored}</datalist><datalist id=\"runs-known\">{stored}</datalist></form>\n",
+        input("from", "Baseline", &asked.from, "sides"),
+        input("to", "Run", &asked.to, "runs-known"),
+    ))
+}
+
+/// What stands beside the rows: how everything moved, what one side lacks, notes.
+fn known(result: &ComparisonResult) -> String {
+    let one_sided = comparison::one_sided(result).into_iter().map(|(title, tone, ids)| {
+        let class = class(tone).unwrap_or_default();
+        format!("<span class=\"{class}\">{title}: {}</span> {}", ids.len(), escape(&ids.join(", ")))
+    });
+    let overall = comparison::overall_line(result).map(|line| prose(&line));
+    let notes = result.notes.iter().map(|note| format!("Note: {}", prose(&note.text)));
+    let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
+    let missed = (missed > 0).then(|| {
+        format!("<span class=\"bad\">{}</span>", format_count(missed, "target is missed", "targets are missed"))
+    });
+    list(overall.into_iter().chain(missed).chain(one_sided).chain(notes))
+}
+
+fn differences(compared: &ComparedRuns) -> String {
+    let [before, now] = &compared.environments;
+    let rows = table(&environment::differences(before, now), "What differs on the machine");
+    if rows.is_empty() { "<p>Nothing differs of what was recorded.</p>\n".to_owned() } else { rows }
+}

@@ -1,0 +1,152 @@
+//! Long lists, a page at a time: runs, cases, and what a search finds in both.
+
+use rsb_report::html::element::{anchor, escape, linked_table};
+use rsb_report::number::{format_count, format_moment};
+use rsb_report::{Cell, Column, RunRow, Table, Tone, list, trend::short};
+
+use crate::address::{Address, CaseView, Listed, View};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, StoredCase};
+
+/// Rows of a page.
+const ROWS: usize = 100;
+/// Rows of each kind that a search shows.
+const FOUND: usize = 20;
+
+pub(super) fn runs<'v>(site: &Site<'_>, view: &'v View, asked: &Listed) -> Answer<Sheet<'v>> {
+    let all = site.source().runs()?;
+    let matching: Vec<RunRow> = all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
+    let mut sheet = Sheet::new("Runs", Some(view));
+    sheet.push(&filter(site, "runs", "run, suite, commit or machine", &asked.find));
+    let (shown, pages) = paged(site, &matching, asked, View::Runs);
+    sheet.push(&run_table(site, shown, "Stored runs"));
+    sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
+    sheet.push(&pages);
+    if all.is_empty() {
+        sheet.say(Tone::Caution, "No runs are stored yet. `rusty-stack-bench run` makes the first.");
+    }
+    Ok(sheet)
+}
+
+pub(super) fn cases<'v>(site: &Site<'_>, view: &'v View, asked: &Listed) -> Answer<Sheet<'v>> {
+    let all = site.source().cases()?;
+    let matching: Vec<StoredCase> = all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
+    let mut sheet = Sheet::new("Cases", Some(view));
+    sheet.push(&filter(site, "cases", "a part of a case's name", &asked.find));
+    let (shown, pages) = paged(site, &matching, asked, View::Cases);
+    sheet.push(&case_table(site, shown, "Cases that were measured"));
+    sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
+    sheet.push(&pages);
+    Ok(sheet)
+}
+
+pub(super) fn search<'v>(site: &Site<'_>, view: &'v View, find: &str) -> Answer<Sheet<'v>> {
+    let mut sheet = Sheet::new("Search", Some(view));
+    if find.is_empty() {
+        sheet.paragraph("A part of a case's name, of a run's id, or the beginning of a commit finds them.");
+        return Ok(sheet);
+    }
+    let (cases, runs) = (site.source().cases()?, site.source().runs()?);
+    let found: Vec<StoredCase> = cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
+    let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
+    let all = |count: usize, view: View| {
+        let link = anchor(&site.link(Address::page(view)), "all of them");
+        if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
+    };
+    let list = Listed { find: find.to_owned(), page: 0 };
+    sheet.section(
+        "cases",
+        "Cases",
+        case_table(site, shown, "Cases found") + &all(found.len(), View::Cases(list.clone())),
+    );
+    let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
+    let shown = found_runs.get(..found_runs.len().min(FOUND)).unwrap_or_default();
+    sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all(found_runs.len(), View::Runs(list)));
+    if found.is_empty() && found_runs.is_empty() {
+        sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
+    }
+    Ok(sheet)
+}
+
+fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
+    let link = |row: usize, column: usize| run_link(site, runs.get(row).filter(|_| column == 0)?);
+    linked_table(&list::runs_table(runs), caption, &link)
+}
+
+/// Where a run leads.
+pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> Option<String> {
+    Some(site.link(Address::page(View::Run { id: run.run_id.clone() })))
+}
+
+fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
+    let mut table = Table::new([Column::elided("case"), Column::left("last measured"), Column::left("outcome")]);
+    for case in cases {
+        let outcome = rsb_report::run::outcome_cell(case.outcome);
+        table.push([Cell::from(short(&case.id)), Cell::from(format_moment(case.last)), outcome]);
+    }
+    let link = |row: usize, column: usize| {
+        let case = cases.get(row).filter(|_| column == 0)?;
+        Some(site.link(Address::page(View::Case(CaseView::of(&case.id)))))
+    };
+    linked_table(&table, caption, &link)
+}
+
+/// The form that narrows a list down.
+fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
+    if !site.answers() {
+        return String::new();
+    }
+    format!(
+        "<form action=\"{page}\" method=\"get\" class=\"filter\"><label for=\"find\">Only with</label> \
+         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\" placeholder=\"{what}\"> <button>Show</button></form>\n",
+        escape(find)
+    )
+}
+
+/// The rows of the page that is asked for, and the way to the others.
+fn paged<'r, T>(site: &Site<'_>, rows: &'r [T], asked: &Listed, view: fn(Listed) -> View) -> (&'r [T], String) {
+    let pages = rows.len().div_ceil(ROWS).max(1);
+    let page = asked.page.min(pages - 1);
+    let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
+    (shown, page_links(page, pages, |page| site.link(Address::page(view(Listed { find: asked.find.clone(), page })))))
+}
+
+/// The way to the neighbors, and to both ends, of a page of a list.
+pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> String) -> String {
+    if pages < 2 {
+        return String::new();
+    }
+    let to = |title: &str, target: usize| {
+        if target == page { format!("<li>{title}") } else { format!("<li>{}", anchor(&link(target), title)) }
+    };
+    format!(
+        "<nav aria-label=\"Pages of this list\"><ul><li>page {} of {pages}{}{}{}{}</ul></nav>\n",
+        page + 1,
+        to("first", 0),
+        to("before", page.saturating_sub(1)),
+        to("next", (page + 1).min(pages - 1)),
+        to("last", pages - 1),
+    )
+}
+
+fn outside(count: usize, one: &str, many: &str) -> String {
+    if count == 0 {
+        String::new()
+    } else {
+        format!(
+            "<p>{} outside this filter.</p>\n",
+            format_count(count, &format!("more {one}"), &format!("more {many}"))
+        )
+    }
+}
+
+/// Whether `text` holds `find`, whatever their case.
+pub(super) fn holds(text: &str, find: &str) -> bool {
+    find.is_empty() || text.to_lowercase().contains(&find.to_lowercase())
+}
+
+fn is_run(run: &RunRow, find: &str) -> bool {
+    let commit = run.commit.as_deref().unwrap_or_default();
+    [run.run_id.as_str(), &run.suite, &run.machine].iter().any(|text| holds(text, find)) || commit.starts_with(find)
+}

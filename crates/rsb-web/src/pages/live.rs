@@ -1,0 +1,65 @@
+//! What is being measured, as it is told between cases.
+
+use rsb_model::BenchmarkResult;
+use rsb_report::html::element::{escape, prose, table};
+use rsb_report::label::{headline_text, split_id, time_text};
+use rsb_report::number::{format_count, format_moment};
+use rsb_report::{Cell, Column, Table, Tone, run::outcome_cell};
+
+use crate::address::View;
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, LiveRun};
+
+/// Where the server tells that a case has ended.
+pub const EVENTS: &str = "live-events";
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+    let runs = site.source().live()?;
+    let mut sheet = Sheet::new("Live", Some(view));
+    if runs.is_empty() {
+        sheet.say(Tone::Strong, "Nothing is being measured into this directory.");
+    }
+    for run in &runs {
+        sheet.push(&told(run));
+    }
+    sheet.push(&format!(
+        "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">While a case is timed, nothing is sent: a message comes when a \
+         case has ended, and says so here. The page itself stays as it is until you load it again.</p>\n"
+    ));
+    Ok(sheet)
+}
+
+fn told(live: &LiveRun) -> String {
+    let run = &live.run;
+    let ended = run.benchmarks.len();
+    let bar = live.planned.map_or_else(String::new, |planned| {
+        format!(
+            "<p><progress value=\"{ended}\" max=\"{planned}\">{ended} of {planned}</progress> {ended} of {}</p>\n",
+            format_count(planned, "case", "cases")
+        )
+    });
+    let head = format!("suite {}, profile {}, began {}", run.suite, run.profile, format_moment(run.started));
+    format!(
+        "<section aria-labelledby=\"live-{0}\"><h2 id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",
+        escape(&run.run_id.0),
+        prose(&head),
+        table(&so_far(&run.benchmarks), "Cases so far"),
+    )
+}
+
+/// The newest first.
+fn so_far(results: &[BenchmarkResult]) -> Table {
+    let mut table =
+        Table::new([Column::elided("case"), Column::right("time"), Column::right("figure"), Column::left("outcome")]);
+    for result in results.iter().rev() {
+        let (benchmark, case) = split_id(&result.benchmark_id);
+        table.push([
+            Cell::from(format!("{benchmark} {case}").trim()),
+            Cell::from(time_text(result)),
+            Cell::from(headline_text(result)),
+            outcome_cell(result.outcome),
+        ]);
+    }
+    table
+}

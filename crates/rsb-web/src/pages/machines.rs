@@ -1,0 +1,109 @@
+//! The machines side by side: the newest run of each, and the time of every case that two of them have.
+
+use std::collections::BTreeMap;
+
+use rsb_model::{Outcome, Run};
+use rsb_report::html::element::{escape, linked_table};
+use rsb_report::label::{Shortener, time_ns};
+use rsb_report::{Cell, Chart, Column, Table, Tone, charts as all_charts, environment, format_time};
+
+use crate::address::{Address, CaseView, View};
+use crate::figure::{Zoom, figures};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, StoredMachine};
+
+/// Machines that stand side by side; a table of more cannot be read.
+const SIDE_BY_SIDE: usize = 6;
+/// Cases that two machines have and are shown.
+const CASES: usize = 500;
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+    let machines = site.source().machines()?;
+    let mut sheet = Sheet::new("Machines", Some(view));
+    if machines.is_empty() {
+        sheet.say(Tone::Caution, "No machine has measured anything yet: `rusty-stack-bench run` makes the first run.");
+        return Ok(sheet);
+    }
+    let link = |row: usize, column: usize| {
+        let machine = machines.get(row).filter(|_| column == 2)?;
+        Some(site.link(Address::page(View::Run { id: machine.latest.run_id.0.clone() })))
+    };
+    sheet.push(&linked_table(&overview(&machines), "The machines", &link));
+    sheet.section("times", "The same cases side by side", side_by_side(site, &machines));
+    sheet.section("charts", "Charts", figures(site, view, &charts(site)?, &Zoom::Fixed));
+    Ok(sheet)
+}
+
+pub(super) fn charts(site: &Site<'_>) -> Answer<Vec<Chart>> {
+    let machines = site.source().machines()?;
+    let runs: Vec<(&str, &Run)> =
+        machines.iter().take(SIDE_BY_SIDE).map(|machine| (machine.slug.as_str(), &*machine.latest)).collect();
+    Ok(all_charts::machines(&runs))
+}
+
+fn overview(machines: &[StoredMachine]) -> Table {
+    let mut table = Table::new([
+        Column::left("machine"),
+        Column::right("runs"),
+        Column::left("newest run"),
+        Column::elided("what it is"),
+    ]);
+    for machine in machines {
+        table.push([
+            Cell::from(&machine.slug),
+            Cell::from(machine.runs.to_string()),
+            Cell::from(&machine.latest.run_id.0),
+            Cell::from(environment::line(&machine.latest.environment)),
+        ]);
+    }
+    table
+}
+
+/// A column for each machine, a row for each case that at least two of their newest runs measured; the fastest is marked.
+fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
+    let columns = machines.get(..machines.len().min(SIDE_BY_SIDE)).unwrap_or_default();
+    let mut times: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+    for (at, machine) in columns.iter().enumerate() {
+        let measured = machine.latest.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
+        for result in measured {
+            let row = times.entry(result.benchmark_id.as_str()).or_insert_with(|| vec![None; columns.len()]);
+            if let Some(cell) = row.get_mut(at) {
+                *cell = time_ns(result);
+            }
+        }
+    }
+    times.retain(|_, row| row.iter().flatten().count() > 1);
+    if times.is_empty() {
+        return "<p>No two machines have a case in common in their newest runs.</p>\n".to_owned();
+    }
+    let ids: Vec<&str> = times.keys().copied().take(CASES).collect();
+    let mut table = Table::new(
+        std::iter::once(Column::elided("case")).chain(columns.iter().map(|machine| Column::right(&machine.slug))),
+    );
+    for (id, row) in times.iter().take(CASES) {
+        let best = row.iter().flatten().copied().reduce(f64::min);
+        let cell = |time: &Option<f64>| {
+            let tone = if *time == best { Tone::Strong } else { Tone::Plain };
+            Cell::toned(time.map_or_else(String::new, format_time), tone)
+        };
+        let name = id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
+        table.push(std::iter::once(Cell::from(name)).chain(row.iter().map(cell)));
+    }
+    let link = |row: usize, column: usize| {
+        let id = ids.get(row).filter(|_| column == 0)?;
+        Some(site.link(Address::page(View::Case(CaseView::of(id)))))
+    };
+    let more = times.len().saturating_sub(CASES);
+    let more = if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };
+    let left = machines.len() - columns.len();
+    let left = if left > 0 {
+        format!("<p>Side by side stand those that measured last; {left} more are left out.</p>\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "<p>Time of an iteration in the newest run of each; the shortest is bold.</p>\n{}{more}{left}",
+        linked_table(&table, &escape("Times by machine"), &link)
+    )
+}

@@ -1,0 +1,114 @@
+//! Where a change comes from: the commits, the machine, and the commands that tell more.
+
+use rsb_model::CaseId;
+use rsb_model::record::TrackedAlert;
+use rsb_report::html::element::{anchor, class, escape, list};
+use rsb_report::tracked;
+use rsb_report::{format_percent, trend::short};
+
+use crate::address::{Address, CaseView, CompareView, View};
+use crate::router::Site;
+
+/// Series of one change that are named; how many more there are is said.
+const NAMED: usize = 12;
+
+/// A change of level, with everything that is known of it. Where it is told on the page of a case, that is `case`.
+pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> String {
+    let tone = class(tracked::severity(alert.severity).1).unwrap_or_default();
+    let mut items = moves(site, alert, case);
+    items.extend(alert.environment_changes.iter().map(|one| {
+        let [field, before, after] = [&one.field, &one.baseline, &one.current].map(|text| escape(text));
+        format!("the machine: {field} {before} → {after}; look there first")
+    }));
+    if !alert.commits.is_empty() {
+        items.push(format!("commits between the runs:{}", list(alert.commits.iter().map(|commit| escape(commit)))));
+    }
+    let (before, after) = (&alert.range.last_before, &alert.range.first_after);
+    if let (Some(before), Some(after), true) = (&before.run_id, &after.run_id, site.answers()) {
+        let view = View::Compare(CompareView::of(&before.0, &after.0));
+        items.push(anchor(&site.link(Address::page(view)), "both runs compared"));
+    }
+    let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
+    let command = asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
+    items.extend(command.map(|command| format!("which commit: <code>{}</code>", escape(&command))));
+    format!(
+        "<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n",
+        escape(&tracked::headline(alert)),
+        list(items)
+    )
+}
+
+/// The series that moved, each with the way to its history.
+fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<String> {
+    let others = alert.moves.iter().filter(|one| case != Some(one.id.as_str()));
+    let link = |one: &&rsb_model::record::SeriesMove| {
+        let view = View::Case(CaseView::of(&one.id));
+        let suspected = if one.confirmed { "" } else { ", suspected" };
+        let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
+        format!("{name} {} {}{suspected}", escape(&one.metric), format_percent(one.change_percent))
+    };
+    let mut items: Vec<String> = others.clone().take(NAMED).map(|one| link(&one)).collect();
+    let more = others.count().saturating_sub(NAMED);
+    if more > 0 {
+        items.push(format!("and {more} more moved with it"));
+    }
+    items
+}
+
+/// What would find the commit between two, where there are two.
+pub(super) fn bisect(good: Option<&str>, bad: Option<&str>, id: &str) -> Option<String> {
+    let (good, bad) = (hash(good?)?, hash(bad?)?);
+    (good != bad).then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", quoted(id)))
+}
+
+/// What measures the case again as that commit has it.
+pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
+    let commit = hash(commit?)?;
+    let parsed = id.parse::<CaseId>().ok();
+    let own = parsed.as_ref().and_then(|id| Some((id.benchmark()?.to_owned(), id.device().device()?)));
+    Some(match own {
+        Some((benchmark, device)) => format!(
+            "git switch --detach {commit} && cargo run --release -- run {} --backend {} --device {}",
+            quoted(&benchmark),
+            device.backend,
+            device.index
+        ),
+        None => format!("rusty-stack-bench gate --against {commit} --benchmark {}", quoted(id)),
+    })
+}
+
+/// `text` where it is a hash of a commit, in the ten digits that tell it. A run's file may be anybody's.
+fn hash(text: &str) -> Option<&str> {
+    let is_hash = (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    text.get(..text.len().min(10)).filter(|_| is_hash)
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_of_commits_and_their_words_stay_words() {
+        let (good, bad) = (Some("1a2b3c4d5e6f7081"), Some("ffffffffffffffff"));
+        assert_eq!(
+            bisect(good, bad, "a/b").as_deref(),
+            Some("rusty-stack-bench bisect 1a2b3c4d5e ffffffffff --case a/b")
+        );
+        assert_eq!(bisect(good, good, "a/b"), None);
+        assert_eq!(bisect(Some("; reboot"), bad, "a/b"), None);
+        let hostile = again("it's $(reboot)", good).unwrap();
+        assert!(hostile.ends_with(r"--benchmark 'it'\''s $(reboot)'"), "{hostile}");
+        let own = again("cpu_performance/gemm/cpu:0/f32/64x64x64", good).unwrap();
+        assert!(own.ends_with("run gemm --backend cpu --device 0"), "{own}");
+    }
+}

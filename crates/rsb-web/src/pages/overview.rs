@@ -1,0 +1,162 @@
+//! How everything stands: the verdict on the last run, what moved lately, the health of each component, the last runs.
+
+use std::collections::BTreeMap;
+
+use rsb_model::CaseId;
+use rsb_model::record::{AlertState, HealthDocument, HealthItem};
+use rsb_report::html::element::{anchor, class, escape, linked_table, list, prose};
+use rsb_report::label::{Shortener, split_id};
+use rsb_report::number::format_count;
+use rsb_report::{Cell, Column, Table, Tone, comparison, health, trend::short};
+
+use super::{listing, origin};
+use crate::address::{Address, CaseView, Listed, View};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, LatestVerdict, OverviewMaterial};
+
+/// Runs that are shown; the page of runs has all of them.
+const RUNS: usize = 8;
+/// Items of one kind that are named.
+const NAMED: usize = 10;
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+    let material = site.source().overview()?;
+    let mut sheet = Sheet::new("Overview", Some(view)).under(&health::sentence(&material.health));
+    let living = site.source().live()?.len();
+    if living > 0 && site.answers() {
+        let link = anchor(&site.link(Address::page(View::Live)), "watch it");
+        let count = format_count(living, "run is", "runs are");
+        sheet.push(&format!("<p class=\"note\">{count} being measured here: {link}. A page that is made meanwhile takes time from it.</p>\n"));
+    }
+    match &material.latest {
+        Some(latest) => verdict(site, &mut sheet, latest),
+        None => sheet.say(Tone::Caution, "Nothing is stored yet: `rusty-stack-bench run` makes the first run."),
+    }
+    sheet.section("notices", "What is wrong with the store", notices(&material.notices));
+    sheet.section("moved", "What moved lately", moved(site, &material));
+    sheet.section("components", "Health by component", components(&material.health));
+    sheet.section("attention", "What asks for attention", attention(site, &material.health));
+    sheet.section("advice", "What to do", advice(&material.health));
+    sheet.section("runs", "Last runs", last_runs(site)?);
+    Ok(sheet)
+}
+
+/// What is left out of everything that is shown. Of very many the first, and how many more.
+fn notices(notices: &[String]) -> String {
+    let more = notices.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("and {more} more: `rusty-stack-bench store check` names all"));
+    list(notices.iter().take(NAMED).cloned().chain(more).map(|text| prose(&text)))
+}
+
+/// The verdict on the last run, and the way to it.
+fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
+    let (tone, sentence) = match (&latest.comparison, &latest.not_compared) {
+        (Some(result), _) => comparison::verdict_sentence(result),
+        (None, Some(why)) => (Tone::Caution, format!("No verdict: {why}.")),
+        (None, None) => (Tone::Caution, "No verdict: no baseline is saved for its machine and suite.".to_owned()),
+    };
+    // A pass is good news, also where nothing improved.
+    let tone = if tone == Tone::Plain { Tone::Good } else { tone };
+    sheet.say(tone, &sentence);
+    let link = site.link(Address::page(View::Run { id: latest.run_id.clone() }));
+    sheet.push(&format!("<p>That is the last run, {}.</p>\n", anchor(&link, &escape(&latest.run_id))));
+}
+
+fn moved(site: &Site<'_>, material: &OverviewMaterial) -> String {
+    let open: Vec<_> = material.alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
+    let (new, known): (Vec<_>, Vec<_>) = open.into_iter().partition(|alert| alert.state == AlertState::New);
+    let mut out = String::new();
+    if let Some(runs) = material.only_newest {
+        out.push_str(&format!("<p>Of the newest {runs} runs; the page of a case looks at all of its own.</p>\n"));
+    }
+    if new.is_empty() {
+        out.push_str("<p>No change of level that nobody has looked at.</p>\n");
+    } else {
+        let tiles: String = new.iter().map(|alert| origin::change(site, alert, None)).collect();
+        out.push_str(&format!("<div class=\"tiles\">\n{tiles}</div>\n"));
+    }
+    if !known.is_empty() {
+        let tiles: String = known.iter().map(|alert| origin::change(site, alert, None)).collect();
+        let count = format_count(known.len(), "change that was looked at", "changes that were looked at");
+        out.push_str(&format!("<details><summary>{count}</summary>\n<div class=\"tiles\">\n{tiles}</div></details>\n"));
+    }
+    out
+}
+
+/// Items of each kind, by component.
+fn components(page: &HealthDocument) -> String {
+    let mut counts: BTreeMap<String, [usize; 5]> = BTreeMap::new();
+    for (kind, (_, items)) in health::sections(page).into_iter().enumerate() {
+        for item in items {
+            let name = item.id.parse::<CaseId>().map_or_else(|_| String::new(), |id| split_id(&id).0.to_owned());
+            let name = if name.is_empty() { "of other projects".to_owned() } else { name };
+            if let Some(count) = counts.entry(name).or_default().get_mut(kind) {
+                *count += 1;
+            }
+        }
+    }
+    let titles = health::sections(page).map(|(title, _)| title);
+    let mut table =
+        Table::new([Column::left("component"), Column::left("state")].into_iter().chain(titles.map(Column::right)));
+    for (name, counts) in counts {
+        let [degraded, improving, others @ ..] = counts;
+        let asks = others.iter().any(|count| *count > 0);
+        let (word, tone) = match (degraded, asks, improving) {
+            (1.., ..) => ("degraded", Tone::Bad),
+            (0, true, _) => ("asks for attention", Tone::Caution),
+            (0, false, _) => ("improving", Tone::Good),
+        };
+        let count = |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
+        table.push([Cell::from(name), Cell::toned(word, tone)].into_iter().chain(counts.iter().map(count)));
+    }
+    if table.is_empty() {
+        return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
+    }
+    rsb_report::html::element::table(&table, "Cases that ask for attention by component")
+        + "<p>Components that are not named are as they were.</p>\n"
+}
+
+fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
+    let tones = [Tone::Bad, Tone::Good, Tone::Caution, Tone::Caution, Tone::Caution];
+    let tiles = health::sections(page).into_iter().zip(tones).filter(|((_, items), _)| !items.is_empty());
+    let tiles: String = tiles.map(|((title, items), tone)| tile(site, (title, tone), items)).collect();
+    if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") }
+}
+
+fn tile(site: &Site<'_>, (title, tone): (&str, Tone), items: &[HealthItem]) -> String {
+    let class = class(tone).unwrap_or_default();
+    let item = |item: &HealthItem| {
+        let link = site.link(Address::page(View::Case(CaseView::of(&item.id))));
+        let line = health::line(item, &Shortener::default());
+        let rest = line.strip_prefix(&short(&item.id)).unwrap_or(&line).to_owned();
+        format!("{}{}", anchor(&link, &escape(&short(&item.id))), prose(&rest))
+    };
+    let more = items.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| {
+        format!("and {more} more; {}", anchor(&site.link(Address::json(View::Overview)), "the document has all"))
+    });
+    let items_html = list(items.iter().take(NAMED).map(item).chain(more));
+    format!("<div class=\"tile {class}\">\n<h3 class=\"{class}\">{title}: {}</h3>\n{items_html}</div>\n", items.len())
+}
+
+fn advice(page: &HealthDocument) -> String {
+    list(
+        page.recommendations
+            .iter()
+            .map(|advice| format!("<strong>{}</strong><br>{}", prose(&advice.action), prose(&advice.evidence))),
+    )
+}
+
+fn last_runs(site: &Site<'_>) -> Answer<String> {
+    let runs = site.source().runs()?;
+    let shown = runs.get(..runs.len().min(RUNS)).unwrap_or_default();
+    let link = |row: usize, column: usize| listing::run_link(site, shown.get(row).filter(|_| column == 0)?);
+    let table = linked_table(&rsb_report::list::runs_table(shown), "The last runs", &link);
+    let all = anchor(&site.link(Address::page(View::Runs(Listed::default()))), "all runs");
+    Ok(if table.is_empty() {
+        table
+    } else {
+        format!("{table}<p>{} are stored: {all}.</p>\n", format_count(runs.len(), "run", "runs"))
+    })
+}

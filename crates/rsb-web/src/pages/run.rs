@@ -1,0 +1,87 @@
+//! One run: its report, with the way from each case to its history, and from each chart to its figures.
+
+use rsb_model::Run;
+use rsb_report::charts::{self, CHART_KINDS, ChartSource, ChartSubject};
+use rsb_report::html::element::{anchor, escape, list};
+use rsb_report::html::site::{head, parts};
+use rsb_report::{Chart, chart::ChartPlace};
+
+use super::case_links;
+use crate::address::{Address, CompareView, View};
+use crate::figure::{Zoom, figures};
+use crate::router::Site;
+use crate::sheet::Sheet;
+use crate::source::{Answer, RunMaterial};
+
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, id: &str) -> Answer<Sheet<'v>> {
+    let material = site.source().run(id)?;
+    let report = material.report();
+    let (title, subtitle) = head(&report);
+    let mut charts = charts::all(&report);
+    charts.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
+    let drawn = figures(site, view, &charts, &Zoom::Fixed) + &every_kind(site, &material.run);
+    let sections = parts(&report, drawn, &*case_links(site));
+    let mut sheet = Sheet::new(&title, Some(view)).under(&subtitle);
+    sheet.push(&ways(site, &material)?);
+    let contents = sections.iter().map(|section| anchor(&format!("#{}", section.id), &escape(section.title)));
+    sheet.push(&format!("<nav aria-label=\"Contents\">{}</nav>\n", list(contents)));
+    sections.iter().for_each(|section| sheet.push(&section.html()));
+    Ok(sheet)
+}
+
+/// The way to every other chart, where somebody draws it.
+fn every_kind(site: &Site<'_>, run: &Run) -> String {
+    if !site.answers() {
+        return String::new();
+    }
+    let link = site.link(Address::page(View::Charts { id: run.run_id.0.clone() }));
+    format!("<p>More: {}.</p>\n", anchor(&link, "every kind of chart that this run has figures for"))
+}
+
+/// The comparisons that people make of a run.
+fn ways(site: &Site<'_>, material: &RunMaterial) -> Answer<String> {
+    let (id, suite) = (&material.run.run_id.0, &material.run.suite);
+    let compare =
+        |from: &str, title: &str| anchor(&site.link(Address::page(View::Compare(CompareView::of(from, id)))), title);
+    let mut ways = Vec::new();
+    ways.extend(material.previous.as_ref().map(|previous| compare(previous, "compare with the run before")));
+    let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
+    if is_saved && material.comparison.is_some() {
+        ways.push(compare(suite, "compare with the saved baseline"));
+    }
+    if site.answers() {
+        ways.push(compare("", "compare with another"));
+    }
+    Ok(if ways.is_empty() { String::new() } else { format!("<p>{}</p>\n", ways.join(" · ")) })
+}
+
+/// Every chart of every kind that the run has figures for.
+pub(super) fn every_chart<'v>(site: &Site<'_>, view: &'v View, id: &str) -> Answer<Sheet<'v>> {
+    let material = site.source().run(id)?;
+    let (_, subtitle) = head(&material.report());
+    let mut sheet = Sheet::new("Charts of a run", Some(view)).under(&subtitle);
+    let back = anchor(
+        &site.link(Address::page(View::Run { id: material.run.run_id.0.clone() })),
+        &escape(&material.run.run_id.0),
+    );
+    sheet.push(&format!("<p>The run: {back}.</p>\n"));
+    let charts = of_every_kind(&material.run);
+    if charts.is_empty() {
+        sheet.paragraph("No kind of chart has the figures that it needs in this run; `rusty-stack-bench chart` says what each needs.");
+    }
+    sheet.push(&figures(site, view, &charts, &Zoom::Fixed));
+    Ok(sheet)
+}
+
+pub(super) fn of_every_kind(run: &Run) -> Vec<Chart> {
+    let subject = ChartSubject { run: Some(run), ..ChartSubject::default() };
+    let kinds = CHART_KINDS.iter().filter(|kind| kind.source == ChartSource::Run);
+    let of_kind = |kind: &charts::ChartKind| {
+        let named = |mut chart: Chart| {
+            chart.name = format!("{}-{}", kind.name, chart.name);
+            chart
+        };
+        kind.draw(&subject).into_iter().map(named).collect::<Vec<_>>()
+    };
+    kinds.flat_map(of_kind).collect()
+}

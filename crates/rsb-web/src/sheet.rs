@@ -1,0 +1,138 @@
+//! A page as it is put together: the head, the way to other pages, a search, and what the page itself says.
+
+use rsb_report::Tone;
+use rsb_report::html::element::{anchor, class, escape, prose};
+use rsb_report::html::site::PageSection;
+
+use crate::address::{Address, Listed, View};
+use crate::response::Response;
+use crate::router::Site;
+
+/// A page.
+pub(crate) struct Sheet<'v> {
+    title: String,
+    subtitle: String,
+    /// What it shows, for the mark in the list of pages.
+    view: Option<&'v View>,
+    body: String,
+}
+
+impl<'v> Sheet<'v> {
+    pub(crate) fn new(title: &str, view: Option<&'v View>) -> Self {
+        Self { title: title.to_owned(), subtitle: String::new(), view, body: String::new() }
+    }
+
+    #[must_use]
+    pub(crate) fn under(mut self, subtitle: &str) -> Self {
+        subtitle.clone_into(&mut self.subtitle);
+        self
+    }
+
+    /// Adds what is HTML already.
+    pub(crate) fn push(&mut self, html: &str) {
+        self.body.push_str(html);
+    }
+
+    /// Adds a sentence.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.body.push_str(&format!("<p>{}</p>\n", prose(text)));
+    }
+
+    /// Adds the sentence that a reader must not miss.
+    pub(crate) fn say(&mut self, tone: Tone, text: &str) {
+        let class = class(tone).map_or_else(|| "say".to_owned(), |class| format!("say {class}"));
+        self.body.push_str(&format!("<p class=\"{class}\">{}</p>\n", prose(text)));
+    }
+
+    /// Adds a part with a title; nothing where it is empty.
+    pub(crate) fn section(&mut self, id: &'static str, title: &'static str, body: String) {
+        if !body.is_empty() {
+            self.body.push_str(&PageSection::new(id, title, body).html());
+        }
+    }
+
+    /// The whole page.
+    pub(crate) fn html(&self, site: &Site<'_>) -> String {
+        let title = escape(&self.title);
+        let subtitle = match self.subtitle.as_str() {
+            "" => String::new(),
+            text => format!("<p class=\"subtitle\">{}</p>\n", escape(text)),
+        };
+        // A file has no headers; a server's say the same.
+        let policy = Response::POLICY.replace("; frame-ancestors 'none'", "");
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <title>{title} · rusty-stack-bench</title>\n<link rel=\"icon\" href=\"data:,\">\n\
+             <link rel=\"stylesheet\" href=\"style.css\">\n<script src=\"page.js\" defer></script>\n</head>\n<body>\n\
+             <a class=\"skip\" href=\"#content\">Skip to the content</a>\n\
+             <header class=\"site\">\n{}{}</header>\n\
+             <main id=\"content\">\n<h1>{title}</h1>\n{subtitle}{}</main>\n<footer>\n{}</footer>\n</body>\n</html>\n",
+            self.pages(site),
+            search(site, self.view),
+            self.body,
+            self.footer(site),
+        )
+    }
+
+    /// The list of pages.
+    fn pages(&self, site: &Site<'_>) -> String {
+        let shown = self.view.map(View::name);
+        let item = |(title, view): (&str, View)| {
+            let here = if shown == Some(view.name()) { " aria-current=\"page\"" } else { "" };
+            let link = escape(&site.link(Address::page(view)));
+            format!("<li><a href=\"{link}\"{here}>{title}</a>")
+        };
+        let items: String = entries(site).into_iter().map(item).collect();
+        format!("<nav aria-label=\"Pages\"><ul>{items}</ul></nav>\n")
+    }
+
+    fn footer(&self, site: &Site<'_>) -> String {
+        let has_document = |view: &&View| match view {
+            View::Search { .. } => false,
+            View::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
+            _ => true,
+        };
+        let document = self.view.filter(has_document).map(|view| {
+            let link = site.link(Address::json(view.clone()));
+            format!("{} for programs. ", anchor(&link, "The document"))
+        });
+        let how = if site.answers() {
+            "Read only. Nothing on a page changes by itself: load it again to see what is new."
+        } else {
+            "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any two runs."
+        };
+        format!("<p>{}{}</p>\n", document.unwrap_or_default(), prose(how))
+    }
+}
+
+/// The pages that every page leads to.
+fn entries(site: &Site<'_>) -> Vec<(&'static str, View)> {
+    let mut entries = vec![
+        ("Overview", View::Overview),
+        ("Runs", View::Runs(Listed::default())),
+        ("Cases", View::Cases(Listed::default())),
+        ("Compare", View::Compare(crate::address::CompareView::default())),
+        ("Machines", View::Machines),
+        ("Baselines", View::Baselines),
+        ("Doctor", View::Doctor),
+        ("Live", View::Live),
+    ];
+    // What changes by the moment is no file.
+    entries.retain(|(_, view)| site.answers() || !matches!(view, View::Live | View::Compare(_) | View::Doctor));
+    entries
+}
+
+fn search(site: &Site<'_>, view: Option<&View>) -> String {
+    if !site.answers() {
+        return String::new();
+    }
+    let text = if let Some(View::Search { find }) = view { escape(find) } else { String::new() };
+    format!(
+        "<form role=\"search\" action=\"search\" method=\"get\"><label class=\"unseen\" for=\"find-all\">Search cases and \
+         runs</label><input type=\"search\" id=\"find-all\" name=\"find\" value=\"{text}\" \
+         placeholder=\"case or run\"> <button>Search</button></form>\n"
+    )
+}

@@ -1,0 +1,249 @@
+//! The pages as a reader, a screen reader, an attacker and a program meet them.
+
+mod made_up;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::convert::Infallible;
+
+use serde_json::Value;
+
+use crate::address::{Address, CaseView, CompareView, Shown, View};
+use crate::{Medium, Site, export_site, respond};
+use made_up::{CASES, MadeUp};
+
+const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&`<script>\u{202e}\u{1b}[31m</td>--";
+
+fn served(source: &MadeUp) -> Site<'_> {
+    Site::new(source, Medium::Served)
+}
+
+/// The page at `link`, which must be there.
+fn open(site: &Site<'_>, link: &str) -> String {
+    let (path, query) = link.split_once('?').unwrap_or((link, ""));
+    let response = respond(site, path.trim_start_matches("./"), query);
+    let body = String::from_utf8(response.body).unwrap();
+    assert_eq!(response.status, 200, "{link}: {body}");
+    body
+}
+
+fn page(site: &Site<'_>, view: View) -> String {
+    open(site, &Address::page(view).link())
+}
+
+/// What `html` leads to by `attribute`, as it was before it was escaped.
+fn values(html: &str, attribute: &str) -> BTreeSet<String> {
+    let unescape =
+        |text: &str| text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    html.split(&format!(" {attribute}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).map(unescape).collect()
+}
+
+fn links(html: &str) -> BTreeSet<String> {
+    let mut links = values(html, "href");
+    links.extend(values(html, "src"));
+    links.retain(|link| link != "data:,");
+    links
+}
+
+/// Nothing of it is run or styled but by our own files, nothing that was quoted is obeyed, and who hears it finds the way.
+fn check(link: &str, html: &str) {
+    for part in
+        ["<img", "<script>", " style=\"", "javascript:", "http://", "https://", "\u{202e}", "\u{1b}", " onclick"]
+    {
+        assert!(!html.contains(part), "{link} holds {part:?}");
+    }
+    let ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), unique.len(), "{link}: an id stands twice: {ids:?}");
+    let labels = values(html, "for");
+    let fields = html.split("<input ").skip(1).filter_map(|rest| rest.split('>').next());
+    for field in fields.filter(|field| !field.starts_with("type=\"hidden\"")) {
+        let id = format!(" {field}").split(" id=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
+        assert!(id.is_some_and(|id| labels.contains(&id)), "{link}: a field without a label: {field}");
+    }
+    for part in ["<html lang=\"en\">", "<h1>", "<main id=\"content\">", "href=\"#content\"", "name=\"viewport\""] {
+        assert!(html.contains(part), "{link} lacks {part}");
+    }
+    for target in values(html, "href").iter().filter_map(|link| link.strip_prefix('#')) {
+        assert!(unique.contains(target), "{link}: nothing is called {target}");
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_and_no_name_is_obeyed() {
+    let source = MadeUp::new(HOSTILE);
+    let site = served(&source);
+    let mut waiting = VecDeque::from(["./".to_owned()]);
+    let mut known: BTreeSet<String> = waiting.iter().cloned().collect();
+    let mut kinds = BTreeSet::new();
+    while let Some(link) = waiting.pop_front() {
+        let body = open(&site, &link);
+        kinds.insert(link.split('?').next().unwrap_or_default().to_owned());
+        if !body.starts_with("<!doctype html>") {
+            continue;
+        }
+        check(&link, &body);
+        // Orders and windows of every page, and the charts of every run and case, would be thousands of the same.
+        let is_new = |link: &String| {
+            let holds = |parts: &[&str]| parts.iter().any(|part| link.contains(part));
+            let is_variant = holds(&["sort=", "page=", "runs="]) && link.matches('=').count() > 3;
+            let is_other = holds(&["run?", "charts?", "compare?"]) && !holds(&[&MadeUp::ids()[2], "compare?show"]);
+            let is_chart = holds(&["chart="]) && holds(&["metric=", "show=", "sort="]);
+            !(link.starts_with('#') || is_variant || is_other || is_chart)
+        };
+        waiting.extend(links(&body).into_iter().filter(is_new).filter(|link| known.insert(link.clone())));
+        assert!(known.len() < 3000, "{link}");
+    }
+    let expected = [
+        "./",
+        "api/baselines",
+        "api/case",
+        "api/cases",
+        "api/compare",
+        "api/doctor",
+        "api/live",
+        "api/machines",
+        "api/overview",
+        "api/run",
+        "api/runs",
+        "baselines",
+        "case",
+        "cases",
+        "charts",
+        "compare",
+        "doctor",
+        "live",
+        "machines",
+        "page.js",
+        "run",
+        "runs",
+        "style.css",
+    ];
+    for kind in expected {
+        assert!(kinds.contains(kind), "nothing leads to {kind}: {kinds:?}");
+    }
+}
+
+#[test]
+fn an_export_is_whole_and_asks_nothing() {
+    let source = MadeUp::new(HOSTILE);
+    let site = Site::new(&source, Medium::Exported);
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let count = export_site(&site, |name, bytes| {
+        assert!(files.insert(name.to_owned(), bytes.to_vec()).is_none(), "{name} is written twice");
+        Ok::<(), Infallible>(())
+    })
+    .unwrap();
+    assert_eq!(count, files.len());
+    let pages = files.iter().filter(|(name, _)| name.ends_with(".html"));
+    for (name, bytes) in pages.clone() {
+        let html = String::from_utf8(bytes.clone()).unwrap();
+        check(name, &html);
+        assert!(!html.contains("<form"), "{name}");
+        let missing: Vec<String> =
+            links(&html).into_iter().filter(|link| !link.starts_with('#') && !files.contains_key(link)).collect();
+        assert!(missing.is_empty(), "{name} leads to {missing:?}");
+    }
+    assert!(files.contains_key("index.html") && pages.count() > 11 + CASES);
+}
+
+#[test]
+fn nothing_bad_is_hidden_by_a_filter() {
+    let source = MadeUp::new("64");
+    let [_, before, after] = MadeUp::ids();
+    let asked = CompareView::of(&before, &after);
+    let site = served(&source);
+    let compare = |view: &CompareView| page(&site, View::Compare(view.clone()));
+    let shown = compare(&asked);
+    assert!(shown.contains("REGRESSED") && shown.contains("<td class=\"bad\">Regressed"), "{shown}");
+    assert!(shown.contains(&format!("{} more outside this filter: all unchanged", CASES - 1)), "{shown}");
+    let loud = "<p class=\"bad\">1 more outside this filter: 1 regressed";
+    for hiding in [
+        CompareView { show: Shown::Improved, ..asked.clone() },
+        CompareView { find: "nothing".into(), ..asked.clone() },
+    ] {
+        let html = compare(&hiding);
+        let told = html.split("<p class=\"bad\">").find(|part| part.contains("outside this filter: 1 regressed"));
+        assert!(told.is_some() && html.contains("REGRESSED"), "{html}");
+    }
+    let all = compare(&CompareView { show: Shown::All, ..asked });
+    assert!(!all.contains("outside this filter") && !all.contains(loud));
+}
+
+#[test]
+fn a_history_says_what_moved_and_every_point_what_would_explain_it() {
+    let source = MadeUp::new("64");
+    let site = served(&source);
+    let view = CaseView::of(&source.slower());
+    let html = page(&site, View::Case(view.clone()));
+    for part in [
+        "<p class=\"say bad\">",
+        "from run 7 on",
+        "data-zoom=\"case?id=cpu_performance/gemm/cpu:0/f32/0x64\"",
+        "<tr id=\"run-11\">",
+        "bisect 0505050505 0606060606 --case cpu_performance/gemm/cpu:0/f32/0x64",
+        "git switch --detach 0606060606",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    let window = page(&site, View::Case(CaseView { window: Some((3, 6)), ..view.clone() }));
+    assert!(window.contains("<tr id=\"run-6\">") && !window.contains("<tr id=\"run-7\">"));
+    let csv = open(
+        &site,
+        &(Address::page(View::Case(CaseView { window: Some((3, 6)), ..view })).link()
+            + "&chart=trend-cpu-performance-gemm-cpu-0-f32-0x64-time-ms.csv"),
+    );
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+}
+
+#[test]
+fn documents_are_versioned_and_errors_say_why_in_their_own_form() {
+    let source = MadeUp::new(HOSTILE);
+    let site = served(&source);
+    let [nothing, before, after] = MadeUp::ids();
+    for link in [
+        "api/overview".to_owned(),
+        "api/runs".into(),
+        format!("api/run?id={before}"),
+        format!("api/compare?from={before}&to={after}"),
+    ] {
+        let document: Value = serde_json::from_str(&open(&site, &link)).unwrap();
+        assert!(document["format_version"].is_u64(), "{link}");
+    }
+    for (link, status, why) in [
+        (format!("run?id={nothing}"), 404, "no run is called"),
+        (format!("compare?from={before}&to={before}"), 400, "both are one run"),
+        ("nowhere".to_owned(), 404, "there is no page"),
+        ("runs?sort=x".to_owned(), 400, "nothing that the page"),
+        (format!("run?id={}", "x".repeat(5000)), 400, "too long"),
+        (format!("api/run?id={nothing}"), 404, "no run is called"),
+        ("api/compare".to_owned(), 400, "name both sides"),
+        (format!("run?id={before}&chart=none.csv"), 404, "no chart"),
+        (format!("charts?id={before}&chart=none.png"), 404, "no chart"),
+    ] {
+        let (path, query) = link.split_once('?').unwrap_or((&link, ""));
+        let response = respond(&site, path, query);
+        let body = String::from_utf8(response.body).unwrap();
+        assert_eq!((response.status, body.contains(why)), (status, true), "{link}: {body}");
+        let is_json = serde_json::from_str::<Value>(&body).is_ok_and(|document| document["error"].is_string());
+        assert_eq!(is_json, path.starts_with("api/"), "{link}");
+    }
+}
+
+#[test]
+fn a_search_finds_cases_and_runs_and_says_when_it_does_not() {
+    let source = MadeUp::new("64");
+    let site = served(&source);
+    let found = open(&site, "search?find=11X64");
+    assert!(found.contains("gemm cpu:0/f32/11x64") && !found.contains("3x64<"), "{found}");
+    assert!(open(&site, "search?find=0606060").contains("20261107T090312Z"), "by the commit");
+    assert!(open(&site, "search?find=%3Cb%3E").contains("Nothing was found"));
+}
+
+#[test]
+fn the_script_is_small_and_writes_no_html() {
+    let script = include_str!("../assets/page.js");
+    assert!(script.len() < 10_000);
+    for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("] {
+        assert!(!script.contains(word), "{word}");
+    }
+}

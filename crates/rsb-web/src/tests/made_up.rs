@@ -1,0 +1,320 @@
+//! A store that is made up: two machines, twelve runs, a step in one case, and whatever name a test wants in every text.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rsb_model::environment::Git;
+use rsb_model::finding::{Finding, FindingSeverity};
+use rsb_model::record::{
+    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint,
+    SeriesMove, Severity, TrackedAlert,
+};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
+    RunId, Samples, Timestamp,
+};
+use rsb_report::{BaselineRow, RunRow};
+use rsb_stats::{Policy, SeriesInput, trend};
+
+use crate::source::{
+    Answer, CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PointKey, PointRun, RunMaterial,
+    Source, SourceError, StoredCase, StoredMachine,
+};
+
+/// Runs of the machine that measured last.
+const RUNS: usize = 11;
+/// Cases of a run that were measured.
+pub(super) const CASES: usize = 12;
+/// From this run on, the first case is slower.
+const STEP: usize = 6;
+const MACHINES: [&str; 2] = ["amd-epyc-2c", "other-4c"];
+
+/// The store.
+pub(super) struct MadeUp {
+    /// What stands in texts that anybody may have written.
+    name: String,
+    runs: Vec<(usize, Run)>,
+    judged: RefCell<HashMap<(String, String), ComparisonResult>>,
+}
+
+fn moment(run: usize) -> Timestamp {
+    Timestamp::from_second(1_795_251_792 + 86_400 * i64::try_from(run).unwrap_or(0)).unwrap()
+}
+
+fn id_of(machine: usize, run: usize) -> String {
+    format!("202611{:02}T090312Z_{machine}a2b3c4", run + 1)
+}
+
+fn commit(run: usize) -> String {
+    format!("{run:02x}").repeat(20)
+}
+
+impl MadeUp {
+    pub(super) fn new(name: &str) -> Self {
+        let of_first = (0..RUNS).rev().map(|run| (0, made_up(name, 0, run)));
+        let judged = RefCell::default();
+        Self { name: name.to_owned(), judged, runs: of_first.chain([(1, made_up(name, 1, 0))]).collect() }
+    }
+
+    /// An id that no run has, and two that runs have.
+    pub(super) fn ids() -> [String; 3] {
+        ["nothing".to_owned(), id_of(0, STEP - 1), id_of(0, STEP)]
+    }
+
+    /// The case that became slower.
+    pub(super) fn slower(&self) -> String {
+        case_id(&self.name, 0)
+    }
+
+    fn find(&self, id: &str) -> Answer<&Run> {
+        let found = self.runs.iter().map(|(_, run)| run).find(|run| run.run_id.0 == id);
+        found.ok_or_else(|| SourceError::NotThere(format!("no run is called `{id}`")))
+    }
+
+    fn judged(&self, from: &str, to: &str) -> Answer<ComparisonResult> {
+        let key = (from.to_owned(), to.to_owned());
+        if let Some(known) = self.judged.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let (before, now) = (self.find(from)?.clone(), self.find(to)?.clone());
+        let mut result = rsb_stats::gate(&[before], &[now], &Policy::default(), &[], moment(RUNS));
+        result.baseline_run_id = format!("{from} {}", self.name);
+        self.judged.borrow_mut().insert(key, result.clone());
+        Ok(result)
+    }
+
+    fn alert(&self) -> TrackedAlert {
+        let point =
+            |run| RunPoint { timestamp: moment(run), run_id: Some(RunId(id_of(0, run))), commit: Some(commit(run)) };
+        TrackedAlert {
+            id: format!("a-1f2e3d4c {}", self.name),
+            state: AlertState::New,
+            machine: MACHINES[0].to_owned(),
+            direction: "worse".to_owned(),
+            severity: Severity::Critical,
+            range: ChangeRange { last_before: point(STEP - 1), first_after: point(STEP) },
+            moves: vec![SeriesMove {
+                id: self.slower(),
+                metric: "time_ms".into(),
+                change_percent: 30.0,
+                confirmed: true,
+            }],
+            environment_changes: Vec::new(),
+            commits: vec![format!("0808080 {}", self.name)],
+            first_seen: moment(RUNS),
+            because: Some(self.name.clone()),
+        }
+    }
+
+    fn health(&self) -> HealthDocument {
+        let item = |at: usize, evidence: &str| HealthItem {
+            id: case_id(&self.name, at),
+            metric: Some("time_ms".to_owned()),
+            percent: Some(30.0),
+            alert: None,
+            evidence: format!("{evidence} {}", self.name),
+        };
+        HealthDocument {
+            format_version: rsb_model::format::FORMAT_VERSION,
+            status: OverallStatus::Critical,
+            machine: Some(MACHINES[0].to_owned()),
+            latest: Some(RunPoint { timestamp: moment(RUNS), run_id: None, commit: None }),
+            runs: RUNS,
+            degraded: vec![item(0, "since a run")],
+            improving: Vec::new(),
+            noisy: vec![item(1, "noise")],
+            missing: vec![item(2, "absent")],
+            unmeasured: Vec::new(),
+            recommendations: vec![Recommendation { action: self.name.clone(), evidence: self.name.clone() }],
+        }
+    }
+}
+
+/// As `name`, but that no id holds control characters.
+fn in_id(name: &str) -> String {
+    name.replace(char::is_control, "")
+}
+
+fn case_id(name: &str, case: usize) -> String {
+    format!("cpu_performance/gemm/cpu:0/f32/{case}x{}", in_id(name))
+}
+
+fn made_up(name: &str, machine: usize, run: usize) -> Run {
+    let environment = Environment {
+        os: Some(name.to_owned()),
+        git: Some(Git { commit: commit(run), branch: Some(name.to_owned()), dirty: false }),
+        ..Environment::default()
+    };
+    let mut made = Run::begin(RunId(id_of(machine, run)), moment(run), name, "quick", environment);
+    let slow = if run >= STEP { 1.3 } else { 1.0 };
+    made.benchmarks = (0..CASES).map(|case| measured(name, case, run, if case == 0 { slow } else { 1.0 })).collect();
+    made.benchmarks.push(unmeasured(name, Outcome::Skipped));
+    made.benchmarks.push(unmeasured(name, Outcome::Failed));
+    made.finished = Some(moment(run));
+    made
+}
+
+fn measured(name: &str, case: usize, run: usize, factor: f64) -> BenchmarkResult {
+    let level = 1000.0 * (case + 1) as f64 * factor * (1.0 + 1e-3 * ((run * 5 + case) % 7) as f64);
+    let samples = (0..3).map(|replicate| Samples {
+        replicate,
+        iters: vec![1; 20],
+        times_ns: (0..20).map(|sample| level * (1.0 + 1e-3 * f64::from((sample + replicate) % 5))).collect(),
+    });
+    BenchmarkResult {
+        benchmark_id: case_id(name, case).parse().unwrap(),
+        timestamp: moment(run),
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: Some("gemm".to_owned()),
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: Some(DeviceType::Cpu),
+        environment: EnvironmentSummary::of(&Environment::default()),
+        results: vec![Fields::new().with("dtype", "f32").with("time_ms", level / 1e6).with("gflops", 1e3 / level)],
+        statistics: None,
+        samples: samples.collect(),
+        metadata: serde_json::Map::new(),
+    }
+}
+
+fn unmeasured(name: &str, outcome: Outcome) -> BenchmarkResult {
+    BenchmarkResult {
+        benchmark_id: format!("cpu_performance/memory-bandwidth/cpu:0/{}/{}", outcome.as_str(), in_id(name))
+            .parse()
+            .unwrap(),
+        outcome,
+        reason: Some(Reason::new(name, name, name)),
+        results: Vec::new(),
+        samples: Vec::new(),
+        ..measured(name, 0, 0, 1.0)
+    }
+}
+
+impl Source for MadeUp {
+    fn runs(&self) -> Answer<Arc<Vec<RunRow>>> {
+        let row = |(machine, run): &(usize, Run)| RunRow {
+            run_id: run.run_id.0.clone(),
+            started: run.started,
+            suite: run.suite.clone(),
+            profile: run.profile.clone(),
+            commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
+            machine: MACHINES[*machine].to_owned(),
+            measured: CASES,
+            skipped: 1,
+            failed: 1,
+        };
+        Ok(Arc::new(self.runs.iter().map(row).collect()))
+    }
+
+    fn run(&self, id: &str) -> Answer<Arc<RunMaterial>> {
+        let run = self.find(id)?.clone();
+        Ok(Arc::new(RunMaterial {
+            comparison: if id == id_of(0, 0) { None } else { Some(self.judged(&id_of(0, 0), id)?) },
+            not_compared: (id == id_of(0, 0)).then(|| self.name.clone()),
+            baseline: Some(Environment::default()),
+            checks: Vec::new(),
+            recommendations: self.health().recommendations,
+            previous: (id != id_of(0, 0)).then(|| id_of(0, 0)),
+            run,
+        }))
+    }
+
+    fn compare(&self, from: &str, to: &str) -> Answer<Arc<ComparedRuns>> {
+        if from == to {
+            return Err(SourceError::Senseless("both are one run".to_owned()));
+        }
+        let from = if from == self.name { &id_of(0, 0) } else { from };
+        let environments = [self.find(from)?.environment.clone(), self.find(to)?.environment.clone()];
+        Ok(Arc::new(ComparedRuns { result: self.judged(from, to)?, environments }))
+    }
+
+    fn cases(&self) -> Answer<Arc<Vec<StoredCase>>> {
+        let case = |case| StoredCase { id: case_id(&self.name, case), outcome: Outcome::Measured, last: moment(RUNS) };
+        let measured = (0..CASES).map(case);
+        let others = [Outcome::Skipped, Outcome::Failed].map(|outcome| StoredCase {
+            id: unmeasured(&self.name, outcome).benchmark_id.to_string(),
+            outcome,
+            last: moment(RUNS),
+        });
+        Ok(Arc::new(measured.chain(others).collect()))
+    }
+
+    fn history(&self, id: &str, metric: &str, machine: &str) -> Answer<Arc<CaseHistory>> {
+        let metric = if metric.is_empty() { "time_ms" } else { metric };
+        let is_there = |machine: &str| machine.is_empty() || machine == MACHINES[0];
+        let own = self.runs.iter().rev().filter(|(machine, _)| *machine == 0);
+        let points: Vec<(usize, Timestamp, f64)> = own
+            .enumerate()
+            .filter_map(|(at, (_, run))| {
+                let result = run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
+                Some((at, run.started, result.fields()?.number(metric)?))
+            })
+            .collect();
+        let input = SeriesInput {
+            id: id.to_owned(),
+            metric: metric.to_owned(),
+            unit: "ms".to_owned(),
+            better: Some(Better::Lower),
+            points: points.iter().map(|(_, time, value)| (*time, *value)).collect(),
+        };
+        let trend = trend(&[input]).series.pop().filter(|_| is_there(machine));
+        let trend = trend.ok_or_else(|| SourceError::NotThere(format!("nothing was measured of `{id}`")))?;
+        Ok(Arc::new(CaseHistory {
+            machine: MACHINES[0].to_owned(),
+            machines: MACHINES[..1].iter().map(|&slug| slug.to_owned()).collect(),
+            metrics: vec!["gflops".to_owned(), "time_ms".to_owned()],
+            trend,
+            not_analyzed: 0,
+            keys: points.iter().map(|(at, time, _)| PointKey { started: *time, run: *at as i64 }).collect(),
+            alerts: if id == self.slower() { vec![self.alert()] } else { Vec::new() },
+        }))
+    }
+
+    fn points(&self, keys: &[PointKey]) -> Answer<Vec<PointRun>> {
+        let run = |key: &PointKey| usize::try_from(key.run).unwrap_or(0);
+        Ok(keys.iter().map(|key| PointRun { run_id: id_of(0, run(key)), commit: Some(commit(run(key))) }).collect())
+    }
+
+    fn overview(&self) -> Answer<Arc<OverviewMaterial>> {
+        let id = id_of(0, RUNS - 1);
+        Ok(Arc::new(OverviewMaterial {
+            health: self.health(),
+            alerts: vec![self.alert()],
+            latest: Some(LatestVerdict {
+                comparison: Some(self.judged(&id_of(0, 0), &id)?),
+                run_id: id,
+                not_compared: None,
+            }),
+            notices: vec![self.name.clone()],
+            only_newest: None,
+        }))
+    }
+
+    fn machines(&self) -> Answer<Arc<Vec<StoredMachine>>> {
+        let machine = |at: usize| {
+            let latest = self.runs.iter().find(|(machine, _)| *machine == at).map(|(_, run)| Arc::new(run.clone()));
+            StoredMachine { slug: MACHINES[at].to_owned(), runs: RUNS, latest: latest.unwrap() }
+        };
+        Ok(Arc::new(vec![machine(0), machine(1)]))
+    }
+
+    fn baselines(&self) -> Answer<Arc<Vec<BaselineRow>>> {
+        Ok(Arc::new(vec![BaselineRow {
+            name: self.name.clone(),
+            created: moment(0),
+            commit: None,
+            machine: self.name.clone(),
+            cases: CASES,
+            replicates: 3,
+        }]))
+    }
+
+    fn doctor(&self) -> Answer<Arc<Vec<Finding>>> {
+        Ok(Arc::new(vec![Finding::new(FindingSeverity::Error, &self.name, &self.name, &self.name)]))
+    }
+
+    fn live(&self) -> Answer<Vec<LiveRun>> {
+        Ok(vec![LiveRun { run: made_up(&self.name, 0, 0), planned: Some(40) }])
+    }
+}

@@ -1,0 +1,29 @@
+//! The dashboard as files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use rsb_report::number::format_count;
+use rsb_store::output;
+use rsb_web::{ExportError, Medium, Site, export_site};
+
+use super::source::StoreSource;
+use super::stored::Stored;
+use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::{console, show};
+
+/// Writes every page into `dir`.
+pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
+    let source = StoreSource::open(stored, &mut console::tell)?;
+    output::create_dir(dir).map_err(refused)?;
+    output::create_dir(&dir.join("api")).map_err(refused)?;
+    let site = Site::new(&source, Medium::Exported);
+    let written = export_site(&site, |name, bytes| output::write_bytes(&dir.join(name), bytes));
+    let count = written.map_err(|error| match error {
+        ExportError::Write(error) => refused(error),
+        page @ ExportError::Page { .. } => CliError::from(anyhow!(page)),
+    })?;
+    show::text(&format!("{} in {}: begin at index.html", format_count(count, "file", "files"), dir.display()))?;
+    Ok(Exit::Pass)
+}

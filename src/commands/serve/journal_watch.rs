@@ -1,0 +1,220 @@
+//! What happens in the results directory, told when a case has ended: the journal of a run grows only then.
+//!
+//! One thread waits for the system to say that a journal was written. It reads what is new in it, and nothing else: the case
+//! that begins meanwhile is disturbed for as little as can be. It begins with the first reader of the live page.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rsb_model::shown::clean;
+use rsb_store::JOURNAL_SUFFIX;
+use serde_json::Value;
+use tokio::sync::broadcast::{Receiver, Sender, channel};
+
+/// Messages that a slow reader may be behind; it gets the newest.
+const WAITING: usize = 16;
+
+/// Tells its readers what happens.
+pub(super) struct JournalWatch {
+    runs: PathBuf,
+    sender: Sender<String>,
+    has_begun: Mutex<bool>,
+}
+
+impl JournalWatch {
+    /// Of the runs in `results`. Nothing is watched yet.
+    pub(super) fn new(results: &Path) -> Self {
+        Self { runs: results.join("runs"), sender: channel(WAITING).0, has_begun: Mutex::new(false) }
+    }
+
+    /// What happens from now on.
+    ///
+    /// # Errors
+    /// When the directory cannot be watched.
+    pub(super) fn listen(&self) -> io::Result<Receiver<String>> {
+        let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*has_begun {
+            let changes = Changes::of(&self.runs)?;
+            // What is there now is no news; what comes after this is.
+            let mut journals = Journals::default();
+            journals.look(&self.runs);
+            let (runs, sender) = (self.runs.clone(), self.sender.clone());
+            let told = move || tell(&runs, (journals, &changes), &sender);
+            thread::Builder::new().name("journals".to_owned()).spawn(told)?;
+            *has_begun = true;
+        }
+        Ok(self.sender.subscribe())
+    }
+}
+
+/// Tells of every change until the program ends.
+fn tell(runs: &Path, (mut journals, changes): (Journals, &Changes), sender: &Sender<String>) {
+    while changes.wait().is_ok() {
+        for message in journals.look(runs) {
+            // Nobody may be listening.
+            let _ = sender.send(message);
+        }
+    }
+}
+
+/// What is known of each journal.
+#[derive(Default)]
+struct Journals(HashMap<PathBuf, Tail>);
+
+/// How far a journal was read.
+#[derive(Default)]
+struct Tail {
+    offset: u64,
+    ended: Vec<String>,
+    planned: Option<u64>,
+}
+
+impl Journals {
+    /// What is new since the last look, a sentence for each journal.
+    fn look(&mut self, runs: &Path) -> Vec<String> {
+        let entries = fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+        let there: Vec<PathBuf> = entries.filter(|path| is_journal(path)).collect();
+        let over = self.0.keys().filter(|path| !there.contains(path)).cloned().collect::<Vec<_>>();
+        let mut messages: Vec<String> = Vec::new();
+        for path in over {
+            self.0.remove(&path);
+            messages.push(format!("The run {} is over: load this page again.", run_of(&path)));
+        }
+        for path in there {
+            let tail = self.0.entry(path.clone()).or_default();
+            if let Some(last) = tail.read(&path) {
+                messages.push(tail.told(&run_of(&path), &last));
+            }
+        }
+        messages
+    }
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(JOURNAL_SUFFIX))
+}
+
+fn run_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    clean(name.strip_suffix(JOURNAL_SUFFIX).unwrap_or(&name))
+}
+
+impl Tail {
+    /// Reads the lines that are new; the case of the last one.
+    fn read(&mut self, path: &Path) -> Option<String> {
+        let mut file = File::open(path).ok()?;
+        file.seek(SeekFrom::Start(self.offset)).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let mut last = None;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            self.offset += line.len() as u64;
+            last = self.take(line).or(last);
+        }
+        last
+    }
+
+    fn take(&mut self, line: &[u8]) -> Option<String> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        self.planned = line.get("planned").and_then(Value::as_u64).or(self.planned);
+        let result = line.get("result")?;
+        let id = result.get("benchmark_id")?.as_str()?.to_owned();
+        let outcome = result.get("outcome").and_then(Value::as_str).unwrap_or_default();
+        // A case comes again after each replicate.
+        if !self.ended.contains(&id) {
+            self.ended.push(id.clone());
+        }
+        Some(format!("{id} {outcome}"))
+    }
+
+    fn told(&self, run: &str, last: &str) -> String {
+        let of = self.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+        format!("{run}: {}{of} cases, the last was {}.", self.ended.len(), clean(last))
+    }
+}
+
+/// Waits until something is written in a directory.
+#[cfg(target_os = "linux")]
+struct Changes(rustix::fd::OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Changes {
+    fn of(dir: &Path) -> io::Result<Self> {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let watched = init(CreateFlags::CLOEXEC)?;
+        add_watch(&watched, dir, WatchFlags::MODIFY | WatchFlags::DELETE | WatchFlags::CREATE)?;
+        Ok(Self(watched))
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        // What happened is looked for in the directory: that it happened is enough.
+        let mut events = [0_u8; 4096];
+        Ok(rustix::io::read(&self.0, &mut events).map(|_| ())?)
+    }
+}
+
+/// Where the system does not tell, a look every few seconds.
+#[cfg(not(target_os = "linux"))]
+struct Changes;
+
+#[cfg(not(target_os = "linux"))]
+impl Changes {
+    fn of(dir: &Path) -> io::Result<Self> {
+        fs::metadata(dir).map(|_| Self)
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        thread::sleep(std::time::Duration::from_secs(3));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_new_is_read_once_and_half_a_line_not_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(format!("20261121T090312Z_1a2b3c4{JOURNAL_SUFFIX}"));
+        let add = |text: &str| {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        let mut journals = Journals::default();
+        let result = |id: &str| format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n");
+        add("{\"run\":{}}\n{\"planned\":2}\n");
+        assert_eq!(journals.look(dir.path()), Vec::<String>::new());
+        let (whole, half) = (result("a"), result("b"));
+        add(&whole);
+        add(&half[..10]);
+        let told = "20261121T090312Z_1a2b3c4: 1 of 2 cases, the last was a measured.";
+        assert_eq!(journals.look(dir.path()), [told]);
+        add(&half[10..]);
+        add(&whole);
+        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 2 of 2 cases, the last was a measured."]);
+        assert_eq!(journals.look(dir.path()), Vec::<String>::new());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(journals.look(dir.path()), ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]);
+    }
+
+    #[test]
+    fn a_reader_hears_of_a_case_when_it_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join("runs");
+        let watch = JournalWatch::new(dir.path());
+        assert!(watch.listen().is_err(), "there is no directory yet");
+        fs::create_dir(&runs).unwrap();
+        let mut heard = watch.listen().unwrap();
+        let line = "{\"result\":{\"benchmark_id\":\"a\",\"outcome\":\"failed\"}}\n";
+        fs::write(runs.join(format!("x{JOURNAL_SUFFIX}")), line).unwrap();
+        assert_eq!(heard.blocking_recv().unwrap(), "x: 1 cases, the last was a failed.");
+    }
+}

@@ -1,0 +1,117 @@
+//! The dashboard by the real binary: who is answered and with which headers, that it writes nothing, and the same as files.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::common::Bench;
+use crate::common::made_up::{again, scale, with_baseline};
+
+const TOKEN: &str = "a-token-of-this-test";
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn begin(bench: &Bench, arguments: &[&str]) -> Self {
+        let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.strip_prefix("http://").unwrap_or_else(|| panic!("{line}"));
+        let address = address.split('/').next().unwrap().to_owned();
+        Self { child, address }
+    }
+
+    /// The answer to `head`, the lines of a request after which it is over.
+    fn ask(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        let host = if head.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        write!(stream, "{head}\r\n{host}Connection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The body of the page at `path`, which must be there.
+    fn page(&self, path: &str) -> String {
+        let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+}
+
+/// Every file below `dir`.
+fn files(dir: &Path) -> BTreeSet<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { BTreeSet::from([path]) }).collect()
+}
+
+#[test]
+fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
+    let (bench, run) = with_baseline(Bench::new());
+    let mut slower = again(&run, "20991231T000000Z_slower");
+    scale(&mut slower["benchmarks"][2], 1.3);
+    bench.write_sealed("benchmark_results/runs/20991231T000000Z_slower.json", &slower);
+    bench.write("token", TOKEN);
+    let outside = bench.run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
+    assert!(outside.stderr.contains("--token-file") && outside.stderr.contains("--no-token"), "{}", outside.stderr);
+
+    let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
+    assert!(server.page("/").contains("REGRESSED"));
+    let before = files(&bench.path("benchmark_results"));
+    for (head, expected) in [
+        ("GET / HTTP/1.1".to_owned(), "401"),
+        (format!("GET / HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer {TOKEN}"), "403"),
+        (format!("POST / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "405"),
+        (format!("GET /?token={TOKEN} HTTP/1.1"), "303"),
+        (format!("GET /run?id=../../token HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "404"),
+        (format!("GET /compare?from=token&to=20991231 HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "404"),
+        (format!("GET /{} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}", "x".repeat(40_000)), "431"),
+    ] {
+        let answer = server.ask(&head);
+        // A request that is too long may be cut off before it was read whole.
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")) || answer.is_empty(), "{head:.60}: {answer}");
+    }
+    let answer = server.ask(&format!("HEAD / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}")).to_lowercase();
+    for header in [
+        "content-security-policy: default-src 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+    ] {
+        assert!(answer.contains(header), "{header}: {answer}");
+    }
+    assert!(answer.ends_with("\r\n\r\n") && !answer.contains("access-control"), "{answer}");
+    let compared = server.page("/compare?from=tensor-ops&to=20991231");
+    assert!(compared.contains("REGRESSED") && compared.contains("11 more outside this filter"), "{compared}");
+    let document: serde_json::Value = serde_json::from_str(&server.page("/api/run?id=20991231")).unwrap();
+    assert_eq!(document["benchmarks"], slower["benchmarks"]);
+    // What is stored meanwhile is there, and the server wrote nothing.
+    assert_eq!(files(&bench.path("benchmark_results")), before);
+    bench.write_sealed("benchmark_results/runs/later.json", &again(&run, "later"));
+    assert!(server.page("/runs").contains("later"));
+
+    bench.run(&["serve", "--export", "site"]).expect(0);
+    let site = bench.path("site");
+    for page in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
+        let html = std::fs::read_to_string(page).unwrap();
+        let links = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        for link in links.filter(|link| !link.starts_with('#') && *link != "data:,") {
+            assert!(site.join(link).is_file(), "{} leads to {link}", page.display());
+        }
+    }
+    assert!(site.join("index.html").is_file());
+}
