@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the program for a release and packs it: an archive with the program, its documents and licenses, and one with
-# its debug information. Fails when the tag is not the version in Cargo.toml, or when the program is larger than 20 MB.
+# Builds the program for a release and packs it: an archive with the program, its documents and licenses, one with its
+# debug information, and one with the worker that typesets PDF, to be put beside the program. Fails when the tag is not
+# the version in Cargo.toml, or when the program is larger than 20 MB.
 #
 # Usage: scripts/package_release.sh TARGET TAG DIRECTORY
 set -euo pipefail
@@ -39,4 +40,18 @@ cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name/"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name.tgz" "$name"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name-debug.tgz" rusty-stack-bench.debug
+
+# By itself, so that what it needs of a crate that both use does not make the program larger.
+CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=symbols \
+    cargo build --release --locked --target "$target" --package rsb-pdf --features pdf
+fonts=$(cargo metadata --format-version 1 --locked --features pdf | python3 -c '
+import json, pathlib, sys
+packages = json.load(sys.stdin)["packages"]
+dejavu = next(package["manifest_path"] for package in packages if package["name"] == "dejavu")
+print(next(pathlib.Path(dejavu).parent.glob("assets/*/LICENSE")))')
+mkdir "$work/$name-pdf"
+cp "${CARGO_TARGET_DIR:-target}/$target/release/rsb-pdf" "$work/$name-pdf/rsb-pdf-worker"
+cp "$fonts" "$work/$name-pdf/LICENSE-FONTS"
+cp LICENSE-APACHE LICENSE-MIT "$work/$name-pdf/"
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name-pdf.tgz" "$name-pdf"
 echo "$output/$name.tgz: the program has $size bytes"

@@ -378,6 +378,8 @@ pub enum ReportFormat {
     Markdown,
     /// One page with everything in it, the run too: gate, compare and report read it as a run.
     Html,
+    /// The same page as an accessible PDF (PDF/UA-1); builds with the feature `pdf` write it.
+    Pdf,
     /// The run as stored.
     Json,
     /// One line a metric.
@@ -397,8 +399,8 @@ pub struct ReportArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
-    /// File to write (a directory for svg); `-` for standard output [default: markdown, html and svg beside the results,
-    /// others to standard output]
+    /// File to write (a directory for svg); `-` for standard output [default: markdown, html, pdf and svg beside the
+    /// results, others to standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Leave the run itself out of the page

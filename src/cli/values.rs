@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(of(&[]).unwrap(), []);
         assert_eq!(of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(), [Markdown, Html, Csv]);
         assert_eq!(of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
-        for wrong in ["pdf", "html;csv", ""] {
+        for wrong in ["docx", "html;csv", ""] {
             let error = of(&["--reports", wrong]).unwrap_err().to_string();
             assert!(error.contains("--reports") && (wrong.is_empty() || error.contains("html")), "{error}");
         }

@@ -1,4 +1,7 @@
-//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, or the run in another form.
+//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, its PDF, or the run in another
+//! form.
+
+mod pdf;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,11 +10,11 @@ use anyhow::Context as _;
 use rsb_engine::{Directories, advice, gate};
 use rsb_model::record::{Recommendation, ThresholdCheck};
 use rsb_model::{ComparisonResult, Environment, Run};
-use rsb_report::{ChartLink, PageLook, Report, ReportPart, Style, charts, html, report};
+use rsb_report::{ChartLink, PageLook, Report, ReportPart, Style, charts, html, paged, report};
 use rsb_store::{Store, output, page};
 
 use super::{chart, judge, settings};
-use crate::cli::{ReportArgs, ReportFormat};
+use crate::cli::{ReportArgs, ReportForm, ReportFormat};
 use crate::config::{Config, ReportSection};
 use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::{console, show};
@@ -23,6 +26,12 @@ use crate::{console, show};
 pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     if args.no_data && args.format != ReportFormat::Html {
         return Err(CliError::usage(anyhow::anyhow!("--no-data is about the page of `--format html`")));
+    }
+    if args.format == ReportFormat::Pdf {
+        pdf::worker().map_err(pdf::without)?;
+        if args.output.is_some() && file(args.output.as_deref()).is_none() {
+            return Err(CliError::usage(anyhow::anyhow!("PDF is no text: name a file with --output FILE")));
+        }
     }
     let (config, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
@@ -42,7 +51,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     };
     let path = || args.output.clone().unwrap_or_else(|| beside(&store, &run, args.format));
     match args.format {
-        ReportFormat::Markdown | ReportFormat::Html
+        ReportFormat::Markdown | ReportFormat::Html | ReportFormat::Pdf
             if file(args.output.as_deref()).is_some() || args.output.is_none() =>
         {
             writer.write(args.format, &path())?;
@@ -92,6 +101,29 @@ pub(super) fn pieces_to(
     Ok(Exit::Pass)
 }
 
+/// Says before anything is measured whether a form that is asked for by its name cannot be written.
+///
+/// # Errors
+/// When it cannot.
+pub(super) fn can_write(asked: &[ReportForm]) -> Result<(), CliError> {
+    if asked.contains(&ReportForm::One(ReportFormat::Pdf)) {
+        pdf::worker().map_err(pdf::without)?;
+    }
+    Ok(())
+}
+
+/// The forms that `asked` stand for and this build writes; what is missing of all forms is said.
+pub(super) fn forms(asked: &[ReportForm]) -> Vec<ReportFormat> {
+    let mut forms = ReportForm::expanded(asked);
+    if forms.contains(&ReportFormat::Pdf)
+        && let Err(why) = pdf::worker()
+    {
+        console::say(&format!("note: no report as PDF: {}; {}", why.why, why.cure));
+        forms.retain(|form| *form != ReportFormat::Pdf);
+    }
+    forms
+}
+
 /// Writes `forms` of a report on `run` beside the results, and gives their files and directories.
 ///
 /// # Errors
@@ -118,6 +150,7 @@ fn beside(store: &Store, run: &Run, form: ReportFormat) -> PathBuf {
     let ending = match form {
         ReportFormat::Markdown => "md",
         ReportFormat::Html => "html",
+        ReportFormat::Pdf => "pdf",
         ReportFormat::Json => "json",
         ReportFormat::Csv => "csv",
         ReportFormat::Text => "txt",
@@ -212,7 +245,7 @@ impl Writer<'_> {
             ReportFormat::Json => report::json(report)?,
             ReportFormat::Csv => report::csv(report)?,
             ReportFormat::Text => report::text(report, self.style),
-            ReportFormat::Svg => String::new(),
+            ReportFormat::Svg | ReportFormat::Pdf => String::new(),
         })
     }
 
@@ -229,6 +262,11 @@ impl Writer<'_> {
     fn write(&self, form: ReportFormat, path: &Path) -> Result<(), CliError> {
         let links = match form {
             ReportFormat::Svg => return self.write_charts(path).map(drop),
+            ReportFormat::Pdf => {
+                output::refuse_link(path).map_err(refused)?;
+                let made = pdf::typeset(&pdf::worker().map_err(pdf::without)?, paged::json(&self.report)?)?;
+                return output::write_bytes(path, &made).map_err(refused);
+            }
             ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
                 output::refuse_link(path).map_err(refused)?;
                 let beside = path.parent().unwrap_or(Path::new("")).to_owned();

@@ -13,7 +13,7 @@ use rsb_store::{Store, output};
 
 use super::progress::Progress;
 use super::{interrupt, judge, log, report, settings, shared};
-use crate::cli::{MeasureArgs, ReportForm, RunArgs};
+use crate::cli::{MeasureArgs, RunArgs};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{cli, console, show};
 
@@ -44,6 +44,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if let Some(python) = &args.measure.python {
         rsb_probe::choose_python(python.clone());
     }
+    report::can_write(&args.reports)?;
     let (config, directories) = settings::load(&args.measure.places)?;
     let (selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
     let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
@@ -87,7 +88,7 @@ fn write_reports(
     store: &Store,
     run: &rsb_model::Run,
 ) -> Result<(), CliError> {
-    let forms = ReportForm::expanded(&args.reports);
+    let forms = report::forms(&args.reports);
     if forms.is_empty() {
         return Ok(());
     }

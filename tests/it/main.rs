@@ -27,6 +27,7 @@ mod other_projects;
 mod outputs;
 mod probe_trees;
 mod report_page;
+mod report_pdf;
 mod resilience;
 mod schemas;
 mod scripts;

@@ -1,8 +1,14 @@
 //! How a worker process is started: a program, its arguments, what its environment has beside ours.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rsb_model::protocol::{SLOWDOWN, WORKER_ARGUMENT};
+
+/// The program called `name` beside `program`, or one directory up where `program` is a bench or a test of cargo.
+pub fn beside(program: &Path, name: &str) -> Option<PathBuf> {
+    let dirs = program.ancestors().skip(1).take(2);
+    dirs.map(|dir| dir.join(name)).find(|path| path.is_file())
+}
 
 /// How workers are started.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@
 //! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id, and the page forbids its own
 //! reader to load anything (`Content-Security-Policy`).
 
+mod blocks;
 pub mod element;
 mod inline_svg;
-mod sections;
 pub mod site;
 mod stylesheet;
 #[cfg(test)]
@@ -14,8 +14,12 @@ mod tests;
 
 use serde::Deserialize;
 
+use crate::report::blocks::{Block, BlockSection};
+use crate::report::sections::{charts, sections};
 use crate::report::{Report, content};
+use blocks::PageSection;
 use element::{escape, prose};
+use inline_svg::Colors;
 
 /// Which colors a page has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -58,13 +62,12 @@ const POLICY: &str =
 
 /// The page, with its charts.
 pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
-    let (charts, colors) = sections::charts(report);
-    let sections = sections::all(report, charts, &|_, _| None);
+    let parts = sections(report, charts(report), &|_, _| None);
+    let sections: Vec<PageSection> = parts.iter().map(PageSection::of).collect();
     let title = escape(&content::title(report));
-    let link =
-        |section: &sections::PageSection| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title));
+    let link = |section: &PageSection| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title));
     let contents: String = sections.iter().map(link).collect();
-    let body: String = sections.iter().map(sections::PageSection::html).collect();
+    let body: String = sections.iter().map(PageSection::html).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -75,11 +78,22 @@ pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
          <header>\n<h1>{title}</h1>\n<p>{}</p>\n</header>\n\
          <nav aria-label=\"Contents\"><ul>{contents}</ul></nav>\n\
          <main>\n{body}</main>\n<footer>\n<p>{}</p>\n</footer>\n{}</body>\n</html>\n",
-        stylesheet::stylesheet(look, &colors),
+        stylesheet::stylesheet(look, &colors(&parts)),
         escape(&content::subtitle(report.run())),
         prose(&footer(report, look)),
         look.data.unwrap_or_default(),
     )
+}
+
+/// Those of every chart.
+fn colors(sections: &[BlockSection]) -> Colors {
+    let mut colors = Colors::new();
+    for block in sections.iter().flat_map(|section| &section.blocks) {
+        if let Block::Chart(chart) = block {
+            inline_svg::collect(&mut colors, &chart.svg);
+        }
+    }
+    colors
 }
 
 fn footer(report: &Report<'_>, look: &PageLook<'_>) -> String {

@@ -33,6 +33,7 @@ pub mod list;
 pub mod markdown;
 pub mod matrix;
 pub mod number;
+pub mod paged;
 pub mod picture;
 #[cfg(feature = "png")]
 mod png;

@@ -1,7 +1,9 @@
 //! The whole report on a run: what a person opens after a night of measuring.
 
+pub(crate) mod blocks;
 pub(crate) mod content;
 mod markdown;
+pub(crate) mod sections;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{Recommendation, ThresholdCheck};

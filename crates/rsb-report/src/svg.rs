@@ -45,6 +45,11 @@ pub fn frame(chart: &Chart) -> ChartFrame {
     ChartFrame { edges: [frame.left, frame.top, frame.right, frame.bottom] }
 }
 
+/// Width and height of the picture in pixels.
+pub(crate) fn size(chart: &Chart) -> (f64, f64) {
+    Layout::of(chart).size
+}
+
 /// The horizontal axis with its labels under the frame, the grid through it, and its title below.
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);

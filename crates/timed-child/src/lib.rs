@@ -1,10 +1,11 @@
-//! A child process with a time limit and a bounded answer. When it is late it is killed, with what it started.
+//! A child process with a time limit and a bounded answer, and with bounded memory where it is given something to work on. When
+//! it is late it is killed, with what it started.
 //!
 //! A crate of its own, since whoever asks such questions (what a driver has, what an interpreter is, whether a worktree is
 //! clean) may not know the others, and `rsb-model`, which all know, starts no process. It depends on none of ours.
 
-use std::io::{self, Read};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{self, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +34,28 @@ pub struct ChildOutput {
     pub status: Option<ExitStatus>,
 }
 
+/// How far a child may go that is given something to work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildBounds {
+    /// How long it may take.
+    pub time: Duration,
+    /// Memory of its own that it may ask for, in bytes. One that asks for more is refused it, and most end then.
+    pub memory_bytes: u64,
+    /// The longest answer; a child that writes more finds its output closed.
+    pub answer_bytes: u64,
+}
+
+/// What a child answered to what it was given, and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildAnswer {
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// Likewise standard error.
+    pub stderr: String,
+    /// How it ended. `None` when it was killed: see [`ChildOutput::status`].
+    pub status: Option<ExitStatus>,
+}
+
 /// Runs `command`, with nothing to read, to its end or for `limit`.
 ///
 /// # Errors
@@ -45,18 +68,52 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
     };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
     lead_a_group(command);
+    let ChildAnswer { stdout, stderr, status } = answer(command.spawn()?, deadline, MOST_BYTES);
+    Ok(ChildOutput { stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, status })
+}
+
+/// Runs `command` on `input`, to its end or within `bounds`. It need not read what it is given.
+///
+/// # Errors
+/// When it cannot be started, or bounded.
+pub fn feed(command: &mut Command, input: Vec<u8>, bounds: ChildBounds) -> io::Result<ChildAnswer> {
+    let deadline = Instant::now() + bounds.time;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    lead_a_group(command);
     let mut child = command.spawn()?;
-    let stdout = Reading::start(child.stdout.take());
-    let stderr = Reading::start(child.stderr.take());
+    // It is bounded before there is anything for it to read.
+    let fed = limit_memory(&child, bounds.memory_bytes).and_then(|()| write_to(child.stdin.take(), input));
+    if let Err(error) = fed {
+        end(&mut child);
+        return Err(error);
+    }
+    Ok(answer(child, deadline, bounds.answer_bytes))
+}
+
+/// In a thread of its own, since a child may answer before it has read everything.
+fn write_to(pipe: Option<ChildStdin>, input: Vec<u8>) -> io::Result<()> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    // What a child does not read says nothing: how it ends does.
+    let write = move || drop(pipe.write_all(&input));
+    std::thread::Builder::new().name("child".to_owned()).spawn(write).map(drop)
+}
+
+fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
+    let stdout = Reading::start(child.stdout.take(), most);
+    let stderr = Reading::start(child.stderr.take(), MOST_BYTES);
     let is_whole = stdout.has_ended(deadline) && stderr.has_ended(deadline);
     let status = if is_whole { ended(&mut child, deadline) } else { None };
     if status.is_none() {
-        kill_group(&child);
-        // It may have ended in between: then there is nothing to kill. It is waited for in any case.
-        drop(child.kill());
-        drop(child.wait());
+        end(&mut child);
     }
-    Ok(ChildOutput { stdout: stdout.text(), stderr: stderr.text(), status })
+    ChildAnswer { stdout: stdout.bytes(), stderr: String::from_utf8_lossy(&stderr.bytes()).into_owned(), status }
+}
+
+fn end(child: &mut Child) {
+    kill_group(child);
+    // It may have ended in between: then there is nothing to kill. It is waited for in any case.
+    drop(child.kill());
+    drop(child.wait());
 }
 
 /// How the child ended, if it did by the deadline.
@@ -79,13 +136,15 @@ struct Reading {
 }
 
 impl Reading {
-    fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
+    fn start(pipe: Option<impl Read + Send + 'static>, most: u64) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (open, end) = channel();
         if let Some(pipe) = pipe {
             let into = Arc::clone(&bytes);
             // A machine that grants no more threads gives an empty answer: the channel closes.
-            drop(std::thread::Builder::new().name("child".to_owned()).spawn(move || read(pipe, &into, open)));
+            drop(
+                std::thread::Builder::new().name("child".to_owned()).spawn(move || read(pipe.take(most), &into, open)),
+            );
         }
         Self { bytes, end }
     }
@@ -95,15 +154,13 @@ impl Reading {
         self.end.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
     }
 
-    fn text(&self) -> String {
+    fn bytes(&self) -> Vec<u8> {
         // Bytes are only ever appended: whoever panicked over them left whole ones.
-        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn read(pipe: impl Read, into: &Mutex<Vec<u8>>, open: Sender<()>) {
-    let mut pipe = pipe.take(MOST_BYTES);
+fn read(mut pipe: impl Read, into: &Mutex<Vec<u8>>, open: Sender<()>) {
     let mut chunk = [0; 8192];
     loop {
         match pipe.read(&mut chunk) {
@@ -130,6 +187,23 @@ fn kill_group(child: &Child) {
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
+}
+
+/// Private memory counts, whether it was touched or not; what is mapped from files does not.
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    // Nobody may raise what somebody lowered for all of us.
+    let bytes = getrlimit(Resource::Data).maximum.map_or(bytes, |most| most.min(bytes));
+    // Of no process it would be our own memory that is bounded.
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    prlimit(Some(pid), Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_: &Child, _: u64) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "the memory of a child can be bounded on Linux alone"))
 }
 
 #[cfg(not(unix))]
@@ -184,6 +258,38 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(began.elapsed() < LONG);
+    }
+
+    fn fed(script: &str, input: &[u8], bounds: ChildBounds) -> ChildAnswer {
+        feed(Command::new("sh").args(["-c", script]), input.to_vec(), bounds).unwrap()
+    }
+
+    const WIDE: ChildBounds = ChildBounds { time: LONG, memory_bytes: 1 << 30, answer_bytes: 1 << 20 };
+
+    #[test]
+    fn what_is_given_comes_back_byte_by_byte_or_is_left_unread() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+        let same = fed("cat; echo read >&2", &bytes, WIDE);
+        assert!(same.stdout == bytes && same.stderr == "read\n" && same.status.unwrap().success());
+        let unread = fed("exit 3", &bytes, WIDE);
+        assert_eq!((unread.status.unwrap().code(), unread.stdout.len()), (Some(3), 0));
+        let cut = fed("cat", &bytes, ChildBounds { answer_bytes: 10, ..WIDE });
+        assert_eq!(cut.stdout, bytes[..10]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_gets_no_more_memory_than_its_bound() {
+        let hungry = "read line; head -c 200000000 /dev/zero | tail -c 190000000 | wc -c";
+        let tight = ChildBounds { memory_bytes: 20 << 20, ..WIDE };
+        assert_eq!(fed(hungry, b"go\n", tight).stdout, b"0\n");
+        assert_eq!(fed(hungry, b"go\n", WIDE).stdout, b"190000000\n");
+    }
+
+    #[test]
+    fn a_child_that_is_late_is_killed_whatever_it_was_given() {
+        let late = fed("cat; tail -f /dev/null", b"x", ChildBounds { time: Duration::from_millis(300), ..WIDE });
+        assert_eq!((late.stdout.as_slice(), late.status), (&b"x"[..], None));
     }
 
     #[test]

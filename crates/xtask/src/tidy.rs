@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-web", &["rsb-report"]),
     ("rsb-fake-gpu", &["cuda-sys", "hip-runtime-sys", "rocblas-sys"]),
     ("rsb-python", &[]),
+    ("rsb-pdf", &[]),
     (
         "rsb-engine",
         &[

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::Reason;
 
 use super::environment::{self, PythonEnvironment};
-use crate::worker_command::WorkerCommand;
+use crate::worker_command::{self, WorkerCommand};
 
 /// The program's name.
 pub const WORKER_PROGRAM: &str = "rsb-python-worker";
@@ -36,14 +36,12 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     Ok(WorkerCommand { program: worker, args, environment: variables })
 }
 
-/// The worker beside `program`, or one directory up where `program` is a bench or a test of cargo.
+/// The worker beside `program`.
 ///
 /// # Errors
 /// When this build has none.
 pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
-    let dirs = program.ancestors().skip(1).take(2);
-    let found = dirs.map(|dir| dir.join(WORKER_PROGRAM)).find(|path| path.is_file());
-    found.ok_or_else(|| {
+    worker_command::beside(program, WORKER_PROGRAM).ok_or_else(|| {
         Reason::new(
             "framework benchmarks",
             format!("there is no `{WORKER_PROGRAM}` beside this program"),

@@ -1,8 +1,10 @@
 //! The pieces that pages are made of. Whatever holds text of a run passes through [`escape()`].
 
 use crate::markdown::escape_xml;
+pub use crate::report::blocks::CellLinks;
+use crate::report::blocks::{Prose, ProseSpan, ShownColumn, ShownTable};
 use crate::style::Tone;
-use crate::table::{Align, Cell, Column, Fit, Table};
+use crate::table::{Align, Cell, Table};
 
 /// `text` as it stands, between tags or in an attribute with double quotes.
 pub fn escape(text: &str) -> String {
@@ -11,20 +13,14 @@ pub fn escape(text: &str) -> String {
 
 /// `text` in which what stands between backticks is code.
 pub fn prose(text: &str) -> String {
-    let parts: Vec<String> = text.split('`').map(escape).collect();
-    // Of an odd number of backticks the last one is itself.
-    let pairs = (parts.len() - 1) / 2;
-    let mut out = String::new();
-    for (at, part) in parts.iter().enumerate() {
-        out.push_str(match at {
-            0 => "",
-            at if at > 2 * pairs => "`",
-            at if at % 2 == 1 => "<code>",
-            _ => "</code>",
-        });
-        out.push_str(part);
-    }
-    out
+    spans(&Prose::of(text))
+}
+
+pub(super) fn spans(text: &Prose) -> String {
+    let span = |ProseSpan { text, code }: &ProseSpan| {
+        if *code { format!("<code>{}</code>", escape(text)) } else { escape(text) }
+    };
+    text.spans.iter().map(span).collect()
 }
 
 /// A list of sentences; nothing of none.
@@ -51,41 +47,29 @@ pub fn table(table: &Table, caption: &str) -> String {
     linked_table(table, caption, &|_, _| None)
 }
 
-/// Where a cell leads, if anywhere: asked with the positions of its row and its column.
-pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
-
 /// As [`table()`], with links around the cells that lead somewhere.
 pub fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> String {
-    let used = table.used();
-    if used.is_empty() {
-        return String::new();
-    }
-    let caption = escape(caption);
-    let columns: Vec<(usize, &Column)> = used.iter().filter_map(|&at| Some((at, table.columns().get(at)?))).collect();
-    let named_by = columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first()).map(|(at, _)| *at);
-    let noted = table.rows().iter().any(|row| row.note.is_some());
-    let heads = columns.iter().map(|(_, column)| {
-        let title = if column.title.is_empty() { "status" } else { &column.title };
-        format!("<th scope=\"col\"{}>{}", attribute(&[align(column)]), escape(title))
-    });
+    ShownTable::of(table, caption, link).as_ref().map_or_else(String::new, shown_table)
+}
+
+pub(super) fn shown_table(table: &ShownTable) -> String {
+    let caption = escape(&table.caption);
+    let head =
+        |column: &ShownColumn| format!("<th scope=\"col\"{}>{}", attribute(&[align(column)]), escape(&column.title));
+    let noted = table.has_notes();
     let mut out = format!(
         "<div class=\"wide\" role=\"group\" aria-label=\"{caption}\" tabindex=\"0\"><table>\
          <caption class=\"unseen\">{caption}</caption>\n<thead><tr>{}{}</thead>\n<tbody>\n",
-        heads.collect::<String>(),
+        table.columns.iter().map(head).collect::<String>(),
         if noted { "<th scope=\"col\">why" } else { "" }
     );
-    for (number, row) in table.rows().iter().enumerate() {
+    for row in &table.rows {
         out.push_str("<tr>");
-        for (at, column) in &columns {
-            let blank = Cell::default();
-            let cell = row.cells.get(*at).unwrap_or(&blank);
-            let text = escape(&cell.text);
-            let target = if text.is_empty() { None } else { link(number, *at) };
-            let text = target.map_or_else(|| text.clone(), |target| anchor(&target, &text));
-            out.push_str(&data_cell((cell, &text), column, Some(*at) == named_by));
+        for ((cell, link), column) in row.cells.iter().zip(&row.links).zip(&table.columns) {
+            out.push_str(&data_cell(cell, link.as_deref(), column));
         }
         if noted {
-            out.push_str(&format!("<td class=\"why\">{}", prose(row.note.as_deref().unwrap_or_default())));
+            out.push_str(&format!("<td class=\"why\">{}", row.note.as_ref().map_or_else(String::new, spans)));
         }
         out.push('\n');
     }
@@ -97,13 +81,15 @@ pub fn anchor(target: &str, html: &str) -> String {
     format!("<a href=\"{}\">{html}</a>", escape(target))
 }
 
-fn data_cell((cell, text): (&Cell, &str), column: &Column, names_the_row: bool) -> String {
+fn data_cell(cell: &Cell, link: Option<&str>, column: &ShownColumn) -> String {
     let tone = class(cell.tone).filter(|_| !cell.text.is_empty());
     let classes = attribute(&[align(column), tone]);
-    if names_the_row { format!("<th scope=\"row\"{classes}>{text}") } else { format!("<td{classes}>{text}") }
+    let text = escape(&cell.text);
+    let text = link.filter(|_| !text.is_empty()).map_or_else(|| text.clone(), |target| anchor(target, &text));
+    if column.names_row { format!("<th scope=\"row\"{classes}>{text}") } else { format!("<td{classes}>{text}") }
 }
 
-fn align(column: &Column) -> Option<&'static str> {
+fn align(column: &ShownColumn) -> Option<&'static str> {
     (column.align == Align::Right).then_some("r")
 }
 
@@ -118,6 +104,7 @@ fn attribute(classes: &[Option<&str>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
 
     #[test]
     fn code_is_what_stands_between_two_backticks() {

@@ -1,0 +1,47 @@
+//! How long a report takes to typeset, how large it becomes and how much memory that takes, by the rows of its longest table:
+//! `figures REPORT.json 30 1000 6000`. The document is what a worker is given: `RSB_PDF_WORKER` may name a script that is `cat`.
+#![allow(clippy::unwrap_used)] // A tool for whoever works on this: its messages may end it.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().expect("usage: figures REPORT.json ROWS…");
+    let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    println!("| rows of the longest table | time | size | most memory so far |\n|--:|--:|--:|--:|");
+    for rows in arguments {
+        let mut report = report.clone();
+        stretch(longest(&mut report).expect("the report has no table"), rows.parse().unwrap());
+        let began = Instant::now();
+        let file = rsb_pdf::pdf(report.to_string().as_bytes()).unwrap();
+        let (seconds, kilobytes) = (began.elapsed().as_secs_f64(), file.len() as f64 / 1e3);
+        println!("| {rows} | {seconds:.2} s | {kilobytes:.0} kB | {} |", most_memory());
+    }
+}
+
+/// The rows of the table that has the most.
+fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
+    match value {
+        Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|rows| rows.len()),
+        Value::Object(entries) => {
+            let rows = |(name, entry)| if name == "rows" { Value::as_array_mut(entry) } else { longest(entry) };
+            entries.iter_mut().filter_map(rows).max_by_key(|rows| rows.len())
+        }
+        _ => None,
+    }
+}
+
+/// Makes `rows` so many, by saying them again.
+fn stretch(rows: &mut Vec<Value>, count: usize) {
+    let once = rows.clone();
+    *rows = once.into_iter().cycle().take(count).collect();
+}
+
+fn most_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    kilobytes.map_or_else(|| "unknown".to_owned(), |kilobytes| format!("{:.0} MB", kilobytes * 1.024 / 1e3))
+}

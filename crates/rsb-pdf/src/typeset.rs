@@ -1,0 +1,90 @@
+//! From a report's document to the bytes of its PDF.
+
+use serde_json::Value;
+use typst::diag::{Severity, SourceDiagnostic, Warned};
+use typst::foundations::{Dict, Smart};
+use typst_layout::PagedDocument;
+use typst_pdf::{PdfOptions, PdfStandard, PdfStandards};
+
+use crate::glyphs;
+use crate::world::ReportWorld;
+
+/// The version of the document that this worker reads.
+const FORMAT_VERSION: u64 = 1;
+
+/// Why there is no PDF.
+#[derive(Debug, thiserror::Error)]
+pub enum TypesetError {
+    /// It is larger than anything that can be typeset in reasonable time.
+    #[error("the document has more than {most} bytes")]
+    TooLarge {
+        /// As many bytes are read.
+        most: u64,
+    },
+    /// It is no document of a report.
+    #[error("the document is not one of a report: {0}")]
+    Document(#[from] serde_json::Error),
+    /// The two programs are of different versions.
+    #[error(
+        "the document has version {found}, and this worker reads version {FORMAT_VERSION}; build both programs from one source"
+    )]
+    Version {
+        /// The version that it has.
+        found: String,
+    },
+    /// The typesetter refuses the template, or what it makes is not accessible as PDF/UA-1 wants it.
+    #[error("it cannot be typeset: {0}")]
+    Typeset(String),
+    /// The system refused.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The PDF of `document`, which is JSON as `rsb_report::paged` writes it. The same document gives the same bytes.
+///
+/// # Errors
+/// When it is no such document, or the result would not conform to PDF/UA-1.
+pub fn pdf(document: &[u8]) -> Result<Vec<u8>, TypesetError> {
+    let mut report: Value = serde_json::from_slice(document)?;
+    let version = report.get("format_version").cloned().unwrap_or_default();
+    if version.as_u64() != Some(FORMAT_VERSION) {
+        return Err(TypesetError::Version { found: version.to_string() });
+    }
+    let ident = report.get("id").and_then(Value::as_str).map(str::to_owned);
+    let fonts = glyphs::fonts();
+    let named = glyphs::make_drawable(&mut report, &fonts);
+    if let Some(entries) = report.as_object_mut() {
+        entries.insert("named_characters".to_owned(), named.into());
+    }
+    let values: Dict = serde_json::from_value(report)?;
+    typeset(&ReportWorld::new(values, fonts), ident)
+}
+
+fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, TypesetError> {
+    let Warned { output, warnings } = typst::compile::<PagedDocument>(world);
+    let pages = output.map_err(|errors| refused(&errors))?;
+    // Such as a font that is not there: the template is ours, and must be free of them.
+    if !warnings.is_empty() {
+        return Err(refused(&warnings));
+    }
+    let options = PdfOptions {
+        ident: ident.map_or(Smart::Auto, Smart::Custom),
+        creator: Smart::Custom(Some("rusty-stack-bench".to_owned())),
+        standards: PdfStandards::new(&[PdfStandard::Ua_1])
+            .map_err(|error| TypesetError::Typeset(error.message().to_string()))?,
+        ..PdfOptions::default()
+    };
+    typst_pdf::pdf(&pages, &options).map_err(|errors| refused(&errors))
+}
+
+fn refused(diagnostics: &[SourceDiagnostic]) -> TypesetError {
+    let said = |one: &SourceDiagnostic| {
+        let kind = if one.severity == Severity::Error { "error" } else { "warning" };
+        let hints: String = one.hints.iter().map(|hint| format!(" ({})", hint.v)).collect();
+        format!("{kind}: {}{hints}", one.message)
+    };
+    TypesetError::Typeset(diagnostics.iter().map(said).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! The report as a document that a typesetter puts on pages: the same blocks as the HTML page, as JSON for the worker that makes a
+//! PDF of it. Every text in it is a value; nothing of it is markup.
+//!
+//! Typesetting takes time and memory by the row, so that rows are counted: what is left out is said where it would stand.
+
+use rsb_model::Run;
+use serde::Serialize;
+
+use crate::document::ReportError;
+use crate::number::format_count;
+use crate::report::blocks::{Block, BlockSection, ListItem, Prose, Tile};
+use crate::report::sections::{charts, sections};
+use crate::report::{Report, content};
+use crate::style::clean;
+
+/// The version of this document; the worker reads no other.
+const FORMAT_VERSION: u32 = 1;
+/// Rows of one table, and items of one list.
+const ROWS: usize = 2_000;
+/// Rows and items of a whole document.
+const ALL_ROWS: usize = 6_000;
+
+/// A document.
+#[derive(Debug, Serialize)]
+struct PagedReport {
+    format_version: u32,
+    /// Two documents of one run are the same document.
+    id: String,
+    language: &'static str,
+    title: String,
+    subtitle: String,
+    /// When the run began, in UTC: `2026-11-23 06:30:00`.
+    moment: String,
+    sections: Vec<BlockSection>,
+    footer: Prose,
+}
+
+/// The document of `report` as JSON in one line.
+///
+/// # Errors
+/// When the data has no form in JSON.
+pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
+    let run = report.run();
+    let mut room = Room { left: ALL_ROWS, run };
+    let mut sections = sections(report, charts(report), &|_, _| None);
+    for section in &mut sections {
+        section.blocks = room.fit(std::mem::take(&mut section.blocks));
+    }
+    let footer = format!(
+        "Written by rusty-stack-bench from the run {}. The run itself is not in this file; the page of \
+         `rusty-stack-bench report --format html` holds it.",
+        run.run_id
+    );
+    Ok(serde_json::to_string(&PagedReport {
+        format_version: FORMAT_VERSION,
+        id: clean(&run.run_id.0),
+        language: "en",
+        title: clean(&content::title(report)),
+        subtitle: clean(&content::subtitle(run)),
+        moment: run.started.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        sections,
+        footer: Prose::of(&footer),
+    })?)
+}
+
+/// How much may still be shown.
+struct Room<'a> {
+    left: usize,
+    run: &'a Run,
+}
+
+impl Room<'_> {
+    /// `blocks` with as many rows and items as there is room for.
+    fn fit(&mut self, blocks: Vec<Block>) -> Vec<Block> {
+        blocks.into_iter().flat_map(|block| self.fit_block(block)).collect()
+    }
+
+    fn fit_block(&mut self, block: Block) -> Vec<Block> {
+        match block {
+            Block::Table(mut table) => {
+                let said = self.take(&mut table.rows, "row is", "rows are").map(|said| Block::paragraph(&said));
+                let table = Some(table).filter(|table| !table.rows.is_empty()).map(Block::Table);
+                table.into_iter().chain(said).collect()
+            }
+            Block::List { items } => vec![Block::List { items: self.fit_items(items) }],
+            Block::Tiles { tiles } => {
+                let fit = |tile: Tile| Tile { items: self.fit_items(tile.items), ..tile };
+                vec![Block::Tiles { tiles: tiles.into_iter().map(fit).collect() }]
+            }
+            Block::Folded { summary, blocks } => vec![Block::Folded { summary, blocks: self.fit(blocks) }],
+            other => vec![other],
+        }
+    }
+
+    fn fit_items(&mut self, mut items: Vec<ListItem>) -> Vec<ListItem> {
+        let said = self.take(&mut items, "more is", "more are");
+        items.extend(said.map(|said| ListItem::of(&said)));
+        items
+    }
+
+    /// Leaves of `rows` what there is room for, and says what is gone.
+    fn take<T>(&mut self, rows: &mut Vec<T>, one: &str, many: &str) -> Option<String> {
+        let kept = rows.len().min(ROWS).min(self.left);
+        self.left -= kept;
+        let gone = rows.len() - kept;
+        rows.truncate(kept);
+        (gone > 0).then(|| {
+            let count = format_count(gone, one, many);
+            let run = &self.run.run_id;
+            format!("{count} left out to keep this file short; the page of `rusty-stack-bench report {run} --format html` has them.")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::hostile::hostile;
+    use crate::sample;
+    use crate::style::is_disguise;
+
+    fn document(report: &Report<'_>) -> Value {
+        serde_json::from_str(&json(report).unwrap()).unwrap()
+    }
+
+    /// Every text of `value` that people read.
+    fn texts<'a>(value: &'a Value, all: &mut Vec<&'a str>) {
+        match value {
+            Value::String(text) => all.push(text),
+            Value::Array(items) => items.iter().for_each(|item| texts(item, all)),
+            Value::Object(entries) => {
+                entries.iter().filter(|(name, _)| *name != "svg").for_each(|(_, entry)| texts(entry, all));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_document_says_what_the_page_says() {
+        let (run, comparison) = (sample::run(), sample::comparison());
+        let report = Report::new(&run).with_comparison(&comparison);
+        let document = document(&report);
+        let ids: Vec<&str> =
+            document["sections"].as_array().unwrap().iter().map(|section| section["id"].as_str().unwrap()).collect();
+        let page = crate::html::page(&report, &crate::PageLook::default());
+        for id in &ids {
+            assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+        }
+        assert_eq!((ids[0], page.matches("<section").count()), ("verdict", ids.len()));
+        assert_eq!(document["moment"], run.started.strftime("%Y-%m-%d %H:%M:%S").to_string());
+        let kinds = ["say", "tiles", "table", "list", "heading", "paragraph", "chart"];
+        let text = document.to_string();
+        for kind in kinds {
+            assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "{kind}");
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_document_steers_what_it_is_shown_by() {
+        for run in hostile(&sample::run(), "x\u{1b}]0;t\u{7}\u{202e}\u{2066}\r\nFORGED\u{2028}") {
+            let document = document(&Report::new(&run));
+            let mut all = Vec::new();
+            texts(&document, &mut all);
+            let steering: Vec<&&str> = all.iter().filter(|text| text.contains(is_disguise)).collect();
+            assert!(all.len() > 100 && steering.is_empty(), "{steering:?}");
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_limits_are_counted_and_found_elsewhere() {
+        let run = sample::run();
+        let mut room = Room { left: 2_500, run: &run };
+        let list = |count: usize| Block::List { items: vec![ListItem::of("one"); count] };
+        let folded = Block::Folded { summary: "rest".to_owned(), blocks: vec![list(3_000)] };
+        let said = serde_json::to_string(&room.fit(vec![list(ROWS + 1), folded, list(1)])).unwrap();
+        assert_eq!((said.matches("\"one\"").count(), room.left), (2_500, 0));
+        for told in ["1 more is left out", "2500 more are left out", run.run_id.0.as_str(), "--format html"] {
+            assert!(said.contains(told), "{told}: {}", &said[said.len() - 400..]);
+        }
+    }
+}

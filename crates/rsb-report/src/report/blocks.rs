@@ -1,0 +1,284 @@
+//! What a report is made of before it has a form: sections of sentences, lists, tables and charts. The HTML page and the PDF show
+//! the same blocks.
+
+use serde::Serialize;
+
+use crate::chart::Chart;
+use crate::style::{Tone, clean};
+use crate::table::{Align, Cell, Column, Fit, Table};
+
+/// A part of a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct BlockSection {
+    /// What links lead to.
+    pub(crate) id: &'static str,
+    /// What stands over it, for people.
+    pub(crate) title: &'static str,
+    /// From top to bottom; none where there is nothing to say.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// One thing below the other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Block {
+    /// The one sentence that everybody must read.
+    Say { tone: Tone, text: Prose },
+    /// A sentence or two.
+    Paragraph { text: Prose },
+    /// Something beside the matter that must be known.
+    Note { text: Prose },
+    /// What stands over the blocks that follow.
+    Heading { text: String },
+    /// Lists that nobody must miss.
+    Tiles { tiles: Vec<Tile> },
+    /// Sentences.
+    List { items: Vec<ListItem> },
+    /// Rows.
+    Table(ShownTable),
+    /// For those who ask.
+    Folded { summary: String, blocks: Vec<Block> },
+    /// A picture.
+    Chart(DrawnChart),
+}
+
+impl Block {
+    /// `text`, in which what stands between backticks is code.
+    pub(crate) fn paragraph(text: &str) -> Self {
+        Self::Paragraph { text: Prose::of(text) }
+    }
+
+    /// A list; nothing of none.
+    pub(crate) fn list(items: impl IntoIterator<Item = ListItem>) -> Option<Self> {
+        let items: Vec<ListItem> = items.into_iter().collect();
+        (!items.is_empty()).then_some(Self::List { items })
+    }
+
+    /// `table`, with a `caption` for those who do not see what stands around it; nothing without rows.
+    pub(crate) fn table(table: &Table, caption: &str) -> Option<Self> {
+        ShownTable::of(table, caption, &|_, _| None).map(Self::Table)
+    }
+
+    /// As [`Block::table`], with cells that lead somewhere in a form that has links.
+    pub(crate) fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
+        ShownTable::of(table, caption, link).map(Self::Table)
+    }
+}
+
+/// A list under a title, in a frame.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Tile {
+    pub(crate) title: String,
+    pub(crate) tone: Tone,
+    pub(crate) items: Vec<ListItem>,
+}
+
+/// Text of which parts are code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Prose {
+    pub(crate) spans: Vec<ProseSpan>,
+}
+
+/// A part of a text, free of control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ProseSpan {
+    pub(crate) text: String,
+    pub(crate) code: bool,
+}
+
+impl Prose {
+    /// `text` as it stands.
+    pub(crate) fn plain(text: &str) -> Self {
+        let mut prose = Self::default();
+        prose.push(text, false);
+        prose
+    }
+
+    /// `text` in which what stands between backticks is code.
+    pub(crate) fn of(text: &str) -> Self {
+        let parts: Vec<&str> = text.split('`').collect();
+        // Of an odd number of backticks the last one is itself.
+        let pairs = (parts.len() - 1) / 2;
+        let mut prose = Self::default();
+        for (at, part) in parts.iter().enumerate() {
+            match at {
+                at if at > 2 * pairs => prose.push(&format!("`{part}"), false),
+                at => prose.push(part, at % 2 == 1),
+            }
+        }
+        prose
+    }
+
+    fn push(&mut self, text: &str, code: bool) {
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.code == code => last.text.push_str(&clean(text)),
+            _ => self.spans.push(ProseSpan { text: clean(text), code }),
+        }
+    }
+}
+
+/// An item of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ListItem {
+    /// What it is about; empty where that needs no saying.
+    pub(crate) lead: Prose,
+    /// In the same line.
+    pub(crate) said: Prose,
+    /// Where there is more, at the end of that line.
+    pub(crate) see: Option<SectionLink>,
+    /// Each on a line of its own.
+    pub(crate) lines: Vec<Prose>,
+}
+
+impl ListItem {
+    /// A sentence.
+    pub(crate) fn of(said: &str) -> Self {
+        Self { said: Prose::of(said), ..Self::default() }
+    }
+
+    /// What is `said` of a name that is shown as it stands.
+    pub(crate) fn about(name: &str, said: Prose) -> Self {
+        Self { lead: Prose::plain(name), said, ..Self::default() }
+    }
+}
+
+/// A section by its id, with its title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct SectionLink {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+}
+
+/// A table without its empty columns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownTable {
+    /// For those who do not see what stands around it.
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<ShownColumn>,
+    pub(crate) rows: Vec<ShownRow>,
+}
+
+/// A column that holds something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownColumn {
+    pub(crate) title: String,
+    pub(crate) align: Align,
+    /// Whether its cells say what their rows are about.
+    pub(crate) names_row: bool,
+}
+
+/// As many cells as there are columns, and a sentence about them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShownRow {
+    pub(crate) cells: Vec<Cell>,
+    /// Where each cell leads.
+    #[serde(skip)]
+    pub(crate) links: Vec<Option<String>>,
+    pub(crate) note: Option<Prose>,
+}
+
+/// Where a cell leads, if anywhere: asked with the positions of its row and its column.
+pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
+
+impl ShownTable {
+    /// Nothing of a table without rows.
+    pub(crate) fn of(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
+        let used = table.used();
+        let columns: Vec<(usize, &Column)> =
+            used.iter().filter_map(|&at| Some((at, table.columns().get(at)?))).collect();
+        let names = columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first())?.0;
+        let shown = |(at, column): &(usize, &Column)| ShownColumn {
+            title: if column.title.is_empty() { "status".to_owned() } else { clean(&column.title) },
+            align: column.align,
+            names_row: *at == names,
+        };
+        let rows = table.rows().iter().enumerate().map(|(number, row)| ShownRow {
+            cells: used.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect(),
+            links: used.iter().map(|&at| link(number, at)).collect(),
+            note: row.note.as_deref().map(Prose::of),
+        });
+        Some(Self { caption: clean(caption), rows: rows.collect(), columns: columns.iter().map(shown).collect() })
+    }
+
+    /// Whether there is anything to say about a row.
+    pub(crate) fn has_notes(&self) -> bool {
+        self.rows.iter().any(|row| row.note.is_some())
+    }
+}
+
+/// A chart as it is drawn, with what tells it to those who do not see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct DrawnChart {
+    /// From 1.
+    pub(crate) number: usize,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    /// A document of its own, on a light ground.
+    pub(crate) svg: String,
+    /// Width in pixels.
+    pub(crate) width: f64,
+    /// Height in pixels.
+    pub(crate) height: f64,
+}
+
+impl DrawnChart {
+    /// `None` where it cannot be drawn.
+    pub(crate) fn of(chart: &Chart, number: usize) -> Option<Self> {
+        let svg = crate::svg(chart)?;
+        let (width, height) = crate::svg::size(chart);
+        Some(Self { number, title: clean(&chart.title), description: clean(&description(chart)), svg, width, height })
+    }
+}
+
+/// What a chart shows, for those who do not see it.
+pub(crate) fn description(chart: &Chart) -> String {
+    let names: Vec<&str> = chart.named().map(|dataset| dataset.name.as_str()).collect();
+    let axes = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
+    let axes: Vec<&str> = axes.into_iter().filter(|title| !title.is_empty()).collect();
+    let parts = [
+        Some(chart.subtitle.clone()),
+        Some(format!("Axes: {}", axes.join(", "))).filter(|_| !axes.is_empty()),
+        Some(format!("Shown: {}", names.join(", "))).filter(|_| !names.is_empty()),
+        Some("The tables of this report have the figures".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    parts.join(". ") + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_what_stands_between_two_backticks() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("run `a < b` & go", &[("run ", false), ("a < b", true), (" & go", false)]),
+            ("`a` `b`", &[("a", true), (" ", false), ("b", true)]),
+            ("a ` b", &[("a ` b", false)]),
+            ("`a` ` b", &[("a", true), (" ` b", false)]),
+            ("a\u{1b}b", &[("a b", false)]),
+        ] {
+            let spans = Prose::of(text).spans;
+            let spans: Vec<(&str, bool)> = spans.iter().map(|span| (span.text.as_str(), span.code)).collect();
+            assert_eq!(spans, expected, "{text}");
+        }
+        assert_eq!(Prose::plain("a `b`").spans.len(), 1);
+    }
+
+    #[test]
+    fn a_table_is_shown_without_its_empty_columns_and_one_column_names_the_rows() {
+        let columns = [Column::left(""), Column::elided("case"), Column::right("change"), Column::left("elsewhere")];
+        let mut table = Table::new(columns);
+        assert_eq!(Block::table(&table, "none"), None);
+        table.push([Cell::toned("Regressed", Tone::Bad), "a<b".into(), "+3 %".into()]);
+        table.note("look at `x`");
+        let Some(Block::Table(shown)) = Block::table(&table, "one") else { panic!("it has a row") };
+        let columns: Vec<(&str, bool)> =
+            shown.columns.iter().map(|column| (column.title.as_str(), column.names_row)).collect();
+        assert_eq!(columns, [("status", false), ("case", true), ("change", false)]);
+        assert_eq!((shown.rows[0].cells.len(), shown.has_notes()), (3, true));
+    }
+}

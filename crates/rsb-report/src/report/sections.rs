@@ -1,0 +1,325 @@
+//! What stands in a report, in the order in which a reader needs it: the verdict, what changed and why, the charts, the results,
+//! the machine, what was not measured, what to do, how it was measured.
+//!
+//! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no verdict is left out here.
+
+use rsb_model::record::{Comparison, Recommendation, ThresholdCheck};
+use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Verdict};
+
+use super::blocks::{Block, BlockSection, DrawnChart, ListItem, Prose, SectionLink, Tile};
+use super::{Report, ReportPart, content};
+use crate::chart::ChartPlace;
+use crate::comparison::{self, Detail, Listing};
+use crate::label::Shortener;
+use crate::number::format_count;
+use crate::style::{Tone, clean};
+use crate::unmeasured::{self, OUTCOMES};
+use crate::{backends, environment, targets};
+
+/// Bytes of SVG that all charts of a report may take together.
+const CHART_BYTES: usize = 270_000;
+/// Results that a report shows; the file of the run holds every one.
+const RESULTS: usize = 2_000;
+/// What is Unchanged and shown row by row.
+const UNCHANGED: usize = 500;
+/// Items of a tile that are told one by one where each of them follows further down.
+const TOLD: usize = 12;
+
+const CHANGES: SectionLink = SectionLink { id: "changes", title: "What changed" };
+/// Where the charts are.
+pub(crate) const CHARTS: SectionLink = SectionLink { id: "charts", title: "Charts" };
+/// Where the results are; nearly every report has some.
+pub(crate) const ALL_RESULTS: SectionLink = SectionLink { id: "results", title: "Results" };
+
+/// Where a figure of a case leads, if anywhere: asked with the case, and the metric where it is about one.
+pub type CaseLinks<'l> = dyn Fn(&CaseId, Option<&str>) -> Option<String> + 'l;
+
+/// Every part that has something to say; `charts` are those of [`charts`], and cases lead where `links` says.
+pub(crate) fn sections(report: &Report<'_>, charts: Vec<Block>, links: &CaseLinks<'_>) -> Vec<BlockSection> {
+    let only = |part: ReportPart, blocks: &dyn Fn(&Report<'_>) -> Vec<Block>| {
+        if report.has(part) { blocks(report) } else { Vec::new() }
+    };
+    let section = |id, title, blocks| BlockSection { id, title, blocks };
+    let method = Block::list(content::method(report.run()).iter().map(|line| ListItem::of(line)));
+    let mut sections = vec![
+        section("verdict", "Verdict", verdict(report)),
+        section(CHANGES.id, CHANGES.title, only(ReportPart::Comparison, &|report| changes(report, links))),
+        section(CHARTS.id, CHARTS.title, charts),
+        section(ALL_RESULTS.id, ALL_RESULTS.title, results(report, links)),
+        section("environment", "Environment", only(ReportPart::Environment, &machine)),
+        section("unmeasured", "Not measured", unmeasured(report)),
+        section("recommendations", "Recommendations", only(ReportPart::Recommendations, &recommendations)),
+        section("method", "How it was measured", method.into_iter().collect()),
+    ];
+    sections.retain(|section| !section.blocks.is_empty());
+    sections
+}
+
+fn verdict(report: &Report<'_>) -> Vec<Block> {
+    let (tone, sentence) = content::verdict(report);
+    // A pass is good news, also where nothing improved.
+    let tone = if tone == Tone::Plain { Tone::Good } else { tone };
+    let mut out = vec![Block::Say { tone, text: Prose::of(&sentence) }, Block::paragraph(&content::counts(report))];
+    if report.comparison().is_none() && report.not_compared().is_none() {
+        out.push(Block::paragraph(
+            "`rusty-stack-bench baseline save` keeps a run for later ones to be judged against.",
+        ));
+    }
+    out.extend(report.run().notes.iter().map(|note| Block::Note { text: Prose::of(&format!("Note: {note}")) }));
+    let tiles = [regressed(report), undecided(report), failed(report), missed(report)];
+    let tiles: Vec<Tile> = tiles.into_iter().flatten().collect();
+    out.extend((!tiles.is_empty()).then_some(Block::Tiles { tiles }));
+    out
+}
+
+/// Something that a reader must not miss, and how many cases it is about.
+type Item = (usize, ListItem);
+
+/// As many as there are, each of them here or at `further`.
+fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>) -> Option<Tile> {
+    if items.is_empty() {
+        return None;
+    }
+    let told = if further.is_some() { items.len().min(TOLD) } else { items.len() };
+    let cases = |items: &[Item]| items.iter().map(|(cases, _)| cases).sum::<usize>();
+    let (all, rest) = (cases(&items), cases(items.get(told..).unwrap_or_default()));
+    let rest = further.filter(|_| rest > 0).map(|section| ListItem {
+        said: Prose::plain(&format!("and {rest} more, each of them under ")),
+        see: Some(section),
+        ..ListItem::default()
+    });
+    let items = items.into_iter().take(told).map(|(_, item)| item).chain(rest).collect();
+    Some(Tile { title: format!("{title}: {all}"), tone, items })
+}
+
+/// Where each case that is compared has its row.
+fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
+    report.has(ReportPart::Comparison).then_some(CHANGES)
+}
+
+fn regressed(report: &Report<'_>) -> Option<Tile> {
+    let is_worse = |row: &&Comparison| row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed;
+    let rows: Vec<&Comparison> = comparison::by_importance(report.comparison()?).into_iter().filter(is_worse).collect();
+    let names = Shortener::of(rows.iter().map(|row| &row.id));
+    let item = |row: &&Comparison| (1, named(&names, row, &comparison::change_told(row)));
+    tile("Regressed", Tone::Bad, rows.iter().map(item).collect(), rows_of_cases(report))
+}
+
+fn named(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
+    ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(said))
+}
+
+/// Cases without a verdict for one common reason are told together where each of them has its row further down.
+fn undecided(report: &Report<'_>) -> Option<Tile> {
+    let result = report.comparison()?;
+    let further = rows_of_cases(report);
+    let listing = comparison::listing(result, if further.is_some() { Detail::Brief } else { Detail::Full });
+    let rows: Vec<&Comparison> = listing.shown.into_iter().filter(|row| !row.verdict.is_decided()).collect();
+    let names = Shortener::of(rows.iter().map(|row| &row.id));
+    let together = listing.folded.iter().map(|(_, reason, count)| {
+        let lead = format_count(*count, "comparison", "comparisons");
+        (*count, ListItem::about(&lead, Prose::of(&format!(": {reason}"))))
+    });
+    let each = rows.iter().map(|row| (1, named(&names, row, &format!(": {}", row.reason))));
+    let missing = result.missing.iter();
+    let missing = missing.map(|id| (1, ListItem::about(id.as_str(), Prose::plain(": missing from the current run"))));
+    tile("No verdict", Tone::Caution, together.chain(each).chain(missing).collect(), further)
+}
+
+fn failed(report: &Report<'_>) -> Option<Tile> {
+    let names = Shortener::of_run(report.run());
+    let broken = report.run().benchmarks.iter().filter(|result| result.outcome == Outcome::Failed);
+    let item = |result: &BenchmarkResult| {
+        let why =
+            result.reason.as_ref().map_or_else(String::new, |Reason { what, why, .. }| format!(": {what}: {why}"));
+        (1, ListItem::about(&names.full(&result.benchmark_id), Prose::of(&why)))
+    };
+    tile("Failed", Tone::Bad, broken.map(item).collect(), Some(ALL_RESULTS))
+}
+
+fn missed(report: &Report<'_>) -> Option<Tile> {
+    let checks = report.checks().iter().filter(|check| check.passed == Some(false));
+    let item = |check: &ThresholdCheck| {
+        let said = format!(": {}, expected {}", check.actual_text(), check.expected_text());
+        (1, ListItem::about(&targets::short(&check.name), Prose::plain(&said)))
+    };
+    tile("Targets missed", Tone::Bad, checks.map(item).collect(), Some(ALL_RESULTS))
+}
+
+fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
+    let Some(result) = report.comparison() else { return Vec::new() };
+    let is_told =
+        |row: &&Comparison| row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold;
+    let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
+        comparison::by_importance(result).into_iter().partition(is_told);
+    let mut out = vec![Block::paragraph(&format!("{}.", comparison::head(result)))];
+    out.extend(compared(&shown, "Cases that changed or have no verdict", links));
+    let unchanged = Listing { hidden, ..Listing::default() };
+    let lines = comparison::folded_lines(&unchanged).into_iter();
+    let lines = lines.filter(|(tone, _)| *tone == Tone::Caution).map(|(_, line)| line);
+    let one_sided =
+        comparison::one_sided(result).into_iter().map(|(title, _, ids)| format!("{title}: {}", ids.join(", ")));
+    let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
+    let said = comparison::overall_line(result).into_iter().chain(lines).chain(one_sided).chain(notes);
+    out.extend(Block::list(said.map(|line| ListItem::of(&line))));
+    out.extend(folded(&unchanged.hidden, links));
+    out.extend(machine_differences(report));
+    out
+}
+
+fn machine_differences(report: &Report<'_>) -> Vec<Block> {
+    const TITLE: &str = "What differs on the machine";
+    match content::differences(report) {
+        Some(differences) => titled(TITLE, Block::table(&differences, TITLE)),
+        None if report.baseline().is_some() => {
+            vec![Block::paragraph("On the machine nothing differs of what was recorded.")]
+        }
+        None => Vec::new(),
+    }
+}
+
+fn compared(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> Option<Block> {
+    Block::linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
+}
+
+/// Where the cells of a row for each of `shown` lead.
+pub(crate) fn compared_links<'l>(
+    shown: &'l [&Comparison],
+    links: &'l CaseLinks<'l>,
+) -> impl Fn(usize, usize) -> Option<String> + 'l {
+    move |row, column| {
+        let one = shown.get(row).filter(|_| column == comparison::CASE_COLUMN)?;
+        links(&one.id, Some(&one.metric))
+    }
+}
+
+/// What is Unchanged, for those who ask.
+fn folded(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<Block> {
+    if unchanged.is_empty() {
+        return None;
+    }
+    let count = format_count(unchanged.len(), "comparison", "comparisons");
+    let shown = unchanged.get(..unchanged.len().min(UNCHANGED)).unwrap_or_default();
+    let mut blocks: Vec<Block> = compared(shown, "What is Unchanged", links).into_iter().collect();
+    if unchanged.len() > shown.len() {
+        let rest = unchanged.len() - shown.len();
+        blocks.push(Block::paragraph(&format!(
+            "{rest} more that changed less are left out here; `rusty-stack-bench compare --verbose` has each of them."
+        )));
+    }
+    Some(Block::Folded { summary: format!("Unchanged: {count}"), blocks })
+}
+
+/// The charts, as many as fit. That of the comparison comes first.
+pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
+    if !report.has(ReportPart::Charts) {
+        return Vec::new();
+    }
+    let mut all = crate::charts::all(report);
+    all.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
+    let (mut out, mut bytes, mut left_out) = (Vec::new(), 0, Vec::new());
+    for drawn in (1..).zip(&all).filter_map(|(number, chart)| DrawnChart::of(chart, number)) {
+        if bytes + drawn.svg.len() > CHART_BYTES {
+            left_out.push(drawn.title);
+            continue;
+        }
+        bytes += drawn.svg.len();
+        out.push(Block::Chart(drawn));
+    }
+    if !left_out.is_empty() {
+        let count = format_count(left_out.len(), "chart is", "charts are");
+        out.push(Block::paragraph(&format!(
+            "{count} left out to keep this report small ({}); `rusty-stack-bench report {} --format svg` draws all of them.",
+            left_out.join(", "),
+            report.run().run_id
+        )));
+    }
+    out
+}
+
+fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
+    let run = report.run();
+    let mut out = titled("Key figures", Block::table(&content::key_figures(run), "The best of each benchmark"));
+    out.extend(titled("Targets", held_to(report)));
+    for block in backends::blocks(run) {
+        let lines = Block::list(block.lines.iter().map(|line| ListItem::of(line)));
+        out.extend(titled(&block.heading, Block::table(&block.table, &block.heading).into_iter().chain(lines)));
+    }
+    let (families, left_out) = content::families(run, RESULTS);
+    out.extend(Shortener::of_run(run).device().map(|device| Block::Paragraph {
+        text: Prose::plain(&format!("Every figure below is of the device {device}.")),
+    }));
+    for family in families {
+        let name = family.title();
+        let link =
+            |row: usize, column: usize| family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None));
+        out.extend(titled(name, Block::linked_table(&family.table, &format!("Results of {name}"), &link)));
+    }
+    if left_out > 0 {
+        let count = format_count(left_out, "measured case is", "measured cases are");
+        out.push(Block::paragraph(&format!(
+            "{count} left out to keep this report small; `rusty-stack-bench report {} --format csv` has every figure.",
+            run.run_id
+        )));
+    }
+    out
+}
+
+/// `blocks` under a heading; nothing where there are none.
+fn titled(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = blocks.into_iter().collect();
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::Heading { text: clean(title) });
+    }
+    blocks
+}
+
+fn held_to(report: &Report<'_>) -> Vec<Block> {
+    let checks = report.checks();
+    if checks.is_empty() {
+        return Vec::new();
+    }
+    let has_references = checks.iter().any(|check| check.reference.is_some());
+    let rows = targets::table(checks, has_references);
+    let rows = Block::table(&rows, "Targets beside what was achieved").filter(|_| targets::is_any_known(checks));
+    std::iter::once(Block::paragraph(&targets::sentence(checks))).chain(rows).collect()
+}
+
+fn machine(report: &Report<'_>) -> Vec<Block> {
+    let environment = &report.run().environment;
+    let parts = environment::tables(environment, report.baseline());
+    let mut out: Vec<Block> = parts.iter().flat_map(|(title, rows)| titled(title, Block::table(rows, title))).collect();
+    let warnings = environment::warnings(environment).iter();
+    out.extend(warnings.map(|warning| Block::Note { text: Prose::of(&format!("Warning: {warning}")) }));
+    out
+}
+
+fn unmeasured(report: &Report<'_>) -> Vec<Block> {
+    let (run, names) = (report.run(), Shortener::of_run(report.run()));
+    let mut out = Vec::new();
+    for (outcome, title, _) in OUTCOMES {
+        let groups = unmeasured::groups(run, outcome);
+        let items = groups.iter().map(|group| {
+            let who = unmeasured::who(group, &names);
+            match group.reason {
+                None => ListItem::about(&who, Prose::plain(": no reason was recorded")),
+                Some(Reason { what, why, cure }) => ListItem {
+                    lead: Prose::plain(&who),
+                    lines: vec![Prose::of(&format!("{what}: {why}")), Prose::of(&format!("Cure: {cure}"))],
+                    ..ListItem::default()
+                },
+            }
+        });
+        out.extend(titled(title, Block::list(items)));
+    }
+    out
+}
+
+fn recommendations(report: &Report<'_>) -> Vec<Block> {
+    let item = |advice: &Recommendation| ListItem {
+        lead: Prose::of(&advice.action),
+        lines: vec![Prose::of(&advice.evidence)],
+        ..ListItem::default()
+    };
+    Block::list(report.recommendations().iter().map(item)).into_iter().collect()
+}
