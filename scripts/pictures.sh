@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes the pictures that README.md begins with anew: docs/images/tui.svg, a run in the terminal interface, in tmux. Builds first,
-# then waits until the load average is below 0.5, since the figures are real; with --any-load it does not wait. Look at the
-# pictures before they are committed.
+# Takes the pictures that README.md begins with anew: docs/images/tui.svg, a run in the terminal interface, in tmux, and
+# docs/images/dashboard.png, a comparison in Chromium. Builds first, then waits until the load average is below 0.5, since the
+# figures of the run are real; with --any-load it does not wait. Look at the pictures before they are committed.
 #
 # Usage: scripts/pictures.sh [--any-load]
 set -euo pipefail
@@ -51,3 +51,22 @@ sleep 1
 terminal capture-pane -p -e | "${CARGO_TARGET_DIR:-$here/target}/debug/xtask" screenshot >tui.svg
 cp tui.svg "$here/docs/images/tui.svg"
 echo "docs/images/tui.svg is taken anew; look at it" >&2
+
+# The dashboard: the two runs of docs/gallery compared, one minute apart on a machine that others used too.
+dashboard="$work/dashboard"
+mkdir -p "$dashboard/runs"
+ids=()
+for run in cpu-before cpu; do
+    ids+=("$(jq -r .run_id "$here/docs/gallery/$run.json")")
+    cp "$here/docs/gallery/$run.json" "$dashboard/runs/${ids[-1]}.json"
+done
+RSB_RESULTS_DIR="$dashboard" "$program" serve >address 2>/dev/null &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; close_terminal; rm -rf "$work"' EXIT
+until [ -s address ]; do
+    sleep 0.1
+done
+chromium --headless --no-sandbox --hide-scrollbars --window-size=1200,760 --user-data-dir="$work/profile" \
+    --screenshot="$work/dashboard.png" "$(head -1 address)compare?from=${ids[0]}&to=${ids[1]}" >/dev/null 2>&1
+cp dashboard.png "$here/docs/images/dashboard.png"
+echo "docs/images/dashboard.png is taken anew; look at it" >&2

@@ -28,7 +28,7 @@ backend = "cpu"
 replicates = 3
 [[custom]]
 benchmark = "gemm"
-axes = { dtype = ["f32"], shape = ["256x256x256", "512x512x512"], provider = ["gemm"], transpose = ["nn"], batch_size = ["1"], beta = ["0"], threads = ["1"] }
+axes = { dtype = ["f32"], shape = ["256x256x256", "512x512x512"], provider = ["gemm"], transpose = ["nn"], batch_size = ["1"], alpha = ["1"], beta = ["0"], threads = ["1"] }
 [[custom]]
 benchmark = "tensor-ops"
 axes = { dtype = ["f32"], shape = ["1024x1024"], operation = ["add", "gelu", "sum", "softmax"], threads = ["1"] }

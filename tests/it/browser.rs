@@ -1,8 +1,10 @@
-//! Pages as a browser shows them: the report, at a desk and on a phone, in light and in dark, to eyes and to ears.
+//! Pages as a browser shows them: the report and the dashboard, at a desk and on a phone, in light and in dark, to eyes and to ears.
 
 use crate::common::Bench;
 use crate::common::browser::{Browser, Reader};
 use crate::common::made_up::{again, scale, with_baseline};
+#[cfg(feature = "serve")]
+use crate::serve::Server;
 
 /// A name that wants to run, to load and to leave its place.
 const HOSTILE: &str = "</td><img src=//example.invalid/x onerror=hacked=1><script>hacked=1</script>&lt;\u{202e}";
@@ -75,4 +77,52 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     bench.run(&["chart", "gauge", gallery, "--format", "html", "--output", "chart.html"]).expect(0);
     browser.open_file(&bench.path("chart.html"));
     check(&browser, "file://", &[Reader::DESK, Reader::PHONE]);
+}
+
+/// What `serve` shows of a case that became slower, in runs with hostile names.
+#[cfg(feature = "serve")]
+#[test]
+fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
+    let Some(browser) = Browser::begin() else { return };
+    let (bench, run) = with_baseline(Bench::new());
+    for day in 1..=6 {
+        let name = format!("2099010{day}T000000Z_x");
+        let mut next = again(&run, &name);
+        next["started"] = format!("2099-01-0{day}T00:00:00Z").into();
+        scale(&mut next["benchmarks"][2], if day > 3 { 1.3 } else { 1.0 + 0.001 * f64::from(day) });
+        next["benchmarks"][3]["category"] = HOSTILE.into();
+        bench.write_sealed(&format!("benchmark_results/runs/{name}.json"), &next);
+    }
+    let server = Server::begin(&bench, &["serve"]);
+    let own = format!("http://{}/", server.address);
+    let open = |path: &str| browser.open(&format!("{own}{path}"));
+    for path in ["cases", "machines", "live", "run?id=20990106"] {
+        open(path);
+        check(&browser, &own, &[Reader::PHONE]);
+    }
+    open("");
+    check(&browser, &own, &[Reader::DESK, Reader::PHONE]);
+    assert_eq!(browser.text("return typeof hacked"), "undefined");
+
+    // A filter shows more rows; what was hidden was counted.
+    open("compare?from=20990101&to=20990106");
+    check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
+    let rows = || browser.run("return document.querySelectorAll('#rows tbody tr').length").as_u64().unwrap();
+    let (changed, said) = (rows(), browser.text("return document.querySelector('main').innerText"));
+    assert!(said.contains("REGRESSED") && said.contains("more outside this filter"), "{said}");
+    browser.run("[...document.querySelectorAll('a')].find(link => link.textContent.startsWith('every row')).click()");
+    browser.wait_until("location.search.includes('show=all')");
+    assert!(rows() > changed && changed > 0, "{changed} rows, then {}", rows());
+
+    // By keys alone: the chart says its figures, and shows fewer runs.
+    open("case?id=cpu_performance/tensor-ops/cpu:0/made-up-2");
+    check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
+    browser.run("document.querySelector('figure.chart [role=group]').focus()");
+    browser.press('\u{e012}');
+    let figure = browser.text("return document.querySelector('figure.chart output').textContent");
+    assert!(figure.contains("ms") || figure.contains("µs"), "{figure}");
+    browser.press('+');
+    browser.wait_until("location.search.includes('runs=')");
+    browser.press('/');
+    assert_eq!(browser.text("return document.activeElement.type"), "search");
 }

@@ -13,9 +13,10 @@ use crate::common::made_up::{again, scale, with_baseline};
 const TOKEN: &str = "a-token-of-this-test";
 
 /// A server that ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    address: String,
+    /// Host and port.
+    pub(crate) address: String,
 }
 
 impl Drop for Server {
@@ -26,7 +27,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn begin(bench: &Bench, arguments: &[&str]) -> Self {
+    pub(crate) fn begin(bench: &Bench, arguments: &[&str]) -> Self {
         let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
