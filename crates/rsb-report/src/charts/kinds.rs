@@ -5,7 +5,7 @@ use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, distribution, gauges, lines, matrix, memory, roofline, speedup, stacked, trend,
+    bars, changes, comparison, distribution, gauges, lines, matrix, memory, models, roofline, speedup, stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured;
@@ -93,7 +93,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 }
 
 /// Every kind.
-pub const CHART_KINDS: [ChartKind; 22] = [
+pub const CHART_KINDS: [ChartKind; 23] = [
     run(
         ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
@@ -143,6 +143,11 @@ pub const CHART_KINDS: [ChartKind; 22] = [
         ("backends", "the backends of one piece of hardware side by side"),
         "`run --suite hardware-acceleration` where two backends reach one device",
         |subject| of_run(subject, super::backends),
+    ),
+    run(
+        ("models", "the time of one pass of each model, a bar for each runtime and device"),
+        "`models --backend cpu,openvino`",
+        |subject| of_run(subject, models::models),
     ),
     run(
         ("speedup", "how many times faster than the reference"),

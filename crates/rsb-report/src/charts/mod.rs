@@ -12,6 +12,7 @@ mod kinds;
 mod lines;
 mod matrix;
 mod memory;
+mod models;
 mod roofline;
 mod sparklines;
 mod speedup;
