@@ -17,7 +17,7 @@ use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// The types whose memory is shown.
-const SHOWN: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::I8, Dtype::I4];
+const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
 
 /// The verb `models`.
 ///

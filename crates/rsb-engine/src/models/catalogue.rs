@@ -123,16 +123,16 @@ impl std::fmt::Display for SizeClass {
 /// A name that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is none of {1}")]
-pub struct UnknownName(String, String);
+pub struct UnknownModelTerm(String, String);
 
 macro_rules! parsed_by_name {
     ($type:ty) => {
         impl FromStr for $type {
-            type Err = UnknownName;
+            type Err = UnknownModelTerm;
 
-            fn from_str(text: &str) -> Result<Self, UnknownName> {
+            fn from_str(text: &str) -> Result<Self, UnknownModelTerm> {
                 let found = Self::ALL.into_iter().find(|known| known.as_str() == text);
-                found.ok_or_else(|| UnknownName(text.to_owned(), Self::NAMES.join(", ")))
+                found.ok_or_else(|| UnknownModelTerm(text.to_owned(), Self::NAMES.join(", ")))
             }
         }
     };

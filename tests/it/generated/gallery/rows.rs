@@ -33,11 +33,6 @@ pub(super) const ROWS: &[Entry] = &[
     ),
     shown("Inference time", "bar docs/gallery/cpu.json --benchmark inference --metric time_ms", "inference"),
     shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
-    shown(
-        "Throughput by batch size for each runtime",
-        "line docs/gallery/models.json --benchmark bert-tiny --metric throughput_samples_per_second",
-        "by batch size",
-    ),
     shown("Tensor operations", "bar docs/gallery/cpu.json --benchmark tensor-ops", "tensor-ops"),
     shown(
         "Flash Attention",
