@@ -111,6 +111,7 @@ fn quick() -> Selection {
         names: Vec::new(),
         suite: Suite::Quick,
         custom: Vec::new(),
+        models: Vec::new(),
         backend: Some(BackendId::Cpu),
         devices: Vec::new(),
         axes: Vec::new(),

@@ -6,6 +6,7 @@ mod bisect;
 mod chart;
 mod factor;
 mod gate;
+mod models;
 mod project;
 mod python;
 mod serve;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use rsb_engine::frameworks;
+use rsb_engine::models::ModelRow;
 use rsb_model::{Profile, Suite};
 
 use crate::exit;
@@ -28,6 +30,7 @@ pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
+pub use models::{GoalArg, ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RecommendArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use serve::ServeArgs;
@@ -94,6 +97,17 @@ Examples:
   query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
                                              all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
+
+/// Models by family, by name, of one's own.
+const MODELS_EXAMPLES: &str = "\
+Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
+Examples:
+  models                                     a tiny model of each family, one pass, PyTorch
+  models encoder-only vision --backend cpu,openvino --batch 1,8
+                                             PyTorch and OpenVINO side by side
+  models --model gpt2 --workload generate    first and later tokens
+  models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
+  models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
 
 /// A chart of each source.
 const CHART_EXAMPLES: &str = "\
@@ -171,6 +185,11 @@ pub enum Verb {
     Serve(ServeArgs),
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
+    /// Measure models of eleven families, list them, or show what one needs
+    #[command(after_help = MODELS_EXAMPLES)]
+    Models(ModelsArgs),
+    /// Show the fastest device, runtime and precision for each model that was measured, or that none is clearly so
+    Recommend(RecommendArgs),
     /// Show, diagnose or create the Python environment of the frameworks
     #[command(subcommand)]
     Python(PythonVerb),
@@ -271,6 +290,9 @@ pub struct RunArgs {
     /// Also write these reports beside the results, such as html,csv, or all
     #[arg(long, value_name = "FORMS", value_delimiter = ',', value_parser = report_form())]
     pub reports: Vec<ReportForm>,
+    /// Models that are not in the catalogue; those of the verb `models`, which has a document of its own
+    #[arg(skip)]
+    pub models: Option<Vec<ModelRow>>,
     /// How to measure
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -435,11 +457,15 @@ pub fn command() -> Command {
         .subcommand(verb(ALL, "Run every benchmark with the quick profile"))
 }
 
+/// Whether the verb `name` is made from a component; models have a verb of their own.
+fn is_component(name: &str) -> bool {
+    frameworks::all().iter().any(|component| component.name == name)
+}
+
 /// The command line of this process. Invalid arguments exit with code 2 and name what is valid.
 pub fn parse() -> Cli {
     let matches = command().get_matches();
-    let is_benchmark =
-        |name: &str| name == ALL || rsb_workloads::find(name).is_some() || frameworks::find(name).is_some();
+    let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
             color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),

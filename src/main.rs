@@ -37,6 +37,8 @@ fn main() -> ExitCode {
         Verb::Chart(args) => commands::chart::run(&args, style),
         Verb::Serve(args) => commands::serve::run(&args, style),
         Verb::Components(args) => commands::components::run(&args),
+        Verb::Models(args) => commands::models::run(&args, style),
+        Verb::Recommend(args) => commands::recommend::run(&args),
         Verb::Python(verb) => commands::python::run(&verb),
         Verb::Init(args) => commands::init::run(&args),
         Verb::Schema(args) => commands::schema::run(&args),

@@ -73,7 +73,7 @@ class Worker:
 
     def _described(self, fields: dict, time_ns: float) -> dict:
         first = {"workload": self._case.workload, "time_ms": time_ns / 1e6}
-        return first | fields | {"component_version": self._module.version()}
+        return first | fields | {"component_version": fields.get("component_version") or self._module.version()}
 
     def _refuse_what_is_no_number(self, fields: dict):
         for name, value in fields.items():

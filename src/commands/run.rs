@@ -46,7 +46,8 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     report::can_write(&args.reports)?;
     let (config, directories) = settings::load(&args.measure.places)?;
-    let (selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
+    let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
+    selection.models = args.models.clone().unwrap_or_default();
     let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
     if args.dry_run {
         return show_plan(&plan, args.measure.json);
@@ -58,7 +59,9 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     let store = open_store(&directories.results)?;
     let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
     let run = &finished.run;
-    if args.measure.json {
+    if args.measure.json && args.models.is_some() {
+        show::json(&rsb_engine::models::document(run))?;
+    } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {
         show::text(&rsb_report::run::text(run, style))?;

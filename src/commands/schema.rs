@@ -15,6 +15,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("component-benchmark-result", of::<rsb_model::ComponentBenchmarkResult>()),
         ("comparison-result", of::<rsb_model::ComparisonResult>()),
         ("health", of::<rsb_model::record::HealthDocument>()),
+        ("models", of::<rsb_model::record::ModelsDocument>()),
+        ("recommend", of::<rsb_model::record::RecommendDocument>()),
         ("run", of::<rsb_model::Run>()),
         ("trend", of::<rsb_model::record::TrendDocument>()),
     ]

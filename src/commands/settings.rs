@@ -81,7 +81,8 @@ pub(super) fn resolve(
     if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
         console::say(&format!("note: {note}"));
     }
-    let selection = Selection { names, suite, custom, backend, devices, axes: args.axis.clone(), profile };
+    let selection =
+        Selection { names, suite, custom, backend, devices, models: Vec::new(), axes: args.axis.clone(), profile };
     Ok((selection, settings))
 }
 

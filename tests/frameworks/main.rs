@@ -5,6 +5,7 @@
 mod common;
 mod environments;
 mod faults;
+mod models;
 mod one_worker;
 mod package;
 mod standing;

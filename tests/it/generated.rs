@@ -2,6 +2,7 @@
 //! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
 
 mod gallery;
+mod models;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -21,6 +21,7 @@ mod gate_beside;
 mod generated;
 mod instructions;
 mod kernel_compilation;
+mod models;
 #[cfg(feature = "opencl")]
 mod opencl;
 mod other_projects;

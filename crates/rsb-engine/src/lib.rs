@@ -17,6 +17,7 @@ pub mod machine;
 pub mod machine_lock;
 pub mod measure;
 mod memory_profile;
+pub mod models;
 pub mod plan;
 pub mod policy;
 pub mod recorder;

@@ -85,7 +85,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
     let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
     native
-        .chain(frameworks::all().iter().map(|component| component.name))
+        .chain(frameworks::known().map(|component| component.name))
         .map(similar)
         .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))

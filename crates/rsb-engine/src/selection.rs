@@ -3,6 +3,8 @@
 use rsb_device::DeviceInfo;
 use rsb_model::{BackendId, Profile, Reason, Suite, renamed};
 
+use crate::models::ModelRow;
+
 /// What is here to run on.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -31,6 +33,8 @@ pub struct Selection {
     pub backend: Option<BackendId>,
     /// Device indices; none means all.
     pub devices: Vec<u32>,
+    /// Models that are not in the catalogue.
+    pub models: Vec<ModelRow>,
     /// Values that replace those of an axis.
     pub axes: Vec<(String, Vec<String>)>,
     /// How thoroughly.

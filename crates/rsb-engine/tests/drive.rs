@@ -68,6 +68,7 @@ fn selection() -> Selection {
         names: vec!["gemm".to_owned()],
         suite: Suite::Quick,
         custom: Vec::new(),
+        models: Vec::new(),
         backend: None,
         devices: Vec::new(),
         axes: vec![axis("dtype", "f32,f64"), axis("shape", "32x32x32")]

@@ -177,7 +177,9 @@ fields! {
     num_layers One Parameter, "blocks of a model, one after another";
     load One Parameter, "what the GPU does meanwhile: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
-    architecture_type One Parameter, "kind of the model, as its configuration calls it: llama, gpt2, mlp for linear layers alone";
+    model One Parameter, "the model, as the catalogue calls it";
+    model_class One Parameter, "class of the model in its package";
+    architecture_type One Parameter, "kind of the model: its family for `models` (encoder-only), else as its configuration calls it: llama, gpt2, mlp for linear layers alone";
     parameter_count One Parameter, "weights of the model, each counted once";
     workload One Parameter, "what is measured of a framework: matmul, attention …";
     causal One Parameter, "whether a position of an attention sees only those before it";
@@ -229,6 +231,10 @@ fields! {
     requests_per_second PerSecond Metric(Higher), "requests over time";
     goodput_requests_per_second PerSecond Metric(Higher), "requests answered within the limits, over time";
     throughput_samples_per_second PerSecond Metric(Higher), "samples over time";
+    images_per_second PerSecond Metric(Higher), "images over time";
+    steps_per_second PerSecond Metric(Higher), "steps of denoising over time, each of a whole batch";
+    real_time_factor One Metric(Lower), "time over the length of the sound that was heard in it";
+    expert_balance_percent Percent Fact, "how evenly tokens are shared among experts: entropy of the shares over the most that it can be";
     // Against a limit.
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";

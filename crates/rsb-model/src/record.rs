@@ -3,6 +3,7 @@
 mod compared;
 mod comparison;
 mod health;
+mod models;
 mod threshold;
 mod tracked;
 mod trend;
@@ -23,6 +24,10 @@ pub use comparison::{
     Severity, SignificantChange, comparison_id,
 };
 pub use health::{HealthDocument, HealthItem, Recommendation};
+pub use models::{
+    HardwareDetails, ModelAdvice, ModelCandidate, ModelChoice, ModelFigures, ModelRecord, ModelSummary, ModelsDocument,
+    RecommendDocument, SkippedModel,
+};
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{

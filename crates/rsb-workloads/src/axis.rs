@@ -52,6 +52,8 @@ pub enum AxisKind {
     Number,
     /// This word, or the path of a file or directory.
     Path(&'static str),
+    /// A name of letters, digits, dashes and dots; the text is an example.
+    Name(&'static str),
 }
 
 impl AxisInfo {
@@ -88,6 +90,7 @@ impl AxisInfo {
                 text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
             }
             AxisKind::Path(word) => (text == word || text.contains(['/', '.'])).then(|| text.to_owned()),
+            AxisKind::Name(_) => is_name(text).then(|| text.to_owned()),
         }
     }
 
@@ -105,8 +108,13 @@ impl AxisInfo {
             AxisKind::CountOrZero => "a whole number from 0 on".to_owned(),
             AxisKind::Number => "a number".to_owned(),
             AxisKind::Path(word) => format!("{word}, or a path such as /path/to/dir"),
+            AxisKind::Name(example) => format!("a name such as {example}"),
         }
     }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
 }
 
 /// `gfx` and a number whose last two digits are hexadecimal.
@@ -150,6 +158,7 @@ mod tests {
         let gpu = AxisInfo::named("gpu", "", "here", AxisKind::BusAddressOrHere);
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
+        let name = AxisInfo::value("model", "", AxisKind::Name("gpt2"));
         for (axis, text, expected) in [
             (&DTYPE, "float32", Some("f32")),
             (&DTYPE, "f33", None),
@@ -170,6 +179,8 @@ mod tests {
             (&bytes, "-1", None),
             (&number, "1.0", Some("1")),
             (&number, "nan", None),
+            (&name, "llama-2-7b", Some("llama-2-7b")),
+            (&name, "a/b", None),
         ] {
             assert_eq!(axis.canonical(text).as_deref(), expected, "{}={text}", axis.name);
         }

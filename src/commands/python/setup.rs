@@ -33,6 +33,13 @@ struct Wanted {
     components: Vec<&'static Component>,
 }
 
+impl Wanted {
+    /// What all of it takes: most have PyTorch in common, which is nearly everything.
+    fn disk_gb(&self) -> f64 {
+        self.components.iter().map(|component| component.disk_gb).fold(0.1, f64::max)
+    }
+}
+
 /// `python setup`.
 ///
 /// # Errors
@@ -48,6 +55,7 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
                 "{dir} is there and is no Python environment; name another directory with --dir"
             )));
         }
+        console::say(&format!("{} will take about {:.1} GB of the disk", wanted.dir.display(), wanted.disk_gb()));
         let made = if is_there { Vec::new() } else { vec![make(&wanted.dir, args.python.as_deref())] };
         for step in made.into_iter().chain(installs(&wanted, &wheels)) {
             console::say(&format!("$ {}", step.join(" ")));
@@ -67,7 +75,7 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
 
 fn find(name: &str) -> Result<&'static Component, CliError> {
     frameworks::find(name).ok_or_else(|| {
-        let known = frameworks::all().iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        let known = frameworks::known().map(|component| component.name).collect::<Vec<_>>().join(", ");
         CliError::usage(anyhow!("there is no component `{name}`; there are {known}"))
     })
 }

@@ -114,7 +114,8 @@ fn points(workload: &Workload, grid: &str, asked: &[(String, Vec<String>)]) -> R
     Ok(points)
 }
 
-fn case(component: &Component, workload: &Workload, device: DeviceRef, params: Params) -> Case {
+/// The case of `workload` with `params`: its id holds those that are axes of it.
+pub fn case(component: &Component, workload: &Workload, device: DeviceRef, params: Params) -> Case {
     let benchmark_type = BenchmarkType::ComponentSpecific;
     let first = [benchmark_type.as_str(), component.name, &device.to_string(), workload.name];
     let mut segments: Vec<String> = first.iter().map(|&text| text.to_owned()).collect();

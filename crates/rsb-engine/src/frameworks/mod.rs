@@ -11,8 +11,8 @@ mod environment;
 mod status;
 mod worker;
 
-pub use cases::{ComponentSelection, WORKLOAD, axes, cases, has_axis, workloads_with};
-pub use catalog::{all, find};
+pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, has_axis, workloads_with};
+pub use catalog::{all, find, known};
 pub use component::{Component, InstallPlace, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
@@ -21,8 +21,13 @@ pub use worker::{WORKER_PROGRAM, command};
 use rsb_model::{Case, DeviceRef, Reason};
 use rsb_workloads::Breadth;
 
+use crate::models;
+
 /// How many points a component has on a device, for `list`.
 pub fn count(component: &Component) -> usize {
+    if component.name == models::MODELS {
+        return models::catalogue().len();
+    }
     cases(component, DeviceRef::CPU, ComponentSelection { breadth: Breadth::Full, axes: &[] })
         .map_or(0, |cases| cases.len())
 }

@@ -136,6 +136,7 @@ pub fn selection(suite: Suite, profile: Profile) -> Selection {
         names: Vec::new(),
         suite,
         custom: Vec::new(),
+        models: Vec::new(),
         backend: None,
         devices: Vec::new(),
         axes: Vec::new(),

@@ -6,6 +6,7 @@ use rsb_workloads::Breadth;
 
 use super::{CustomEntry, Machine, Plan, PlanError, Selection};
 use crate::frameworks::{self, Component, ComponentSelection};
+use crate::models::{self, ModelWish};
 use crate::suites;
 
 /// Values that replace those of an axis.
@@ -62,10 +63,34 @@ pub(super) fn add(
     }
     let wish = ComponentSelection { breadth, axes };
     for device in places {
+        if component.name == models::MODELS {
+            let info = devices.iter().find(|info| info.device == device).copied();
+            add_models(plan, component, (device, info), ModelWish { breadth, axes, own: &selection.models })?;
+            continue;
+        }
         for case in frameworks::cases(component, device, wish)? {
             if plan.cases.iter().all(|known| known.id != case.id) {
                 plan.cases.push(case);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Plans the models of `wish`, one case once.
+fn add_models(
+    plan: &mut Plan,
+    component: &Component,
+    device: (DeviceRef, Option<&DeviceInfo>),
+    wish: ModelWish<'_>,
+) -> Result<(), PlanError> {
+    for case in models::cases(component, device, wish)? {
+        match case {
+            Ok(case) if plan.cases.iter().all(|known| known.id != case.id) => plan.cases.push(case),
+            Err(skipped) if plan.skipped.iter().all(|(known, _)| known.id != skipped.0.id) => {
+                plan.skipped.push(skipped)
+            }
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(())

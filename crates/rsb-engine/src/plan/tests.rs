@@ -35,6 +35,7 @@ fn selection(names: &[&str], suite: Suite) -> Selection {
         names: names.iter().map(|&name| name.to_owned()).collect(),
         suite,
         custom: Vec::new(),
+        models: Vec::new(),
         backend: None,
         devices: Vec::new(),
         axes: Vec::new(),

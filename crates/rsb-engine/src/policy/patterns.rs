@@ -54,7 +54,7 @@ fn all_words() -> impl Iterator<Item = Words> {
         let kinds = [BenchmarkType::CpuPerformance, BenchmarkType::GpuPerformance];
         Words::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
     });
-    let components = frameworks::all().iter().flat_map(|component| {
+    let components = frameworks::known().flat_map(|component| {
         let of = |workload: &frameworks::Workload| {
             Words::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name]).with(workload.axes)
         };
@@ -148,7 +148,7 @@ impl Fragment<'_> {
             AxisKind::Number => ".-+e",
             AxisKind::Architecture | AxisKind::ArchitectureOrHere => "abcdefgxsm_hr",
             AxisKind::BusAddressOrHere => "abcdefhr:.",
-            AxisKind::Path(_) => return true,
+            AxisKind::Path(_) | AxisKind::Name(_) => return true,
         };
         self.text.chars().all(|c| c.is_ascii_digit() || letters.contains(c))
     }

@@ -62,7 +62,10 @@ fn absent_backend(backend: BackendId) -> Reason {
 /// Runtimes of machine learning that no version measures on yet: their name, and how to measure that hardware today.
 pub const RUNTIMES_TO_COME: &[(&str, &str)] = &[
     ("mps", "measure a Mac's CPU with --backend cpu; Metal comes with a later version"),
-    ("openvino", "measure Intel's hardware with --backend oneapi, vulkan or cpu; OpenVINO comes with a later version"),
+    (
+        "openvino",
+        "measure Intel's hardware with --backend oneapi, vulkan or cpu; models run in OpenVINO itself: `models --backend openvino`",
+    ),
     ("qnn", "measure a Snapdragon's GPU with --backend vulkan or opencl; its NPU comes with a later version"),
 ];
 

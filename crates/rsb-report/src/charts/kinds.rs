@@ -5,7 +5,8 @@ use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, roofline, speedup, stacked, trend,
+    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models, roofline, speedup,
+    stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured;
@@ -148,6 +149,11 @@ pub const CHART_KINDS: [ChartKind; 23] = [
         ("backends", "the backends of one piece of hardware side by side"),
         "`run --suite hardware-acceleration` where two backends reach one device",
         |subject| of_run(subject, super::backends),
+    ),
+    run(
+        ("models", "the time of one pass of each model, a bar for each runtime and device"),
+        "`models --backend cpu,openvino`",
+        |subject| of_run(subject, models::models),
     ),
     run(
         ("speedup", "how many times faster than the reference"),

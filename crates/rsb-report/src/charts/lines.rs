@@ -13,7 +13,8 @@ use crate::number::format_count;
 use crate::spread::spread_of;
 
 /// The parameters that tell lines apart, in the order in which they are said.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 29] = [
+    "model",
     "workload",
     "operation",
     "dtype",

@@ -14,6 +14,7 @@ mod lines;
 mod machines;
 mod matrix;
 mod memory;
+mod models;
 mod roofline;
 mod sparklines;
 mod speedup;

@@ -419,3 +419,29 @@ fn memory_has_its_peak_where_most_was_held() {
     let peak = chart.datasets.iter().find(|dataset| dataset.paint == Paint::Warning).unwrap();
     assert_eq!((peak.points[0].x, peak.points[0].text.as_str()), (20.0, "peak 80.0 MB"));
 }
+
+#[test]
+fn a_model_has_a_bar_for_each_runtime_of_its_smallest_batch() {
+    let pass = |model: &str, runtime: &str, batch: u64, time: f64| {
+        let mut result = sample::run().benchmarks.remove(0);
+        let id = ["component_specific", "models", "cpu:0", "forward", model, "f32", &format!("{runtime}-{batch}")];
+        result.benchmark_id = rsb_model::CaseId::from_segments(&id);
+        result.category = Some("models".to_owned());
+        let fields = rsb_model::Fields::new().with("model", model).with("provider", runtime).with("dtype", "f32");
+        result.results = vec![fields.with("batch_size", batch).with("forward_time_ms", time)];
+        result
+    };
+    let benchmarks = vec![
+        pass("bert-tiny", "pytorch", 8, 80.0),
+        pass("bert-tiny", "pytorch", 1, 20.0),
+        pass("bert-tiny", "openvino", 1, 10.0),
+        pass("vit-tiny", "pytorch", 1, 60.0),
+    ];
+    let run = Run { benchmarks, ..sample::run() };
+    let charts = super::models::models(&run);
+    let [chart] = charts.as_slice() else { panic!("{charts:?}") };
+    check_inside(chart);
+    let points = |dataset: &crate::chart::Dataset| dataset.points.iter().map(|point| point.x).collect::<Vec<_>>();
+    let bars: Vec<(&str, Vec<f64>)> = chart.datasets.iter().map(|set| (set.name.as_str(), points(set))).collect();
+    assert_eq!(bars, [("pytorch on cpu:0", vec![20.0, 60.0]), ("openvino on cpu:0", vec![10.0])]);
+}

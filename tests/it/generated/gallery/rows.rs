@@ -32,6 +32,7 @@ pub(super) const ROWS: &[Entry] = &[
         "by batch size",
     ),
     shown("Inference time", "bar docs/gallery/cpu.json --benchmark inference --metric time_ms", "inference"),
+    shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
     shown("Tensor operations", "bar docs/gallery/cpu.json --benchmark tensor-ops", "tensor-ops"),
     shown(
         "Flash Attention",
@@ -99,11 +100,7 @@ pub(super) const ROWS: &[Entry] = &[
     ),
     lacking(
         "Hardware recommendation matrix",
-        "it comes with the models (`recommend`); `matrix` above shows what a run holds today.",
-    ),
-    lacking(
-        "Inference by backend for each model",
-        "models come later. `backends` above draws `inference`, too, where two backends ran it.",
+        "`recommend` prints it as text; `models` above shows the times that it rests on.",
     ),
     lacking(
         "Memory timeline with single allocations, breakdown by gradients and optimizer",

@@ -1,0 +1,262 @@
+//! From families, sizes and axes to cases, those that cannot be with the reason.
+
+use rsb_device::DeviceInfo;
+use rsb_model::shape::rounded_bytes;
+use rsb_model::{Case, DeviceRef, Dtype, Params, Reason};
+use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
+
+use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, nearest};
+use super::compatibility::{GENERATE, Wanted, refusal};
+use super::{DEFINITION, Footprint};
+use crate::frameworks::{self, Component, WORKLOAD, Workload};
+
+/// Positions of an input whose length can be chosen, where nobody chose.
+const LENGTH: u64 = 128;
+
+/// What is wanted of the models.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelWish<'a> {
+    /// How many cases.
+    pub breadth: Breadth,
+    /// Values of axes, as they were given.
+    pub axes: &'a [(String, Vec<String>)],
+    /// Models that are not in the catalogue.
+    pub own: &'a [ModelRow],
+}
+
+/// A model, or the reason why there is none of a family and size.
+type RowOrGap<'a> = Result<&'a ModelRow, (Family, SizeClass)>;
+
+/// Every case of `wish` on `device`, of which more may be known than its name.
+///
+/// # Errors
+/// For an axis that models do not have, and text that is not a value of its axis.
+pub fn cases(
+    component: &Component,
+    (device, info): (DeviceRef, Option<&DeviceInfo>),
+    wish: ModelWish<'_>,
+) -> Result<Vec<CaseOrReason>, UsageError> {
+    let wish = Asked::of(component, wish)?;
+    let mut found: Vec<CaseOrReason> = Vec::new();
+    for row in wish.rows()? {
+        let row = match row {
+            Ok(row) => row,
+            Err(gap) => {
+                found.push(Err(absent(component, device, gap)));
+                continue;
+            }
+        };
+        for point in wish.points(component, row) {
+            let case = frameworks::case_of(component, point.workload, device, point.params(row));
+            let is_known = found.iter().map(id).any(|known| known == &case.id);
+            if is_known {
+                continue;
+            }
+            let wanted = Wanted {
+                row,
+                workload: point.workload.name,
+                runtime: &point.runtime,
+                dtype: point.dtype,
+                length: point.length,
+                device,
+            };
+            let refused = refusal(&wanted).or_else(|| too_large(row, &point, info));
+            found.push(match refused {
+                None => Ok(case),
+                Some(reason) => Err((case, reason)),
+            });
+        }
+    }
+    Ok(found)
+}
+
+const fn id(case: &CaseOrReason) -> &rsb_model::CaseId {
+    match case {
+        Ok(case) | Err((case, _)) => &case.id,
+    }
+}
+
+/// One point of one model.
+struct ModelPoint {
+    workload: &'static Workload,
+    runtime: String,
+    dtype: Dtype,
+    batch: u64,
+    length: u64,
+    output: String,
+}
+
+impl ModelPoint {
+    fn params(&self, row: &ModelRow) -> Params {
+        let params = Params::new()
+            .with(WORKLOAD, self.workload.name)
+            .with("model", row.name.as_str())
+            .with("dtype", self.dtype.as_str())
+            .with("batch_size", self.batch.to_string())
+            .with("sequence_length", self.length.to_string())
+            .with("runtime", self.runtime.as_str());
+        let writes = self.workload.name == GENERATE;
+        let params = if writes { params.with("output_length", self.output.as_str()) } else { params };
+        params.with(DEFINITION, row.definition())
+    }
+}
+
+/// The axes of a wish, by name, as ids write their values.
+struct Asked<'a> {
+    axes: Vec<(&'static str, Vec<String>)>,
+    wish: ModelWish<'a>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(component: &Component, wish: ModelWish<'a>) -> Result<Self, UsageError> {
+        let known = |name: &str| component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name);
+        let mut axes = Vec::new();
+        for (name, values) in wish.axes {
+            match (name.as_str(), known(name)) {
+                (WORKLOAD, _) => axes.push((WORKLOAD, values.clone())),
+                (_, Some(axis)) => axes.push((axis.name, canonical(axis, values)?)),
+                (_, None) => {}
+            }
+        }
+        let asked = Self { axes, wish };
+        let is_none = |name: &&str| component.workloads.iter().all(|one| one.name != *name);
+        let wrong = asked.values(WORKLOAD).into_iter().find(is_none).map(str::to_owned);
+        match wrong {
+            Some(wrong) => {
+                let names: Vec<&str> = component.workloads.iter().map(|one| one.name).collect();
+                Err(invalid(WORKLOAD, &wrong, format!("one of {}", names.join(", "))))
+            }
+            None => Ok(asked),
+        }
+    }
+
+    fn values(&self, name: &str) -> Vec<&str> {
+        let own = self.axes.iter().filter(|(known, _)| *known == name);
+        own.flat_map(|(_, values)| values).map(String::as_str).collect()
+    }
+
+    /// The numbers of an axis; `usual` where there are none.
+    fn numbers(&self, name: &str, usual: &[u64]) -> Vec<u64> {
+        let asked: Vec<u64> = self.values(name).iter().filter_map(|text| text.parse().ok()).collect();
+        if asked.is_empty() { usual.to_vec() } else { asked }
+    }
+
+    /// The models that are named, or one of each family and size asked for.
+    fn rows(&self) -> Result<Vec<RowOrGap<'a>>, UsageError> {
+        let named = self.values("model");
+        if !named.is_empty() {
+            return named.into_iter().map(|name| self.named(name).map(Ok)).collect();
+        }
+        let families: Vec<Family> = self.values("family").iter().filter_map(|name| name.parse().ok()).collect();
+        let families = if families.is_empty() { Family::ALL.to_vec() } else { families };
+        let sizes: Vec<SizeClass> = self.values("size").iter().filter_map(|name| name.parse().ok()).collect();
+        let sizes = if sizes.is_empty() { vec![SizeClass::Tiny] } else { sizes };
+        let pairs = families.iter().flat_map(|family| sizes.iter().map(|size| (*family, *size)));
+        Ok(pairs.map(|pair| representative(pair).ok_or(pair)).collect())
+    }
+
+    fn named(&self, name: &str) -> Result<&'a ModelRow, UsageError> {
+        find(name, self.wish.own).ok_or_else(|| {
+            let near = nearest(name, self.wish.own).map(|near| format!(", such as {near}")).unwrap_or_default();
+            invalid("model", name, format!("a name from `models list`{near}"))
+        })
+    }
+
+    fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {
+        let chosen = self.values(WORKLOAD);
+        let is_chosen = |workload: &&Workload| match chosen.as_slice() {
+            // A glance is one pass; what writes no tokens is not asked to.
+            [] => workload.name != GENERATE || (self.wish.breadth != Breadth::Quick && row.generates()),
+            chosen => chosen.contains(&workload.name),
+        };
+        let few = self.wish.breadth == Breadth::Quick;
+        let batches = self.numbers("batch_size", if few { &[1] } else { &[1, 8] });
+        let lengths = match row.shape.length {
+            Some(own) => vec![own],
+            None => self.numbers("sequence_length", &[LENGTH]),
+        };
+        let dtypes: Vec<Dtype> = self.values("dtype").iter().filter_map(|name| name.parse().ok()).collect();
+        let dtypes = if dtypes.is_empty() { vec![Dtype::F32] } else { dtypes };
+        let runtimes = self.values("runtime");
+        let runtimes = if runtimes.is_empty() { vec!["pytorch"] } else { runtimes };
+        let output = self.values("output_length").first().map_or("8", |text| *text).to_owned();
+        let mut points = Vec::new();
+        for workload in component.workloads.iter().filter(is_chosen) {
+            for runtime in &runtimes {
+                for &dtype in &dtypes {
+                    for &batch in &batches {
+                        points.extend(lengths.iter().map(|&length| ModelPoint {
+                            workload,
+                            runtime: (*runtime).to_owned(),
+                            dtype,
+                            batch,
+                            length,
+                            output: output.clone(),
+                        }));
+                    }
+                }
+            }
+        }
+        points
+    }
+}
+
+fn canonical(axis: &AxisInfo, values: &[String]) -> Result<Vec<String>, UsageError> {
+    let one = |value: &String| axis.canonical(value).ok_or_else(|| invalid(axis.name, value, axis.form_of_values()));
+    values.iter().map(one).collect()
+}
+
+fn invalid(axis: &str, value: &str, form: String) -> UsageError {
+    UsageError::InvalidValue { axis: axis.to_owned(), value: value.to_owned(), form }
+}
+
+/// The model that stands for a family and size.
+fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
+    catalogue().iter().find(|row| row.family == family && row.size() == size)
+}
+
+/// The entry for a size that a family has no model of.
+fn absent(component: &Component, device: DeviceRef, (family, size): (Family, SizeClass)) -> (Case, Reason) {
+    let known = SizeClass::ALL.into_iter().filter(|size| representative((family, *size)).is_some());
+    let known: Vec<&str> = known.map(SizeClass::as_str).collect();
+    let what = format!("{family} of size {size}");
+    let reason = Reason::new(
+        what,
+        "the catalogue has no such model",
+        format!("choose --sizes {}, or give a model of your own with --catalogue", known.join(",")),
+    );
+    let segments = ["component_specific", component.name, &device.to_string(), family.as_str(), size.as_str()];
+    let case = Case {
+        id: rsb_model::CaseId::from_segments(&segments),
+        benchmark: component.name.to_owned(),
+        benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
+        device: device.into(),
+        params: Params::new(),
+    };
+    (case, reason)
+}
+
+/// A model that does not fit, with the largest of its family that does.
+fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> Option<Reason> {
+    let info = info?;
+    let needed = |row: &ModelRow| match info.device.is_cpu() {
+        true => Footprint::on_host(row, point.dtype, point.batch, point.length),
+        false => Footprint::of(row, point.dtype, point.batch, point.length).total_bytes(),
+    };
+    let here = info.usable_memory_bytes;
+    if needed(row) <= here {
+        return None;
+    }
+    let family = catalogue().iter().filter(|other| other.family == row.family && needed(other) <= here);
+    let nearest = family.max_by_key(|other| other.parameters);
+    let cure = nearest.map_or_else(
+        || "choose a smaller batch or a shorter sequence".to_owned(),
+        |near| format!("choose --model {}, the largest of its family that fits", near.name),
+    );
+    let why = format!("a benchmark may take {} on {}", rounded_bytes(here), info.device);
+    Some(Reason::new(format!("{} of memory for {}", rounded_bytes(needed(row)), row.name), why, cure))
+}
+
+#[cfg(test)]
+#[path = "cases_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! Plans of models.
+
+use super::*;
+use crate::models::{MODELS, parse};
+
+fn device(usable_memory_bytes: u64) -> DeviceInfo {
+    let cpu = crate::backends::backends()[0].devices().unwrap().remove(0);
+    DeviceInfo { usable_memory_bytes, ..cpu }
+}
+
+fn planned(axes: &[(&str, &str)], own: &[ModelRow], breadth: Breadth) -> Result<Vec<CaseOrReason>, UsageError> {
+    let values = |text: &str| text.split(',').map(str::to_owned).collect();
+    let axes: Vec<(String, Vec<String>)> = axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect();
+    let info = device(16 << 30);
+    let component = frameworks::find(MODELS).unwrap();
+    cases(component, (DeviceRef::CPU, Some(&info)), ModelWish { breadth, axes: &axes, own })
+}
+
+fn ids(cases: &[CaseOrReason]) -> Vec<&str> {
+    cases.iter().map(|case| id(case).as_str()).collect()
+}
+
+#[test]
+fn a_glance_is_one_pass_of_a_tiny_model_of_each_family() {
+    let planned = planned(&[], &[], Breadth::Quick).unwrap();
+    assert_eq!(planned.len(), Family::ALL.len());
+    assert!(planned.iter().all(Result::is_ok), "{planned:?}");
+    assert_eq!(ids(&planned)[0], "component_specific/models/cpu:0/forward/bert-tiny/f32");
+    assert!(ids(&planned).contains(&"component_specific/models/cpu:0/forward/vit-tiny/f32/sequence_length=197"));
+}
+
+#[test]
+fn a_sweep_is_every_combination_and_a_length_that_cannot_be_chosen_stays() {
+    let axes = [
+        ("family", "decoder-only,vision"),
+        ("workload", "forward"),
+        ("runtime", "pytorch,openvino"),
+        ("batch_size", "1,2"),
+        ("sequence_length", "16,32"),
+        ("dtype", "f32,bfloat16"),
+    ];
+    let swept = planned(&axes, &[], Breadth::Quick).unwrap();
+    assert_eq!(swept.len(), 2 * 2 * 2 * (2 + 1), "a picture has one length");
+    let last =
+        "component_specific/models/cpu:0/forward/stories-15m/bf16/batch_size=2/sequence_length=32/runtime=openvino";
+    assert!(ids(&swept).contains(&last), "{:?}", ids(&swept));
+}
+
+#[test]
+fn what_does_not_fit_or_is_not_there_says_what_does() {
+    let reason = |axes: &[(&str, &str)]| match planned(axes, &[], Breadth::Quick).unwrap().remove(0) {
+        Ok(case) => panic!("{} is planned", case.id),
+        Err((_, reason)) => reason,
+    };
+    let large = reason(&[("model", "llama-2-70b")]);
+    assert!(large.cure.contains("gpt2-large") && large.what.contains("GiB"), "{large}");
+    let gap = reason(&[("family", "rag"), ("size", "xl")]);
+    assert!(gap.cure.contains("--sizes tiny,small,base"), "{gap}");
+    let error = planned(&[("model", "gpt-2")], &[], Breadth::Quick).unwrap_err().to_string();
+    assert!(error.contains("such as gpt2"), "{error}");
+    let error = planned(&[("workload", "forwards")], &[], Breadth::Quick).unwrap_err().to_string();
+    assert!(error.contains("generate"), "{error}");
+}
+
+#[test]
+fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of_them() {
+    let row =
+        "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\nshape = { cache = 8 }\n";
+    let own = parse(row).unwrap();
+    let planned = planned(&[("model", "mine,bert-tiny"), ("batch_size", "1")], &own, Breadth::Standard).unwrap();
+    assert_eq!(
+        ids(&planned),
+        [
+            "component_specific/models/cpu:0/forward/mine/f32",
+            "component_specific/models/cpu:0/generate/mine/f32",
+            "component_specific/models/cpu:0/forward/bert-tiny/f32",
+        ]
+    );
+    let Ok(case) = &planned[1] else { panic!("{planned:?}") };
+    let definition: ModelRow = serde_json::from_str(case.params.text(DEFINITION).unwrap()).unwrap();
+    assert_eq!((definition.name.as_str(), case.params.text("output_length")), ("mine", Some("8")));
+}

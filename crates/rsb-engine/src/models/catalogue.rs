@@ -1,0 +1,373 @@
+//! The catalogue: each model's family, class and configuration, and what is known of it without building it.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of network a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// BERT and its kind.
+    EncoderOnly,
+    /// GPT and its kind.
+    DecoderOnly,
+    /// T5 and its kind.
+    EncoderDecoder,
+    /// Images to labels.
+    Vision,
+    /// Images with texts.
+    VisionEncoderTextDecoder,
+    /// Sound to text.
+    Speech,
+    /// Images within a text.
+    Multimodal,
+    /// Images out of noise.
+    Diffusion,
+    /// Decoders of which each token takes a part.
+    MixtureOfExperts,
+    /// Mamba and its kind.
+    StateSpace,
+    /// A retriever with a generator.
+    Rag,
+}
+
+impl Family {
+    /// Every family, in the order of tables.
+    pub const ALL: [Self; 11] = [
+        Self::EncoderOnly,
+        Self::DecoderOnly,
+        Self::EncoderDecoder,
+        Self::Vision,
+        Self::VisionEncoderTextDecoder,
+        Self::Speech,
+        Self::Multimodal,
+        Self::Diffusion,
+        Self::MixtureOfExperts,
+        Self::StateSpace,
+        Self::Rag,
+    ];
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 11] = [
+        "encoder-only",
+        "decoder-only",
+        "encoder-decoder",
+        "vision",
+        "vision-encoder-text-decoder",
+        "speech",
+        "multimodal",
+        "diffusion",
+        "mixture-of-experts",
+        "state-space",
+        "rag",
+    ];
+
+    /// The name in documents and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// How large a model is, by its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SizeClass {
+    /// Below 100 million.
+    Tiny,
+    /// To 500 million.
+    Small,
+    /// To a billion.
+    Base,
+    /// To 7 billion.
+    Large,
+    /// To 13 billion.
+    Xl,
+    /// Above.
+    Xxl,
+}
+
+impl SizeClass {
+    /// Every class, the smallest first.
+    pub const ALL: [Self; 6] = [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 6] = ["tiny", "small", "base", "large", "xl", "xxl"];
+    /// The parameters from which on a model is of the next class.
+    pub const BOUNDARIES: [u64; 5] = [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
+
+    /// The class of a model with so many parameters.
+    pub fn of(parameters: u64) -> Self {
+        let below = Self::BOUNDARIES.iter().take_while(|boundary| parameters >= **boundary).count();
+        Self::ALL.get(below).copied().unwrap_or(Self::Xxl)
+    }
+
+    /// The name in documents and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl std::fmt::Display for SizeClass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A name that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is none of {1}")]
+pub struct UnknownModelTerm(String, String);
+
+macro_rules! parsed_by_name {
+    ($type:ty) => {
+        impl FromStr for $type {
+            type Err = UnknownModelTerm;
+
+            fn from_str(text: &str) -> Result<Self, UnknownModelTerm> {
+                let found = Self::ALL.into_iter().find(|known| known.as_str() == text);
+                found.ok_or_else(|| UnknownModelTerm(text.to_owned(), Self::NAMES.join(", ")))
+            }
+        }
+    };
+}
+
+parsed_by_name!(Family);
+parsed_by_name!(SizeClass);
+
+/// What is known of a model's inside. What does not apply is zero or absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelShape {
+    /// Blocks one after another.
+    pub layers: u64,
+    /// Width of a position.
+    pub hidden: u64,
+    /// Words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<u64>,
+    /// Elements of keys and values for each position of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<u64>,
+    /// Elements that a sequence keeps, whatever its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<u64>,
+    /// The longest input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<u64>,
+    /// The length of an input that cannot be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Positions that an image takes of the sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_tokens: Option<u64>,
+    /// Experts of a layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experts: Option<u64>,
+    /// Experts that a token takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experts_used: Option<u64>,
+}
+
+/// A model: a row of the catalogue, or of a file of one's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRow {
+    /// On the command line and in ids.
+    pub name: String,
+    /// What kind of network.
+    pub family: Family,
+    /// The class of `library` that it is built of; of a directory its own.
+    #[serde(default)]
+    pub class: String,
+    /// The package that has the class.
+    #[serde(default = "transformers")]
+    pub library: String,
+    /// How many parameters the source says that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// Where that is said; none where no such model was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Parameters, one that stands in two places once; zero where nobody counted them yet.
+    #[serde(default)]
+    pub parameters: u64,
+    /// Parameters that a token takes, where that is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_parameters: Option<u64>,
+    /// What is known of its inside.
+    #[serde(default)]
+    pub shape: ModelShape,
+    /// The directory with its configuration and weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The arguments of the class's configuration.
+    #[serde(default)]
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// What works beside it, by role.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, ModelPart>,
+}
+
+/// A network that works beside a model, such as the one that reads the text of a diffusion model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPart {
+    /// The class of `library`.
+    pub class: String,
+    /// The package that has the class.
+    #[serde(default = "transformers")]
+    pub library: String,
+    /// The arguments of the class's configuration.
+    #[serde(default)]
+    pub config: serde_json::Map<String, serde_json::Value>,
+}
+
+fn transformers() -> String {
+    "transformers".to_owned()
+}
+
+impl ModelRow {
+    /// How large it is.
+    pub fn size(&self) -> SizeClass {
+        SizeClass::of(self.parameters)
+    }
+
+    /// Whether it writes tokens one after another.
+    pub const fn generates(&self) -> bool {
+        self.shape.cache.is_some() || self.shape.state.is_some()
+    }
+
+    /// What the worker is told of it.
+    pub fn definition(&self) -> String {
+        // Maps of JSON with text for keys can always be written.
+        serde_json::to_string(&Self { published: None, source: None, ..self.clone() }).unwrap_or_default()
+    }
+}
+
+/// A file of models that cannot be used; the text says where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CatalogueError(String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<ModelRow>,
+}
+
+/// The models of a file: `[[model]]` with `name`, `family`, `class` and `config`.
+///
+/// # Errors
+/// When the text is not TOML, says what no model has, or names a model twice.
+pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
+    let file: File = toml::from_str(text).map_err(|error| CatalogueError(error.to_string()))?;
+    if file.model.is_empty() {
+        let form = "write [[model]] with name, family, class and config";
+        return Err(CatalogueError(format!("it holds no model; {form}")));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = file.model.iter().find(|row| !seen.insert(row.name.as_str())) {
+        return Err(CatalogueError(format!("the model `{}` stands there twice; give one another name", twice.name)));
+    }
+    let is_name = |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if let Some(wrong) = file.model.iter().find(|row| row.name.is_empty() || !is_name(row)) {
+        return Err(CatalogueError(format!("`{}` is no name; take letters, digits, dashes and dots", wrong.name)));
+    }
+    if let Some(bare) = file.model.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
+        return Err(CatalogueError(format!("the model `{}` has neither a `class` nor a `path`; give one", bare.name)));
+    }
+    Ok(file.model)
+}
+
+/// Every model that comes with this program.
+pub fn catalogue() -> &'static [ModelRow] {
+    static ROWS: OnceLock<Vec<ModelRow>> = OnceLock::new();
+    // A test reads it: what is embedded is whole.
+    ROWS.get_or_init(|| parse(include_str!("catalogue.toml")).unwrap_or_default())
+}
+
+/// The model called `name`, of one's own first.
+pub fn find<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a ModelRow> {
+    let mut all = own.iter().chain(catalogue());
+    all.find(|row| row.name == name)
+}
+
+/// The name most like `name`.
+pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
+    let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
+    let similar = all.map(|known| (strsim::jaro_winkler(name, known), known));
+    similar.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_has_every_family_and_its_counts_are_those_that_were_published() {
+        assert!(parse(include_str!("catalogue.toml")).is_ok(), "{:?}", parse(include_str!("catalogue.toml")));
+        for family in Family::ALL {
+            let tiny = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
+            assert!(tiny.is_some(), "{family}");
+        }
+        for (name, published) in [
+            ("bert-base", 109.5e6),
+            ("gpt2", 124.4e6),
+            ("vit-base", 86.6e6),
+            ("whisper-tiny", 37.8e6),
+            ("t5-small", 60.5e6),
+            ("clip-vit-b32", 151.3e6),
+            ("llama-2-7b", 6_738.4e6),
+            ("mixtral-8x7b", 46_703e6),
+            ("mamba-130m", 129.1e6),
+            ("rag-token-nq", 515e6),
+        ] {
+            let counted = find(name, &[]).unwrap().parameters as f64;
+            assert!((counted / published - 1.0).abs() < 2e-3, "{name}: {counted}");
+        }
+        assert_eq!(find("mixtral-8x7b", &[]).unwrap().active_parameters, Some(12_879_925_248));
+    }
+
+    #[test]
+    fn sizes_are_told_by_the_boundaries() {
+        for (parameters, size) in [
+            (0, SizeClass::Tiny),
+            (99_999_999, SizeClass::Tiny),
+            (100_000_000, SizeClass::Small),
+            (700_000_000, SizeClass::Base),
+            (6_738_415_616, SizeClass::Large),
+            (8_030_261_248, SizeClass::Xl),
+            (13_000_000_000, SizeClass::Xxl),
+        ] {
+            assert_eq!(SizeClass::of(parameters), size, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_one_s_own_is_read_and_its_mistakes_are_named() {
+        let row = "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\n";
+        let own = parse(&format!("{row}config = {{ n_layer = 2 }}\n")).unwrap();
+        assert_eq!((own[0].library.as_str(), own[0].config["n_layer"].as_u64()), ("transformers", Some(2)));
+        assert_eq!(find("mine", &own).unwrap().family, Family::DecoderOnly);
+        assert_eq!(nearest("bert-bass", &own), Some("bert-base"));
+        for (text, expected) in [
+            ("", "[[model]]"),
+            (&*row.replace("decoder-only", "decoder"), "encoder-only"),
+            (&*row.replace("class =", "clas ="), "clas"),
+            (&*format!("{row}{row}"), "twice"),
+            (&*row.replace("mine", "a/b"), "no name"),
+            ("[[model]]\nname = \"x\"\nfamily = \"rag\"\n", "neither"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}\n{error}");
+        }
+    }
+}

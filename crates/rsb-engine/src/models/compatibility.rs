@@ -1,0 +1,120 @@
+//! What cannot be, as far as that can be told without building a model: the rules, each with the nearest that works.
+
+use rsb_model::{BackendId, DeviceRef, Dtype, Reason};
+
+use super::catalogue::ModelRow;
+
+/// What a model runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runtime {
+    /// On the command line and in ids.
+    pub name: &'static str,
+    /// The package that it comes in.
+    pub package: &'static str,
+    /// The backends whose devices it drives.
+    pub backends: &'static [BackendId],
+    /// Whether it writes tokens here, and not only passes through a model.
+    pub writes: bool,
+}
+
+/// Every runtime, the usual one first.
+pub const RUNTIMES: [Runtime; 2] = [
+    Runtime {
+        name: "pytorch",
+        package: "torch",
+        backends: &[BackendId::Cpu, BackendId::Rocm, BackendId::Cuda],
+        writes: true,
+    },
+    Runtime { name: "openvino", package: "openvino", backends: &[BackendId::Cpu], writes: false },
+];
+
+/// The names of the runtimes, in the same order.
+pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino"];
+
+/// The types that models are verified in.
+pub(super) const DTYPES: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+
+/// The workload that writes tokens.
+pub(super) const GENERATE: &str = "generate";
+
+/// One point of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The model.
+    pub row: &'a ModelRow,
+    /// `forward` or `generate`.
+    pub workload: &'a str,
+    /// By name.
+    pub runtime: &'a str,
+    /// Of the weights.
+    pub dtype: Dtype,
+    /// Positions of the input.
+    pub length: u64,
+    /// Where.
+    pub device: DeviceRef,
+}
+
+/// Why `wanted` cannot be, and the nearest that can; nothing where no rule speaks against it.
+pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
+    let Wanted { row, workload, runtime: name, dtype, device, .. } = *wanted;
+    let what = format!("{} in {dtype} by {name}", row.name);
+    let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?;
+    if !runtime.backends.contains(&device.backend) {
+        let why = format!("{name} does not drive {device}");
+        return Some(Reason::new(what, why, format!("choose --backend {name} alone, or pytorch on {device}")));
+    }
+    if workload == GENERATE && !row.generates() {
+        let why = format!("a {} of this class writes no tokens one after another", row.class);
+        return Some(Reason::new(what, why, "choose --workload forward"));
+    }
+    if workload == GENERATE && !runtime.writes {
+        let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
+        return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
+    }
+    if !DTYPES.contains(&dtype) {
+        let nearest = if matches!(dtype, Dtype::F64 | Dtype::Tf32) { "f32" } else { "bf16" };
+        let why = format!("models are verified in f32, f16 and bf16, and {dtype} is none of them");
+        return Some(Reason::new(what, why, format!("choose --precision {nearest}")));
+    }
+    wrong_length(row, wanted.length)
+}
+
+/// A length that the model cannot take.
+fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
+    let what = format!("{length} positions");
+    if let Some(most) = row.shape.positions.filter(|most| length > *most) {
+        let why = format!("{} has {most}", row.name);
+        return Some(Reason::new(what, why, format!("choose --sequence {most} or less")));
+    }
+    let image = row.shape.image_tokens.filter(|image| length <= *image)?;
+    let why = format!("an image alone takes {image} of {}", row.name);
+    Some(Reason::new(what, why, format!("choose --sequence {} or more", image + 16)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::find;
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_nearest_that_can() {
+        let gpu = DeviceRef { backend: BackendId::Rocm, index: 0 };
+        for (model, workload, runtime, dtype, length, device, cure) in [
+            ("gpt2", "generate", "pytorch", Dtype::Bf16, 128, DeviceRef::CPU, None),
+            ("gpt2", "forward", "pytorch", Dtype::F16, 128, gpu, None),
+            ("gpt2", "forward", "openvino", Dtype::F16, 128, gpu, Some("pytorch on rocm:0")),
+            ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
+            ("bert-base", "generate", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
+            ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, Some("--precision bf16")),
+            ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),
+            ("llava-1.5-7b", "forward", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--sequence 592")),
+        ] {
+            let row = find(model, &[]).unwrap();
+            let refused = refusal(&Wanted { row, workload, runtime, dtype, length, device });
+            let said = refused.as_ref().map(|reason| reason.cure.as_str());
+            assert_eq!(said.is_some(), cure.is_some(), "{model} {workload} {runtime}: {refused:?}");
+            assert!(said.unwrap_or_default().contains(cure.unwrap_or_default()), "{refused:?}");
+        }
+        assert_eq!(RUNTIMES.map(|runtime| runtime.name), RUNTIME_NAMES);
+    }
+}

@@ -1,0 +1,125 @@
+//! What kind of network a directory holds: told by its config.json. Pure.
+
+use serde_json::Value;
+
+use super::catalogue::{Family, ModelRow, ModelShape};
+
+/// Parts of class names, and the family of what has them: the first that fits counts.
+const CLASSES: [(&str, Family); 22] = [
+    ("Rag", Family::Rag),
+    ("Mamba", Family::StateSpace),
+    ("Rwkv", Family::StateSpace),
+    ("Whisper", Family::Speech),
+    ("ForCTC", Family::Speech),
+    ("SpeechSeq2Seq", Family::Speech),
+    ("Clip", Family::VisionEncoderTextDecoder),
+    ("CLIP", Family::VisionEncoderTextDecoder),
+    ("Blip", Family::VisionEncoderTextDecoder),
+    ("VisionEncoderDecoder", Family::VisionEncoderTextDecoder),
+    ("Llava", Family::Multimodal),
+    ("Flava", Family::Multimodal),
+    ("PaliGemma", Family::Multimodal),
+    ("ImageTextToText", Family::Multimodal),
+    ("UNet", Family::Diffusion),
+    ("ImageClassification", Family::Vision),
+    ("ObjectDetection", Family::Vision),
+    ("Mixtral", Family::MixtureOfExperts),
+    ("Moe", Family::MixtureOfExperts),
+    ("SwitchTransformers", Family::MixtureOfExperts),
+    ("ForConditionalGeneration", Family::EncoderDecoder),
+    ("ForCausalLM", Family::DecoderOnly),
+];
+
+/// The row of a directory at `path` whose config.json holds `text`.
+///
+/// # Errors
+/// Says what is wrong with the file.
+pub fn detect(path: &str, text: &str) -> Result<ModelRow, String> {
+    let config: Value = serde_json::from_str(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
+    let class = config["architectures"][0].as_str().or_else(|| config["_class_name"].as_str());
+    let class = class.ok_or("config.json names no architecture; add `architectures`")?.to_owned();
+    let named = CLASSES.iter().find(|(part, _)| class.contains(part)).map(|(_, family)| *family);
+    let has_experts = ["num_local_experts", "num_experts"].iter().any(|name| config[*name].as_u64() > Some(1));
+    let family = match named {
+        Some(Family::DecoderOnly) if has_experts => Family::MixtureOfExperts,
+        Some(family) => family,
+        None if config["is_encoder_decoder"] == true => Family::EncoderDecoder,
+        None => Family::EncoderOnly,
+    };
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    let is_kept = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+    Ok(ModelRow {
+        name: name.chars().map(is_kept).collect(),
+        family,
+        class,
+        library: "transformers".to_owned(),
+        published: None,
+        source: None,
+        parameters: 0,
+        active_parameters: None,
+        shape: shape(&config, family),
+        path: Some(path.to_owned()),
+        config: serde_json::Map::new(),
+        parts: std::collections::BTreeMap::new(),
+    })
+}
+
+/// What the configuration says of the inside, under the names that models give it.
+fn shape(config: &Value, family: Family) -> ModelShape {
+    let inner = if config["text_config"].is_object() { &config["text_config"] } else { config };
+    let number = |names: &[&str]| names.iter().find_map(|name| inner[*name].as_u64());
+    let (layers, hidden) = (
+        number(&["num_hidden_layers", "n_layer", "decoder_layers", "num_layers"]),
+        number(&["hidden_size", "n_embd", "d_model"]),
+    );
+    let heads = number(&["num_attention_heads", "n_head", "decoder_attention_heads", "num_heads"]);
+    let of_keys = number(&["num_key_value_heads"]).or(heads);
+    let width = number(&["head_dim", "d_kv"]).or_else(|| Some(hidden? / heads?.max(1)));
+    let writes = matches!(
+        family,
+        Family::DecoderOnly | Family::EncoderDecoder | Family::MixtureOfExperts | Family::Multimodal | Family::Rag
+    );
+    let product = |parts: [Option<u64>; 3]| parts.into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?));
+    ModelShape {
+        layers: layers.unwrap_or(0),
+        hidden: hidden.unwrap_or(0),
+        vocabulary: number(&["vocab_size"]),
+        cache: product([layers, of_keys, width]).filter(|_| writes),
+        positions: number(&["max_position_embeddings", "n_positions"]),
+        ..ModelShape::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_s_family_is_told_by_its_configuration() {
+        for (config, family) in [
+            (r#"{"architectures": ["BertForMaskedLM"], "hidden_size": 8}"#, Family::EncoderOnly),
+            (r#"{"architectures": ["LlamaForCausalLM"]}"#, Family::DecoderOnly),
+            (r#"{"architectures": ["Qwen3MoeForCausalLM"]}"#, Family::MixtureOfExperts),
+            (r#"{"architectures": ["OlmoeForCausalLM"], "num_experts": 64}"#, Family::MixtureOfExperts),
+            (r#"{"architectures": ["T5ForConditionalGeneration"]}"#, Family::EncoderDecoder),
+            (r#"{"architectures": ["WhisperForConditionalGeneration"]}"#, Family::Speech),
+            (r#"{"architectures": ["LlavaForConditionalGeneration"]}"#, Family::Multimodal),
+            (r#"{"architectures": ["CLIPModel"]}"#, Family::VisionEncoderTextDecoder),
+            (r#"{"architectures": ["ViTForImageClassification"]}"#, Family::Vision),
+            (r#"{"architectures": ["FalconMambaForCausalLM"]}"#, Family::StateSpace),
+            (r#"{"_class_name": "UNet2DConditionModel"}"#, Family::Diffusion),
+            (r#"{"architectures": ["RagTokenForGeneration"]}"#, Family::Rag),
+        ] {
+            assert_eq!(detect("/models/mine", config).unwrap().family, family, "{config}");
+        }
+        let llama = r#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}"#;
+        let row = detect("/models/my llama/", llama).unwrap();
+        assert_eq!(
+            (row.name.as_str(), row.shape.cache, row.shape.positions),
+            ("my-llama", Some(2 * 2 * 2 * 16), Some(256))
+        );
+        assert!(detect("x", "{}").unwrap_err().contains("architectures"));
+        assert!(detect("x", "{").unwrap_err().contains("JSON"));
+    }
+}

@@ -1,0 +1,25 @@
+//! Models of eleven families: what the catalogue holds, what a model needs of memory, what cannot be, and the cases of a
+//! sweep. Pure. The work itself is in `python/rsb_workloads/models.py`.
+
+mod cases;
+mod catalogue;
+mod compatibility;
+mod detect;
+mod document;
+mod footprint;
+mod recommend;
+
+pub use cases::{ModelWish, cases};
+pub use catalogue::{CatalogueError, Family, ModelRow, ModelShape, SizeClass, catalogue, find, nearest, parse};
+pub(crate) use compatibility::RUNTIME_NAMES;
+pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
+pub use detect::detect;
+pub use document::document;
+pub use footprint::Footprint;
+pub use recommend::{Goal, recommend};
+
+/// The component, which is also a verb.
+pub const MODELS: &str = "models";
+
+/// The parameter of a case that says what its model is made of, as JSON.
+pub const DEFINITION: &str = "definition";

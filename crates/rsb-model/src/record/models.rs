@@ -1,0 +1,195 @@
+//! What models did, model by model: one document out of the results of a run.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::outcome::{Outcome, Reason};
+
+/// The models of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelsDocument {
+    /// See [`crate::format`].
+    pub format_version: u32,
+    /// The run that it was made of.
+    pub run_id: String,
+    /// One for each model, device and runtime.
+    pub models: Vec<ModelRecord>,
+    /// Cases that were not planned for a model that ran, and why.
+    pub skipped: Vec<SkippedModel>,
+}
+
+/// One model on one device in one runtime.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelRecord {
+    /// Its name in the catalogue, or its directory's.
+    pub model_id: String,
+    /// Such as `cpu:0`.
+    pub device: String,
+    /// What ran it: `pytorch`, `openvino`.
+    pub backend: String,
+    /// Its family, such as `encoder-only`.
+    pub architecture_type: Option<String>,
+    /// Weights, one that stands in two places once.
+    pub parameter_count: Option<u64>,
+    /// By batch size, length and precision: `b1_s128_fp16`.
+    pub batch_results: BTreeMap<String, ModelFigures>,
+    /// The best of them.
+    pub summary: ModelSummary,
+    /// The machine.
+    pub hardware_details: HardwareDetails,
+}
+
+/// What one model did with one batch. Times are of one pass where it is measured, else of all tokens written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ModelFigures {
+    /// Mean time of a pass in ms.
+    pub inference_time_ms: Option<f64>,
+    /// Median of the samples' times in ms.
+    pub latency_p50_ms: Option<f64>,
+    /// Time that 90 in 100 samples stay below in ms.
+    pub latency_p90_ms: Option<f64>,
+    /// Time that 99 in 100 samples stay below in ms.
+    pub latency_p99_ms: Option<f64>,
+    /// Samples taken.
+    pub iterations: Option<u64>,
+    /// Items a second.
+    pub throughput_samples_per_second: Option<f64>,
+    /// Tokens a second: read in a pass, or written.
+    pub tokens_per_second: Option<f64>,
+    /// Images a second.
+    pub images_per_second: Option<f64>,
+    /// Time over the length of the sound.
+    pub real_time_factor: Option<f64>,
+    /// Steps of denoising a second.
+    pub steps_per_second: Option<f64>,
+    /// How evenly tokens are shared among experts in percent.
+    pub expert_balance_percent: Option<f64>,
+    /// Time to the first token in ms.
+    pub ttft_ms: Option<f64>,
+    /// Time of each later token in ms.
+    pub tpot_ms: Option<f64>,
+    /// Most memory held in MB.
+    pub memory_peak_mb: Option<f64>,
+    /// Mean memory held in MB.
+    pub memory_average_mb: Option<f64>,
+    /// max|x − ref| / max|ref| against the CPU in higher precision.
+    pub accuracy_error: Option<f64>,
+    /// Cases of this batch that have no figures, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<SkippedModel>,
+}
+
+/// A case without figures.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SkippedModel {
+    /// The case.
+    pub benchmark_id: String,
+    /// Skipped or failed.
+    pub outcome: Outcome,
+    /// What, why, cure.
+    #[serde(flatten)]
+    pub reason: Option<Reason>,
+}
+
+/// The best of a model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ModelSummary {
+    /// Batches with figures.
+    pub measured: usize,
+    /// Cases without.
+    pub not_measured: usize,
+    /// The shortest time of a pass in ms, and the key of its batch.
+    pub best_latency_ms: Option<f64>,
+    /// Its key.
+    pub best_latency_batch: Option<String>,
+    /// The most items a second.
+    pub best_throughput_samples_per_second: Option<f64>,
+    /// Its key.
+    pub best_throughput_batch: Option<String>,
+}
+
+/// The machine, as far as a reader of models asks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct HardwareDetails {
+    /// The CPU's name.
+    pub cpu: Option<String>,
+    /// Threads that worked, on a CPU.
+    pub threads: Option<u64>,
+    /// The GPU's name.
+    pub gpu_model: Option<String>,
+    /// Memory of the GPU in GB.
+    pub gpu_memory_gb: Option<f64>,
+    /// Memory of the machine in GB.
+    pub system_memory_gb: Option<f64>,
+    /// Version of the runtime.
+    pub runtime_version: Option<String>,
+}
+
+/// Which device for which model, from what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RecommendDocument {
+    /// See [`crate::format`].
+    pub format_version: u32,
+    /// What the models are wanted for: `latency`, `throughput`.
+    pub goal: String,
+    /// One for each model and length, by family and size.
+    pub models: Vec<ModelAdvice>,
+}
+
+/// The candidates for one model.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelAdvice {
+    /// Its name.
+    pub model_id: String,
+    /// Its family.
+    pub architecture_type: String,
+    /// Weights, one that stands in two places once.
+    pub parameter_count: Option<u64>,
+    /// Its size class.
+    pub size: Option<String>,
+    /// Positions of the input.
+    pub sequence_length: u64,
+    /// Whether one of them is the best.
+    pub choice: ModelChoice,
+    /// Machine, device, runtime and precision, the fastest first.
+    pub candidates: Vec<ModelCandidate>,
+}
+
+/// Whether one candidate is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelChoice {
+    /// The first: no other's interval reaches into its own.
+    Winner,
+    /// Intervals overlap.
+    NoClearWinner,
+    /// Nothing was measured beside it.
+    OnlyOne,
+    /// Nothing was measured.
+    Unknown,
+}
+
+/// One way to run a model, with the figures that speak for it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelCandidate {
+    /// The machine's fingerprint.
+    pub machine: String,
+    /// Such as `cpu:0`.
+    pub device: String,
+    /// What ran it.
+    pub backend: String,
+    /// Of the weights.
+    pub dtype: String,
+    /// Items handled together.
+    pub batch_size: u64,
+    /// Median time of an item in ms: that of a pass over its batch.
+    pub time_per_item_ms: f64,
+    /// From where to where eight in ten samples lie, in ms.
+    pub time_per_item_interval_ms: [f64; 2],
+    /// max|x − ref| / max|ref|.
+    pub accuracy_error: Option<f64>,
+    /// The run that measured it.
+    pub run_id: String,
+}

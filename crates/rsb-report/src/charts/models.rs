@@ -1,0 +1,90 @@
+//! The time of one pass of each model, a bar for each runtime: the smallest batch, by precision and device.
+
+use rsb_model::{BenchmarkResult, Run};
+
+use super::{axis, slug};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{benchmark_of, device_of, measured};
+use crate::number::{format_count, format_quantity};
+
+/// More models than this are not drawn; the tables hold every one.
+const MOST: usize = 24;
+/// What the bars of a model take of its row together.
+const FILLED: f64 = 0.8;
+
+/// One pass of one model.
+struct Pass<'a> {
+    model: &'a str,
+    /// Runtime and device.
+    place: String,
+    dtype: &'a str,
+    batch: f64,
+    time_ms: f64,
+}
+
+/// A chart for each precision in which models were measured.
+pub fn models(run: &Run) -> Vec<Chart> {
+    let mut passes: Vec<Pass<'_>> = measured(run).filter_map(pass).collect();
+    // Of a model in one place the smallest batch is drawn.
+    passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
+    let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
+    dtypes.sort_unstable();
+    dtypes.dedup();
+    let of = |dtype: &str| chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>());
+    dtypes.into_iter().filter_map(of).collect()
+}
+
+fn pass(result: &BenchmarkResult) -> Option<Pass<'_>> {
+    let fields = result.fields().filter(|_| benchmark_of(result) == "models")?;
+    let time_ms = fields.number("forward_time_ms").filter(|time| time.is_finite() && *time > 0.0)?;
+    let place = format!("{} on {}", fields.text("provider")?, device_of(&result.benchmark_id)?);
+    let batch = fields.number("batch_size")?;
+    Some(Pass { model: fields.text("model")?, place, dtype: fields.text("dtype")?, batch, time_ms })
+}
+
+/// The names in `passes`, each once, in the order in which the run has them.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    names.for_each(|name| {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    });
+    seen
+}
+
+fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
+    let smallest = passes.first()?.batch;
+    let passes: Vec<&&Pass<'_>> = passes.iter().filter(|pass| pass.batch <= smallest).collect();
+    let all = names(passes.iter().map(|pass| pass.model));
+    let rows: Vec<&str> = all.iter().take(MOST).copied().collect();
+    let places = names(passes.iter().map(|pass| pass.place.as_str()));
+    let thickness = FILLED / places.len() as f64;
+    let point = |place: usize, pass: &Pass<'_>| {
+        let row = rows.iter().position(|name| *name == pass.model)?;
+        let y = row as f64 + (place as f64 - (places.len() as f64 - 1.0) / 2.0) * thickness;
+        Some(Point::at(pass.time_ms, y).saying(format_quantity(pass.time_ms, "ms")))
+    };
+    let dataset = |(index, place): (usize, &&str)| {
+        let own = passes.iter().filter(|pass| pass.place == *place);
+        let points = own.filter_map(|pass| point(index, pass)).collect();
+        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points).named(*place)
+    };
+    let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
+    let more = all.len() - rows.len();
+    let rest = if more > 0 {
+        format!("; {} in the table only", format_count(more, "model is", "models are"))
+    } else {
+        String::new()
+    };
+    Some(Chart {
+        name: slug(&format!("models-{dtype}")),
+        title: format!("models: time of one pass in {dtype}"),
+        subtitle: format!("batch {smallest:.0}; lower is better{rest}"),
+        place: ChartPlace::Benchmark("models".to_owned()),
+        x_axis: axis::linear("ms", (0.0, top), 6),
+        y_axis: axis::rows(rows.iter().map(|name| (*name).to_owned())),
+        datasets: places.iter().enumerate().map(dataset).collect(),
+        legend_position: Legend::Below,
+    })
+}

@@ -1,0 +1,237 @@
+"""Models of the catalogue: built from a configuration with random weights, or loaded from a directory, with inputs by seed."""
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from .core import Skip, package
+
+SEED = 20_231
+# Seconds of sound in an input of speech, and its samples a second: what Whisper takes.
+SPEECH_SECONDS, SPEECH_RATE = 30, 16_000
+# Passages of the index that a question is compared with.
+PASSAGES = 64
+# Positions of the text that tells a diffusion model what to draw.
+CAPTION = 77
+
+
+def class_of(definition: dict):
+    """The class that a definition names."""
+    library = package(definition.get("library", "transformers"))
+    found = getattr(library, definition["class"], None)
+    if found is None:
+        what = f"class {definition['class']}"
+        raise Skip(what, f"{library.__name__} {library.__version__} has none of that name", f"install another version of {library.__name__}")
+    return found
+
+
+def build(definition: dict):
+    """The model with random weights, on the device that PyTorch builds on."""
+    kind, config = class_of(definition), definition["config"]
+    if definition.get("library") == "diffusers":
+        return kind(**config)
+    return kind(kind.config_class(**config))
+
+
+def load(directory: str, torch):
+    """The model of a directory that has a configuration and weights, in f32."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
+    transformers = package("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        kind = getattr(transformers, (config.architectures or ["AutoModel"])[0])
+        return kind.from_pretrained(directory, local_files_only=True, dtype=torch.float32)
+    except (OSError, ValueError, AttributeError) as error:
+        why = f"transformers cannot load it: {str(error).splitlines()[0]}"
+        raise Skip(f"model {directory}", why, "name a directory with config.json and safetensors") from error
+
+
+def count(model) -> int:
+    """Weights, one that stands in two places once."""
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def counted(torch, definition: dict) -> int:
+    """Weights of a model and its parts, without taking memory for them; none are known of a directory."""
+    if definition.get("parameters") or "path" in definition:
+        return definition.get("parameters", 0)
+    with torch.device("meta"):
+        return sum(count(build(one)) for one in (definition, *definition.get("parts", {}).values()))
+
+
+class Subject:
+    """A model with what belongs to it, and the inputs of one pass."""
+
+    def __init__(self, torch, definition: dict, batch: int, length: int):
+        self.torch, self.definition, self.batch, self.length = torch, definition, batch, length
+        self.family = definition["family"]
+        torch.manual_seed(SEED)
+        path = definition.get("path")
+        self.model = (build(definition) if path is None else load(path, torch)).eval()
+        self.parts = {name: build(part).eval() for name, part in definition.get("parts", {}).items()}
+        self.config = self.model.config
+        self.inputs: dict[str, Any] = {}
+        # What is said to the model beside tensors.
+        self.said: dict[str, Any] = {}
+        with torch.no_grad():
+            _INPUTS[self.family](self)
+
+    def parameters(self) -> int:
+        """Weights of the model and of its parts."""
+        return sum(count(one) for one in (self.model, *self.parts.values()))
+
+    def tokens(self, *sizes: int, below: int | None = None):
+        """Random words. The first few mean beginnings, ends and gaps: none of them."""
+        return self.torch.randint(5, below or self._text().vocab_size, sizes)
+
+    def noise(self, *sizes: int):
+        """What an image, a spectrum or a latent is after it was normalized."""
+        return self.torch.randn(*sizes)
+
+    def _text(self):
+        for name in ("text_config", "generator"):
+            if getattr(self.config, name, None) is not None:
+                return getattr(self.config, name)
+        return self.config
+
+    def image(self):
+        """Random pixels of the size that the model wants."""
+        vision = self.config
+        for name in ("vision_config", "image_config"):
+            vision = getattr(vision, name, None) or vision
+        return self.noise(self.batch, 3, vision.image_size, vision.image_size)
+
+    def first_words(self):
+        """What a decoder begins with."""
+        return self.torch.full((self.batch, 1), getattr(self._text(), "decoder_start_token_id", None) or 0)
+
+
+def _of_text(subject: Subject):
+    subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
+
+
+def _of_causal_text(subject: Subject):
+    if subject.config.is_encoder_decoder:
+        return _of_two_texts(subject)
+    _of_text(subject)
+    subject.said["use_cache"] = False
+
+
+def _of_two_texts(subject: Subject):
+    """The encoder reads everything, the decoder is at its first word."""
+    _of_text(subject)
+    subject.inputs["decoder_input_ids"] = subject.first_words()
+    subject.said["use_cache"] = False
+
+
+def _of_images(subject: Subject):
+    subject.inputs["pixel_values"] = subject.image()
+
+
+def _of_images_and_text(subject: Subject):
+    subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
+    # Where a text ends is the largest word of it.
+    subject.inputs["input_ids"][:, -1] = subject._text().vocab_size - 1
+    _of_images(subject)
+
+
+def _of_speech(subject: Subject):
+    if hasattr(subject.config, "num_mel_bins"):
+        subject.inputs["input_features"] = subject.noise(subject.batch, subject.config.num_mel_bins, 100 * SPEECH_SECONDS)
+        subject.inputs["decoder_input_ids"] = subject.first_words()
+        subject.said["use_cache"] = False
+    else:
+        subject.inputs["input_values"] = subject.noise(subject.batch, SPEECH_SECONDS * SPEECH_RATE)
+
+
+def _of_images_in_text(subject: Subject):
+    mark = getattr(subject.config, "image_token_id", None)
+    if mark is None:  # The two are read apart and joined later.
+        return _of_images_and_text(subject)
+    taken = subject.definition["shape"]["image_tokens"]
+    words = subject.tokens(subject.batch, subject.length, below=min(mark, subject._text().vocab_size))
+    words[:, :taken] = mark
+    subject.inputs["input_ids"] = words
+    _of_images(subject)
+    subject.said["use_cache"] = False
+
+
+def _of_diffusion(subject: Subject):
+    config, batch = subject.config, subject.batch
+    side = config.sample_size
+    subject.inputs["sample"] = subject.noise(batch, config.in_channels, side, side)
+    subject.inputs["timestep"] = subject.torch.tensor(500)
+    caption = subject.torch.randint(5, 1000, (batch, CAPTION))
+    texts = [part(caption) for name, part in subject.parts.items() if name.startswith("text_encoder")]
+    subject.inputs["encoder_hidden_states"] = subject.torch.cat([text.last_hidden_state for text in texts], -1)
+    if config.addition_embed_type == "text_time":
+        sizes = subject.torch.full((batch, 6), 8.0 * side)
+        subject.said["added_cond_kwargs"] = {"text_embeds": texts[0].text_embeds, "time_ids": sizes}
+
+
+def _of_questions(subject: Subject):
+    """A question, and the passages of which the model reads the likeliest."""
+    subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length, below=subject.config.question_encoder.vocab_size)
+    width = subject.config.question_encoder.hidden_size
+    index = subject.noise(PASSAGES, width) / math.sqrt(width)
+    subject.inputs["passages"] = subject.tokens(PASSAGES, subject.length)
+    subject.inputs["index"] = index
+    subject.inputs["decoder_input_ids"] = subject.first_words()
+
+
+_INPUTS = {
+    "encoder-only": _of_text,
+    "decoder-only": _of_causal_text,
+    "encoder-decoder": _of_two_texts,
+    "vision": _of_images,
+    "vision-encoder-text-decoder": _of_images_and_text,
+    "speech": _of_speech,
+    "multimodal": _of_images_in_text,
+    "diffusion": _of_diffusion,
+    "mixture-of-experts": _of_causal_text,
+    "state-space": _of_causal_text,
+    "rag": _of_questions,
+}
+
+
+def forward_module(subject: Subject):
+    """A module that takes the tensors of the inputs in their order and gives the one that says most."""
+    torch, names, said = subject.torch, list(subject.inputs), subject.said
+
+    class Forward(torch.nn.Module):
+        """One pass through the model."""
+
+        def __init__(self):
+            super().__init__()
+            self.model = subject.model
+
+        def forward(self, *tensors):
+            given = dict(zip(names, tensors))
+            if subject.family == "rag":
+                given = retrieved(self.model, subject.config.n_docs, **given)
+            return foremost(self.model(**given, **said))
+
+    return Forward().eval()
+
+
+def retrieved(model, n_docs: int, input_ids, passages, index, decoder_input_ids) -> dict:
+    """The passages nearest to the questions, as the generator wants them."""
+    question = model.question_encoder(input_ids)[0]
+    scores, which = (question.float() @ index.float().t()).topk(n_docs)
+    context = passages[which].flatten(0, 1)
+    return {
+        "context_input_ids": context,
+        "context_attention_mask": (context > 0).long(),
+        "doc_scores": scores.to(question.dtype),
+        "decoder_input_ids": decoder_input_ids,
+        "use_cache": False,
+    }
+
+
+def foremost(output):
+    """The tensor that a model is asked for."""
+    for name in ("logits", "logits_per_image", "sample", "last_hidden_state"):
+        if getattr(output, name, None) is not None:
+            return getattr(output, name)
+    return output.multimodal_output.last_hidden_state

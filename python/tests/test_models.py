@@ -1,0 +1,76 @@
+"""The catalogue of models: what each counts, and that one pass of a family is verified and said."""
+
+import json
+import os
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+try:
+    import torch
+    import transformers  # noqa: F401
+except ImportError:
+    torch = None
+
+from rsb_workloads import core, model_build, model_runtimes, models
+
+# Counted each time; RSB_EVERY_MODEL=1 counts the whole catalogue.
+COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
+
+CATALOGUE = Path(__file__).parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+
+
+def rows():
+    """The catalogue by name."""
+    import tomllib
+
+    return {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"]}
+
+
+def case(name: str, workload: str = "forward", **params):
+    """A case of the model on the CPU."""
+    row = rows()[name]
+    own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "16", "runtime": "pytorch", "output_length": "3"}
+    return core.Case("models", workload, "cpu:0", own | params | {"definition": json.dumps(row)})
+
+
+@unittest.skipIf(torch is None or sys.version_info < (3, 11), "needs torch, transformers and a Python that reads TOML")
+class Catalogue(unittest.TestCase):
+    """Rows against the packages."""
+
+    def test_counts_are_those_on_the_meta_device(self):
+        every = os.environ.get("RSB_EVERY_MODEL")
+        for name, row in rows().items():
+            if not every and name not in COUNTED:
+                continue
+            plain = {key: value for key, value in row.items() if key != "parameters"}
+            self.assertEqual(model_build.counted(torch, plain), row["parameters"], name)
+
+    def test_a_pass_is_verified_and_tokens_follow_it(self):
+        with torch.random.fork_rng():
+            made = models.forward(case("bert-tiny"))
+            fields = made.fields(made.sample(1))
+            self.assertLess(fields["accuracy_error"], 1e-5)
+            self.assertEqual((fields["parameter_count"], fields["output_shape"]), (4_416_698, "1x16x30522"))
+            written = models.generate(case("mamba-tiny"))
+            self.assertEqual(written.run().shape, (1, 16 + 3))
+
+    def test_a_model_that_computes_wrongly_is_never_timed(self):
+        wrong = model_runtimes.Ready(lambda: None, lambda: torch.zeros(1, 16, 30522), {})
+        with mock.patch.object(model_runtimes.PyTorch, "prepare", lambda *_: wrong), self.assertRaises(core.Failure):
+            models.forward(case("bert-tiny"))
+
+    def test_what_cannot_be_is_a_skip_with_its_cure(self):
+        for named, cure in (
+            (case("bert-tiny", dtype="i8"), "choose"),
+            (case("bert-tiny", runtime="tensorrt"), "choose one of pytorch"),
+        ):
+            with self.assertRaises(core.Skip) as skipped:
+                models.check(named)
+                models.forward(named)
+            self.assertIn(cure, skipped.exception.cure)
+        too_little = core.Skip("memory", "too little", "free some")
+        with mock.patch("rsb_workloads.models.room", side_effect=too_little) as asked, self.assertRaises(core.Skip):
+            models.forward(case("bert-base"))
+        self.assertEqual(asked.call_args.args[1], 12.0 * 109_514_298)

@@ -1,0 +1,128 @@
+//! The arguments of `models`.
+#![allow(clippy::doc_markdown)] // The comments are the help: backticks would show on the terminal.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use rsb_engine::models::{Family, SizeClass};
+
+use super::{MeasureArgs, Places};
+
+/// Arguments of `models`.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ModelsArgs {
+    /// What to do in place of measuring
+    #[command(subcommand)]
+    pub verb: Option<ModelsVerb>,
+    /// Families to measure [default: all]
+    #[arg(value_name = "FAMILY", value_parser = PossibleValuesParser::new(Family::NAMES), hide_possible_values = true)]
+    pub families: Vec<String>,
+    /// Size classes: tiny, small, base, large, xl, xxl [default: tiny]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = PossibleValuesParser::new(SizeClass::NAMES), hide_possible_values = true)]
+    pub sizes: Vec<String>,
+    /// Models by name, by directory, or by the name in the hub of one that is already here
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["families", "sizes"])]
+    pub model: Vec<String>,
+    /// Models of your own: a TOML file with [[model]] rows; alone, all of them are measured
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+    /// Precisions: f32, f16, bf16 [default: f32]
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub precision: Vec<String>,
+    /// Batch sizes
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    pub batch: Vec<String>,
+    /// Positions of the input, where they can be chosen [default: 128]
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
+    pub sequence: Vec<String>,
+    /// One pass (forward), or tokens one after another (generate) [default: forward; from the profile standard on both]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub workload: Vec<String>,
+    /// Samples of each case, the same as --runs
+    #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub iterations: Option<u64>,
+    /// How to measure; --backend also takes openvino, and several: cpu,openvino
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+/// Commands for models.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ModelsVerb {
+    /// List the catalogue: family, size class, parameters and their source
+    List(ModelsListArgs),
+    /// Show one model: what it is made of, and what it needs of memory in each precision
+    Show(ModelsShowArgs),
+    /// Show what a stored run says of each model
+    Results(ModelsResultsArgs),
+}
+
+/// What a model is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// One item as soon as possible.
+    Latency,
+    /// As many items as possible, whatever the batch.
+    Throughput,
+}
+
+/// Arguments of `recommend`.
+#[derive(Debug, Clone, Args)]
+pub struct RecommendArgs {
+    /// The model [default: all that were measured]
+    pub model: Option<String>,
+    /// What it is wanted for
+    #[arg(long = "for", value_enum, default_value_t = GoalArg::Latency, value_name = "GOAL")]
+    pub goal: GoalArg,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
+/// Arguments of `models list`.
+#[derive(Debug, Clone, Args)]
+pub struct ModelsListArgs {
+    /// Also list the models of this file
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `models show`.
+#[derive(Debug, Clone, Args)]
+pub struct ModelsShowArgs {
+    /// The model
+    pub name: String,
+    /// Items handled together
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub batch: u64,
+    /// Positions of the input, where they can be chosen
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub sequence: u64,
+    /// Also look in this file
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `models results`.
+#[derive(Debug, Clone, Args)]
+pub struct ModelsResultsArgs {
+    /// Run file or id [default: the latest run]
+    pub run: Option<String>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}

@@ -1,0 +1,281 @@
+//! Models of eleven families: measures them, lists them, shows what one needs, and what a run says of each.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use rsb_engine::gate;
+use rsb_engine::models::{self, Footprint, MODELS, ModelRow, RUNTIMES};
+use rsb_model::Dtype;
+use rsb_model::record::{ModelFigures, ModelRecord, ModelsDocument};
+use rsb_report::Style;
+use rsb_report::number::format_quantity;
+use serde_json::{Value, json};
+
+use super::{run, settings};
+use crate::cli::{ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RunArgs};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// The types whose memory is shown.
+const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
+
+/// The verb `models`.
+///
+/// # Errors
+/// When the arguments are invalid, or the results cannot be kept or read.
+pub fn run(args: &ModelsArgs, style: Style) -> CliResult {
+    match &args.verb {
+        None => measure(args, style),
+        Some(ModelsVerb::List(args)) => list(args),
+        Some(ModelsVerb::Show(args)) => show_one(args),
+        Some(ModelsVerb::Results(args)) => results(args),
+    }
+}
+
+fn measure(args: &ModelsArgs, style: Style) -> CliResult {
+    let mut own = own_models(args.catalogue.as_deref())?;
+    let mut names = Vec::new();
+    for name in &args.model {
+        if models::find(name, &own).is_none() && name.contains('/') {
+            let row = of_directory(name)?;
+            names.push(row.name.clone());
+            own.push(row);
+        } else {
+            names.push(name.clone());
+        }
+    }
+    if args.model.is_empty() && args.families.is_empty() && args.sizes.is_empty() {
+        names.extend(own.iter().map(|row| row.name.clone()));
+    }
+    let mut measure = args.measure.clone();
+    let backend = measure.backend.take().map(|text| runtimes_of(&text)).transpose()?;
+    let (backend, runtimes) = backend.unwrap_or_default();
+    measure.backend = backend;
+    measure.runs = args.iterations.or(measure.runs);
+    let axes = [
+        ("family", &args.families),
+        ("size", &args.sizes),
+        ("model", &names),
+        ("dtype", &args.precision),
+        ("batch_size", &args.batch),
+        ("sequence_length", &args.sequence),
+        ("workload", &args.workload),
+        ("runtime", &runtimes),
+    ];
+    let given = axes.into_iter().filter(|(_, values)| !values.is_empty());
+    measure.axis.extend(given.map(|(name, values)| (name.to_owned(), values.clone())));
+    run::run(&RunArgs { names: vec![MODELS.to_owned()], models: Some(own), measure, ..RunArgs::default() }, style)
+}
+
+/// `cpu,openvino` as a backend of devices and the runtimes that are to run there.
+fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
+    let is_runtime = |name: &&str| RUNTIMES.iter().any(|runtime| runtime.name == *name);
+    let (runtimes, backends): (Vec<&str>, Vec<&str>) =
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).partition(is_runtime);
+    let mut runtimes: Vec<String> = runtimes.into_iter().map(str::to_owned).collect();
+    match backends.as_slice() {
+        // OpenVINO is asked for: on the CPU, which is the only device that it drives here.
+        [] if runtimes.iter().all(|name| name != "pytorch") => Ok((Some("cpu".to_owned()), runtimes)),
+        [] => Ok((None, runtimes)),
+        [backend] => {
+            if !runtimes.is_empty() {
+                runtimes.insert(0, "pytorch".to_owned());
+                runtimes.dedup();
+            }
+            Ok((Some((*backend).to_owned()), runtimes))
+        }
+        several => Err(CliError::usage(anyhow!(
+            "--backend: {} are several backends of devices; name one of them, with runtimes beside it: cpu,openvino",
+            several.join(" and ")
+        ))),
+    }
+}
+
+fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let named = || format!("models of {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;
+    models::parse(&text).with_context(named).map_err(CliError::usage)
+}
+
+/// The model in a directory, or under its name in the hub where it was downloaded before.
+fn of_directory(name: &str) -> Result<ModelRow, CliError> {
+    let given = PathBuf::from(name);
+    let dir = if given.is_dir() { Some(given) } else { downloaded(name) };
+    let dir = dir.ok_or_else(|| {
+        CliError::usage(anyhow!(
+            "there is no directory {name}, and no model of that name was downloaded; nothing is downloaded here: \
+             `hf download {name}`, or name a model of `models list`"
+        ))
+    })?;
+    let dir = dir.canonicalize().with_context(|| format!("model {name}")).map_err(CliError::usage)?;
+    let path = dir.join("config.json");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{}: name a directory with config.json and safetensors", path.display()))
+        .map_err(CliError::usage)?;
+    let mut row =
+        models::detect(&dir.to_string_lossy(), &text).map_err(|why| CliError::usage(anyhow!("model {name}: {why}")))?;
+    if name.matches('/').count() == 1 && !Path::new(name).is_dir() {
+        row.name = name.replace('/', "-");
+    }
+    Ok(row)
+}
+
+/// Where the hub's package keeps a model that it has downloaded.
+fn downloaded(name: &str) -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
+    let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
+    let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");
+    let found = std::fs::read_dir(snapshots).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    found.filter(|dir| dir.join("config.json").is_file()).max()
+}
+
+fn list(args: &ModelsListArgs) -> CliResult {
+    let own = own_models(args.catalogue.as_deref())?;
+    let all = || own.iter().chain(models::catalogue());
+    if args.json {
+        let rows: Vec<Value> = all().map(|row| with_size(row, json!({}))).collect();
+        show::text(&rsb_report::document("models", &rows)?)?;
+    } else {
+        let head = format!("{:<22} {:<28} {:<6} {:>12}  published", "model", "family", "size", "parameters");
+        let lines = all().map(|row| {
+            let (size, count) = (row.size(), shown_count(row.parameters));
+            let published = row.published.as_deref().unwrap_or("no: the family's architecture, made small");
+            format!("{:<22} {:<28} {size:<6} {count:>12}  {published}", row.name, row.family)
+        });
+        show::text(&std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(Exit::Pass)
+}
+
+fn shown_count(parameters: u64) -> String {
+    match parameters {
+        0 => "not counted".to_owned(),
+        large if large >= 1_000_000_000 => format!("{:.2} B", large as f64 / 1e9),
+        small => format!("{:.1} M", small as f64 / 1e6),
+    }
+}
+
+/// A row as documents show it.
+fn with_size(row: &ModelRow, more: Value) -> Value {
+    let mut value = json!(row);
+    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
+        fields.insert("size".to_owned(), json!(row.size()));
+        fields.extend(more);
+    }
+    value
+}
+
+fn show_one(args: &ModelsShowArgs) -> CliResult {
+    let own = own_models(args.catalogue.as_deref())?;
+    let row = models::find(&args.name, &own).ok_or_else(|| {
+        let near = models::nearest(&args.name, &own).map(|near| format!(", did you mean `{near}`?"));
+        let near = near.unwrap_or_default();
+        CliError::usage(anyhow!("there is no model `{}`{near}; `models list` shows them all", args.name))
+    })?;
+    let length = row.shape.length.unwrap_or(args.sequence);
+    let memory = SHOWN.map(|dtype| (dtype, Footprint::of(row, dtype, args.batch, length)));
+    if args.json {
+        let memory: serde_json::Map<String, Value> =
+            memory.iter().map(|(dtype, needed)| (dtype.to_string(), json!(needed))).collect();
+        let more = json!({ "batch_size": args.batch, "sequence_length": length, "memory": memory });
+        show::text(&rsb_report::document("model", &with_size(row, more))?)?;
+        return Ok(Exit::Pass);
+    }
+    let mut lines = vec![
+        format!("{}: {}, {}", row.name, row.family, row.size()),
+        format!("class        {} of {}", row.class, row.library),
+        format!("parameters   {} ({})", row.parameters, shown_count(row.parameters)),
+    ];
+    lines.extend(row.active_parameters.map(|active| format!("of a token   {active} ({})", shown_count(active))));
+    lines.extend(row.published.as_ref().map(|said| format!("published    {said}")));
+    lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
+    lines.push(format!("\nmemory for batch {}, {length} positions:", args.batch));
+    lines.push(format!("{:<6} {:>12} {:>16} {:>14}", "", "weights", "keys and values", "activations, estimated"));
+    for (dtype, needed) in memory {
+        let shown = |bytes: u64| format_quantity(bytes as f64 / 1e6, "MB");
+        let (weights, cache) = (shown(needed.weights_bytes), shown(needed.cache_bytes));
+        lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {:>14}", shown(needed.activations_bytes)));
+    }
+    show::text(&lines.join("\n"))?;
+    Ok(Exit::Pass)
+}
+
+fn results(args: &ModelsResultsArgs) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
+    let run = match &args.run {
+        Some(text) => store.run(text).map_err(CliError::usage)?,
+        None => {
+            gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
+        }
+    };
+    let document = models::document(&run);
+    if document.models.is_empty() && document.skipped.is_empty() {
+        return Err(CliError::usage(anyhow!("the run {} measured no models; `models` measures some", run.run_id)));
+    }
+    if args.json {
+        show::json(&document)?
+    } else {
+        show::text(&text(&document))?
+    }
+    Ok(Exit::Pass)
+}
+
+/// The document for people: a line for each batch of each model.
+fn text(document: &ModelsDocument) -> String {
+    let lines = document.models.iter().flat_map(lines_of);
+    let skipped = document.skipped.iter().map(|case| {
+        let reason = case.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("{}: {}: {reason}", case.benchmark_id, case.outcome)
+    });
+    lines.chain(skipped).collect::<Vec<_>>().join("\n")
+}
+
+fn lines_of(record: &ModelRecord) -> Vec<String> {
+    let family = record.architecture_type.as_deref().unwrap_or("unknown");
+    let count = shown_count(record.parameter_count.unwrap_or(0));
+    let head = format!("{} ({family}, {count}) on {} by {}", record.model_id, record.device, record.backend);
+    let batches = record.batch_results.iter().map(|(key, figures)| format!("  {key:<18} {}", figures_text(figures)));
+    std::iter::once(head).chain(batches).collect()
+}
+
+fn figures_text(figures: &ModelFigures) -> String {
+    let parts = [
+        ("", figures.inference_time_ms, "ms"),
+        ("p99 ", figures.latency_p99_ms, "ms"),
+        ("", figures.throughput_samples_per_second, "items/s"),
+        ("", figures.tokens_per_second, "tokens/s"),
+        ("first token ", figures.ttft_ms, "ms"),
+        ("later ", figures.tpot_ms, "ms"),
+        ("memory ", figures.memory_peak_mb, "MB"),
+    ];
+    let said =
+        parts.into_iter().filter_map(|(name, value, unit)| Some(format!("{name}{}", format_quantity(value?, unit))));
+    let missing =
+        figures.missing.iter().filter_map(|case| Some(format!("{}: {}", case.outcome, case.reason.as_ref()?)));
+    said.chain(missing).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_beside_a_backend_is_compared_with_pytorch_there() {
+        let of = |text: &str| {
+            let (backend, runtimes) = runtimes_of(text).map_err(|error| error.error.to_string())?;
+            Ok::<_, String>((backend.unwrap_or_default(), runtimes.join(",")))
+        };
+        for (text, backend, runtimes) in [
+            ("cpu", "cpu", ""),
+            ("openvino", "cpu", "openvino"),
+            ("cpu,openvino", "cpu", "pytorch,openvino"),
+            ("pytorch,openvino", "", "pytorch,openvino"),
+            ("rocm", "rocm", ""),
+        ] {
+            assert_eq!(of(text), Ok((backend.to_owned(), runtimes.to_owned())), "{text}");
+        }
+        assert!(of("cpu,rocm").unwrap_err().contains("name one"));
+    }
+}
