@@ -8,6 +8,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rsb_model::field::{FIELDS, FieldRole};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+use crate::common::Bench;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -38,10 +42,29 @@ fn check_section(path: &Path, name: &str, text: &str) {
 
 #[test]
 fn schemas_follow_the_types() {
-    for (name, schema) in rusty_stack_bench::commands::schema::all() {
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let schemas = [
+        ("benchmark-result", schema_of::<rsb_model::BenchmarkResult>()),
+        ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
+        ("comparison-result", schema_of::<rsb_model::ComparisonResult>()),
+        ("health", schema_of::<rsb_model::record::HealthDocument>()),
+        ("models", schema_of::<rsb_model::record::ModelsDocument>()),
+        ("recommend", schema_of::<rsb_model::record::RecommendDocument>()),
+        ("run", schema_of::<rsb_model::Run>()),
+        ("trend", schema_of::<rsb_model::record::TrendDocument>()),
+    ];
+    for (name, schema) in &schemas {
+        let text = serde_json::to_string_pretty(schema).unwrap() + "\n";
         check(&root().join(format!("schemas/{name}.schema.json")), &text);
     }
+    let files = std::fs::read_dir(root().join("schemas")).unwrap().count();
+    assert_eq!(files, schemas.len(), "a file in schemas/ is made from no type");
+    let listed = Bench::new().run(&["schema"]).expect(0).stdout;
+    let names: Vec<&str> = schemas.iter().map(|(name, _)| *name).collect();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), names, "`schema` shows each");
+}
+
+fn schema_of<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft07().into_generator().into_root_schema_for::<T>()
 }
 
 #[test]
