@@ -94,7 +94,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 }
 
 /// Every kind.
-pub const CHART_KINDS: [ChartKind; 23] = [
+pub const CHART_KINDS: [ChartKind; 24] = [
     run(
         ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
