@@ -14,6 +14,8 @@ mod source;
 mod stored;
 
 use rsb_report::Style;
+#[cfg(feature = "serve")]
+use rsb_web::{Medium, Site};
 
 use crate::cli::ServeArgs;
 #[cfg(not(feature = "serve"))]
@@ -31,6 +33,25 @@ pub fn run(args: &ServeArgs, _: Style) -> CliResult {
         Some(dir) => export::run(&stored, dir),
         None => server::run(&stored, args),
     }
+}
+
+/// The pages of `source`, with charts as PNG where this build can make them.
+#[cfg(feature = "serve")]
+fn site(source: &source::StoreSource, medium: Medium) -> Site<'_> {
+    with_pictures(Site::new(source, medium))
+}
+
+#[cfg(all(feature = "serve", feature = "png"))]
+fn with_pictures(site: Site<'_>) -> Site<'_> {
+    fn picture(svg: &str) -> Option<Vec<u8>> {
+        rsb_report::png(svg).inspect_err(|error| tracing::error!("{error}")).ok()
+    }
+    site.with_pictures(&picture)
+}
+
+#[cfg(all(feature = "serve", not(feature = "png")))]
+fn with_pictures(site: Site<'_>) -> Site<'_> {
+    site
 }
 
 /// The verb `serve`, which this build lacks.

@@ -117,6 +117,8 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     // By keys alone: the chart says its figures, and shows fewer runs.
     open("case?id=cpu_performance/tensor-ops/cpu:0/made-up-2");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
+    let has_png = "return [...document.querySelectorAll('.files a')].some(link => link.textContent === 'PNG')";
+    assert_eq!(browser.run(has_png), cfg!(feature = "png"));
     browser.run("document.querySelector('figure.chart [role=group]').focus()");
     browser.press('\u{e012}');
     let figure = browser.text("return document.querySelector('figure.chart output').textContent");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use rsb_report::number::format_count;
 use rsb_store::output;
-use rsb_web::{ExportError, Medium, Site, export_site};
+use rsb_web::{ExportError, Medium, export_site};
 
 use super::source::StoreSource;
 use super::stored::Stored;
@@ -18,7 +18,7 @@ pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
     let source = StoreSource::open(stored, &mut console::tell)?;
     output::create_dir(dir).map_err(refused)?;
     output::create_dir(&dir.join("api")).map_err(refused)?;
-    let site = Site::new(&source, Medium::Exported);
+    let site = super::site(&source, Medium::Exported);
     let written = export_site(&site, |name, bytes| output::write_bytes(&dir.join(name), bytes));
     let count = written.map_err(|error| match error {
         ExportError::Write(error) => refused(error),

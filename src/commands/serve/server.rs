@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rsb_model::shown::short_hash;
-use rsb_web::{Medium, Site, respond};
+use rsb_web::{Medium, respond};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -171,7 +171,7 @@ impl Server {
             Ok(source) => source,
             Err(error) => return broken(&show::chain(&error.error)),
         };
-        let answer = respond(&Site::new(&source, Medium::Served), path, query);
+        let answer = respond(&super::site(&source, Medium::Served), path, query);
         idle().push(source);
         answer
     }
