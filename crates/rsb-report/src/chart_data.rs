@@ -18,8 +18,8 @@ fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
 
 /// What both columns are called: by the axes, else by their letters.
 fn titles(chart: &Chart) -> [&str; 2] {
-    let or = |title, letter| if title == "" { letter } else { title };
-    [or(chart.x_axis.title.as_str(), "x"), or(chart.y_axis.title.as_str(), "y")]
+    let [x, y] = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
+    [if x.is_empty() { "x" } else { x }, if y.is_empty() { "y" } else { y }]
 }
 
 /// `value` as its axis tells it: the label of a row, else the figure as `told`.

@@ -66,7 +66,7 @@ pub use programs::{KeptProgram, NotKept, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;
 pub use read::{UNREADABLE, read_bytes, read_comparison, read_run};
-pub use recovery::RunProgress;
+pub use recovery::JournalProgress;
 pub use seal::sealed_text;
 pub use select::{MOST_BYTES, MOST_ROWS, SqlAnswer, SqlError};
 pub use store::{ComparisonSummaryRow, RunSummary, Store};

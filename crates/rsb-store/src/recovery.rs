@@ -61,7 +61,7 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
 
 /// A run that is being measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunProgress {
+pub struct JournalProgress {
     /// The run with the results that it has so far.
     pub run: Run,
     /// How many cases it has, where that is known.
@@ -69,12 +69,12 @@ pub struct RunProgress {
 }
 
 /// The runs whose writers live, with what they have measured so far.
-pub(crate) fn progress(results_dir: &Path) -> Vec<RunProgress> {
+pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
     held(results_dir).iter().filter_map(|path| so_far(path)).collect()
 }
 
 /// What the journal of a living writer says. A line that is being written is not there yet.
-fn so_far(journal: &Path) -> Option<RunProgress> {
+fn so_far(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
     let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     let mut run = header(journal, lines.next()?).ok()?;
@@ -82,7 +82,7 @@ fn so_far(journal: &Path) -> Option<RunProgress> {
     for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
         take_line(&line, &mut run, &mut planned, &mut dropped);
     }
-    Some(RunProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()) })
+    Some(JournalProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()) })
 }
 
 /// The runs whose writers live, without what they have measured so far.

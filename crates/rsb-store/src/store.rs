@@ -13,7 +13,7 @@ use crate::files::{self, COMPARISONS, DATABASE, RUNS};
 use crate::index::{FromJson, Index, Parsed, database_error, is_corrupt};
 use crate::journal::{Journal, write_run};
 use crate::open::{open_index, rebuild};
-use crate::recovery::RunProgress;
+use crate::recovery::JournalProgress;
 use crate::{document, read, recovery};
 
 /// A directory of results.
@@ -153,7 +153,7 @@ impl Store {
     }
 
     /// The runs that are being measured now, with what they have measured so far.
-    pub fn progress(&self) -> Vec<RunProgress> {
+    pub fn progress(&self) -> Vec<JournalProgress> {
         recovery::progress(&self.results_dir)
     }
 

@@ -3,13 +3,19 @@
 //! Every address lies beside every other one, so links are the same under any prefix and in a directory of files. What has
 //! its default is left out, which keeps addresses short.
 
+mod query;
+#[cfg(test)]
+mod tests;
+
 use rsb_model::shown::short_hash;
+
+use query::{Query, encode};
 
 /// Something to look at, and the form in which it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     /// What.
-    pub view: View,
+    pub view: PageView,
     /// In which form.
     pub form: Form,
 }
@@ -43,7 +49,7 @@ pub enum ChartFileFormat {
 
 /// What there is to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum View {
+pub enum PageView {
     /// How everything stands.
     Overview,
     /// The stored runs.
@@ -96,7 +102,7 @@ pub struct CompareView {
     /// The run that is compared.
     pub to: String,
     /// Which verdicts.
-    pub show: Shown,
+    pub show: ShownVerdicts,
     /// In which order.
     pub sort: Order,
     /// Only cases whose names hold this text.
@@ -120,7 +126,7 @@ pub struct CaseView {
 
 /// Which verdicts of a comparison are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Shown {
+pub enum ShownVerdicts {
     /// All but Unchanged.
     #[default]
     Changed,
@@ -146,7 +152,7 @@ pub enum Order {
     Case,
 }
 
-impl Shown {
+impl ShownVerdicts {
     /// Each with its name in an address and for people.
     pub const ALL: [(Self, &'static str, &'static str); 5] = [
         (Self::Changed, "changed", "all but Unchanged"),
@@ -171,12 +177,12 @@ impl ChartFileFormat {
 
     /// How its files end.
     pub fn ending(self) -> &'static str {
-        name_of(&Self::ALL, self)
+        name_of(&Self::ALL, &self)
     }
 }
 
-fn name_of<T: PartialEq>(all: &[(T, &'static str)], wanted: T) -> &'static str {
-    all.iter().find(|(each, _)| *each == wanted).map_or("", |(_, name)| name)
+fn name_of<T: PartialEq>(all: &[(T, &'static str)], wanted: &T) -> &'static str {
+    all.iter().find(|(each, _)| each == wanted).map_or("", |(_, name)| name)
 }
 
 /// Why a path with a query is no address.
@@ -210,12 +216,12 @@ pub const LONGEST_QUERY: usize = 4096;
 
 impl Address {
     /// The page of `view`.
-    pub const fn page(view: View) -> Self {
+    pub const fn page(view: PageView) -> Self {
         Self { view, form: Form::Page }
     }
 
     /// The document of `view`.
-    pub const fn json(view: View) -> Self {
+    pub const fn json(view: PageView) -> Self {
         Self { view, form: Form::Json }
     }
 
@@ -228,19 +234,19 @@ impl Address {
         let mut query = Query::of(name, query);
         let chart = query.take("chart");
         let view = match name {
-            "" if !is_json => View::Overview,
-            "overview" if is_json => View::Overview,
-            "runs" => View::Runs(query.listed()?),
-            "cases" => View::Cases(query.listed()?),
-            "search" if !is_json => View::Search { find: query.text("find") },
-            "run" => View::Run { id: query.text("id") },
-            "charts" => View::Charts { id: query.text("id") },
-            "compare" => View::Compare(query.compare()?),
-            "case" => View::Case(query.case()?),
-            "machines" => View::Machines,
-            "baselines" => View::Baselines,
-            "doctor" => View::Doctor,
-            "live" => View::Live,
+            "" if !is_json => PageView::Overview,
+            "overview" if is_json => PageView::Overview,
+            "runs" => PageView::Runs(query.listed()?),
+            "cases" => PageView::Cases(query.listed()?),
+            "search" if !is_json => PageView::Search { find: query.text("find") },
+            "run" => PageView::Run { id: query.text("id") },
+            "charts" => PageView::Charts { id: query.text("id") },
+            "compare" => PageView::Compare(query.compare()?),
+            "case" => PageView::Case(query.case()?),
+            "machines" => PageView::Machines,
+            "baselines" => PageView::Baselines,
+            "doctor" => PageView::Doctor,
+            "live" => PageView::Live,
             _ => return Err(AddressError::NoPage(path.to_owned())),
         };
         let form = match chart {
@@ -289,7 +295,7 @@ impl Address {
     }
 }
 
-impl View {
+impl PageView {
     /// The first part of its address; empty for the overview.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -331,12 +337,12 @@ impl CompareView {
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let named = |name: &str, is_default: bool| if is_default { String::new() } else { name.to_owned() };
-        let show = Shown::ALL.iter().find(|(each, ..)| *each == self.show).map_or("", |(_, name, _)| name);
+        let show = ShownVerdicts::ALL.iter().find(|(each, ..)| *each == self.show).map_or("", |(_, name, _)| name);
         let sort = Order::ALL.iter().find(|(each, ..)| *each == self.sort).map_or("", |(_, name, _)| name);
         vec![
             ("from", self.from.clone()),
             ("to", self.to.clone()),
-            ("show", named(show, self.show == Shown::default())),
+            ("show", named(show, self.show == ShownVerdicts::default())),
             ("sort", named(sort, self.sort == Order::default())),
             ("find", self.find.clone()),
         ]
@@ -378,121 +384,6 @@ fn bad(key: &str, value: &str, expected: impl Into<String>) -> AddressError {
     AddressError::BadValue { key: key.to_owned(), value: value.to_owned(), expected: expected.into() }
 }
 
-/// The pairs of a query that nobody has asked for yet.
-struct Query<'q> {
-    page: &'q str,
-    pairs: Vec<(String, String)>,
-}
-
-impl<'q> Query<'q> {
-    fn of(page: &'q str, query: &str) -> Self {
-        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(key), decode(value))
-        });
-        Self { page, pairs: pairs.collect() }
-    }
-
-    /// The value of `key`, the last where it stands several times.
-    fn take(&mut self, key: &str) -> Option<String> {
-        let mut found = None;
-        self.pairs.retain_mut(|(known, value)| {
-            let is_it = known == key;
-            if is_it {
-                found = Some(std::mem::take(value));
-            }
-            !is_it
-        });
-        found.filter(|value| !value.is_empty())
-    }
-
-    fn text(&mut self, key: &str) -> String {
-        self.take(key).unwrap_or_default().trim().to_owned()
-    }
-
-    fn page(&mut self) -> Result<usize, AddressError> {
-        let Some(text) = self.take("page") else { return Ok(0) };
-        let page = text.parse::<usize>().ok().and_then(|page| page.checked_sub(1));
-        page.ok_or_else(|| bad("page", &text, "a number from 1 on"))
-    }
-
-    fn listed(&mut self) -> Result<Listed, AddressError> {
-        Ok(Listed { find: self.text("find"), page: self.page()? })
-    }
-
-    fn choice<T: Copy + Default>(
-        &mut self,
-        key: &str,
-        all: &[(T, &'static str, &'static str)],
-    ) -> Result<T, AddressError> {
-        let Some(text) = self.take(key) else { return Ok(T::default()) };
-        let found = all.iter().find(|(_, name, _)| *name == text).map(|(each, ..)| *each);
-        let names = || all.iter().map(|(_, name, _)| *name).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| bad(key, &text, format!("one of {}", names())))
-    }
-
-    fn compare(&mut self) -> Result<CompareView, AddressError> {
-        Ok(CompareView {
-            from: self.text("from"),
-            to: self.text("to"),
-            show: self.choice("show", &Shown::ALL)?,
-            sort: self.choice("sort", &Order::ALL)?,
-            find: self.text("find"),
-        })
-    }
-
-    fn case(&mut self) -> Result<CaseView, AddressError> {
-        let (id, metric, machine) = (self.text("id"), self.text("metric"), self.text("machine"));
-        Ok(CaseView { id, metric, machine, window: self.window()?, page: self.page()? })
-    }
-
-    /// `runs=10-20`, or both ends by themselves, as a form gives them.
-    fn window(&mut self) -> Result<Option<(usize, usize)>, AddressError> {
-        let (first, last) = (self.take("first"), self.take("last"));
-        let text = match (self.take("runs"), first, last) {
-            (Some(text), ..) => text,
-            (None, Some(first), Some(last)) => format!("{first}-{last}"),
-            _ => return Ok(None),
-        };
-        let ends = text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
-        let window = ends.filter(|(first, last): &(usize, usize)| *first > 0 && first < last);
-        window.map(Some).ok_or_else(|| bad("runs", &text, "the first and the last run, such as 10-20"))
-    }
-
-    fn finish(self) -> Result<(), AddressError> {
-        match self.pairs.into_iter().next() {
-            None => Ok(()),
-            Some((key, _)) => Err(AddressError::UnknownKey { page: self.page.to_owned(), key }),
-        }
-    }
-}
-
-/// `text` within a query. What may stand there stays, so that ids of cases can be read.
-fn encode(text: &str) -> String {
-    let keeps = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte);
-    text.bytes().map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
-
-/// What `text` within a query says. What is no character is replaced.
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(if first == b'+' { b' ' } else { first });
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// `text` as a part of a file's name: safe anywhere, and no two texts have one.
 fn file_part(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -501,111 +392,4 @@ fn file_part(text: &str) -> String {
     let is_plain = |c: char| !c.is_ascii_uppercase() || matches!(c, 'T' | 'Z');
     let name = name.trim_matches('-');
     if name == text && text.chars().all(is_plain) { text.to_owned() } else { format!("{name}-{}", short_hash(text)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn parsed(link: &str) -> Result<Address, AddressError> {
-        let (path, query) = link.split_once('?').unwrap_or((link, ""));
-        Address::parse(path.trim_start_matches("./"), query)
-    }
-
-    fn text() -> impl Strategy<Value = String> {
-        prop_oneof!["[a-z0-9:/_.]{1,20}", "\\PC{1,12}".prop_map(|text: String| text.trim().to_owned())]
-    }
-
-    fn view() -> impl Strategy<Value = View> {
-        let list = || (text(), 0_usize..9).prop_map(|(find, page)| Listed { find, page });
-        let compare = (text(), text(), 0_usize..5, 0_usize..3, text()).prop_map(|(from, to, show, sort, find)| {
-            View::Compare(CompareView { from, to, show: Shown::ALL[show].0, sort: Order::ALL[sort].0, find })
-        });
-        let window = prop::option::of((1_usize..99, 1_usize..99).prop_map(|(first, count)| (first, first + count)));
-        let case = (text(), text(), text(), window, 0_usize..9)
-            .prop_map(|(id, metric, machine, window, page)| View::Case(CaseView { id, metric, machine, window, page }));
-        prop_oneof![
-            Just(View::Overview),
-            list().prop_map(View::Runs),
-            list().prop_map(View::Cases),
-            text().prop_map(|id| View::Run { id }),
-            text().prop_map(|id| View::Charts { id }),
-            compare,
-            case,
-            Just(View::Machines),
-            Just(View::Live),
-        ]
-    }
-
-    fn form() -> impl Strategy<Value = Form> {
-        let chart = ("[a-z0-9.-]{1,20}", 0_usize..3)
-            .prop_map(|(name, format)| Form::Chart { name, format: ChartFileFormat::ALL[format].0 });
-        prop_oneof![Just(Form::Page), Just(Form::Json), chart]
-    }
-
-    proptest! {
-        #[test]
-        fn a_link_leads_to_what_it_was_made_of(view in view(), form in form()) {
-            let address = Address { view, form };
-            let link = address.link();
-            prop_assert!(link.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'<>\\#".contains(&byte)), "{link}");
-            prop_assert_eq!(parsed(&link), Ok(address));
-        }
-
-        #[test]
-        fn files_are_safe_and_differ(one in view(), other in view(), form in form()) {
-            let [one, other] = [one, other].map(|view| Address { view, form: form.clone() });
-            let is_safe = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-            for name in [one.file(), other.file()] {
-                let name = name.strip_prefix("api/").unwrap_or(&name);
-                prop_assert!(name.chars().all(is_safe) && !name.starts_with('.') && name.len() < 250, "{}", name);
-            }
-            prop_assert_eq!(one.file() == other.file(), one == other);
-        }
-
-        #[test]
-        fn whatever_is_asked_is_answered(path in "\\PC{0,20}", query in "\\PC{0,40}") {
-            let _ = Address::parse(&path, &query);
-        }
-    }
-
-    #[test]
-    fn addresses_are_short_and_can_be_read() {
-        let case = CaseView { window: Some((10, 20)), ..CaseView::of("cpu_performance/gemm/cpu:0/f32/64x64x64") };
-        let links = [
-            (View::Overview, "./"),
-            (View::Run { id: "20261121T090312Z_1a2b3c4".into() }, "run?id=20261121T090312Z_1a2b3c4"),
-            (View::Compare(CompareView::of("quick", "20261121")), "compare?from=quick&to=20261121"),
-            (View::Case(case), "case?id=cpu_performance/gemm/cpu:0/f32/64x64x64&runs=10-20"),
-        ];
-        for (view, link) in links {
-            assert_eq!(Address::page(view).link(), link);
-        }
-        let files: BTreeSet<String> = ["a", "A", "a/b", "a-b", "a b"]
-            .map(|id| Address::page(View::Run { id: id.into() }).file().to_lowercase())
-            .into();
-        assert_eq!(files.len(), 5, "{files:?}");
-    }
-
-    #[test]
-    fn a_typo_never_means_the_default() {
-        for (link, part) in [
-            ("nothing", "no page `nothing`"),
-            ("../etc/passwd", "no page"),
-            ("run?idd=x", "`idd` is nothing"),
-            ("compare?show=reg", "one of changed, all"),
-            ("case?id=x&runs=20-10", "such as 10-20"),
-            ("case?id=x&first=1&last=x", "such as 10-20"),
-            ("runs?page=0", "from 1 on"),
-            ("run?id=x&chart=a.gif", ".csv, .svg or .png"),
-            ("api/", "no page"),
-        ] {
-            let error = parsed(link).unwrap_err().to_string();
-            assert!(error.contains(part), "{link}: {error}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use rsb_report::html::site::style;
 
-use crate::response::Response;
+use crate::response::PageResponse;
 use crate::router::Site;
 
 /// What pages have beyond reports.
@@ -14,10 +14,10 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];
 
 /// The file called `name`.
-pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<Response> {
+pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<PageResponse> {
     match name {
-        "style.css" => Some(Response::ok("text/css; charset=utf-8", style(site.theme(), STYLE))),
-        "page.js" => Some(Response::ok("text/javascript; charset=utf-8", SCRIPT)),
+        "style.css" => Some(PageResponse::ok("text/css; charset=utf-8", style(site.theme(), STYLE))),
+        "page.js" => Some(PageResponse::ok("text/javascript; charset=utf-8", SCRIPT)),
         _ => None,
     }
 }

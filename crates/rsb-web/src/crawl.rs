@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::address::{Address, View};
+use crate::address::{Address, PageView};
 use crate::assets;
-use crate::response::Response;
+use crate::response::PageResponse;
 use crate::router::{Site, answer};
 
 /// Why a site was not exported.
 #[derive(Debug, thiserror::Error)]
-pub enum ExportError<E: std::error::Error + 'static> {
+pub enum SiteExportError<E: std::error::Error + 'static> {
     /// A page that another leads to cannot be made.
     #[error("{file} cannot be made: {why}")]
     Page {
@@ -31,11 +31,11 @@ pub enum ExportError<E: std::error::Error + 'static> {
 pub fn export_site<E: std::error::Error + 'static>(
     site: &Site<'_>,
     mut write: impl FnMut(&str, &[u8]) -> Result<(), E>,
-) -> Result<usize, ExportError<E>> {
-    let mut waiting = VecDeque::from([Address::page(View::Overview)]);
+) -> Result<usize, SiteExportError<E>> {
+    let mut waiting = VecDeque::from([Address::page(PageView::Overview)]);
     let mut known: BTreeSet<String> = waiting.iter().map(Address::file).collect();
     for name in assets::NAMES {
-        if let Some(Response { body, .. }) = assets::find(site, name) {
+        if let Some(PageResponse { body, .. }) = assets::find(site, name) {
             write(name, &body)?;
         }
     }
@@ -43,7 +43,7 @@ pub fn export_site<E: std::error::Error + 'static>(
         let file = address.file();
         let response = answer(site, &address);
         if response.status != 200 {
-            return Err(ExportError::Page { file, why: why(site, &address) });
+            return Err(SiteExportError::Page { file, why: why(site, &address) });
         }
         write(&file, &response.body)?;
         waiting.extend(site.take_links().into_iter().filter(|linked| known.insert(linked.file())));

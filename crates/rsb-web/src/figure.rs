@@ -6,11 +6,11 @@ use rsb_report::html::site::drawing;
 use rsb_report::number::format_count;
 use rsb_report::{Chart, chart_csv, chart_places, chart_table, frame, svg_in};
 
-use crate::address::{Address, ChartFileFormat, Form, View};
+use crate::address::{Address, ChartFileFormat, Form, PageView};
 use crate::pages;
-use crate::response::{CSV, PNG, Response, SVG};
+use crate::response::{CSV, PNG, PageResponse, SVG};
 use crate::router::Site;
-use crate::source::{Answer, SourceError};
+use crate::source::{SourceError, SourceResult};
 
 /// Points of a long line in a page, and rows of figures under a chart; the file of figures has every one.
 pub(crate) const POINTS: usize = 600;
@@ -24,11 +24,11 @@ pub(crate) enum Zoom {
 }
 
 /// Every chart of `view` as HTML, one after the other.
-pub(crate) fn figures(site: &Site<'_>, view: &View, charts: &[Chart], zoom: &Zoom) -> String {
+pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: &Zoom) -> String {
     (1..).zip(charts).map(|(number, chart)| figure(site, view, (number, chart), zoom)).collect()
 }
 
-fn figure(site: &Site<'_>, view: &View, (number, chart): (usize, &Chart), zoom: &Zoom) -> String {
+fn figure(site: &Site<'_>, view: &PageView, (number, chart): (usize, &Chart), zoom: &Zoom) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
         return format!("<p>{}: not drawn, a figure in it is not finite</p>\n", escape(&chart.title));
     };
@@ -69,7 +69,7 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
 }
 
 /// The chart as files.
-fn files(site: &Site<'_>, view: &View, chart: &Chart) -> String {
+fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
     let formats = [(ChartFileFormat::Csv, "CSV"), (ChartFileFormat::Svg, "SVG"), (ChartFileFormat::Png, "PNG")];
     // In files the page itself has the drawing.
     let can = |format: ChartFileFormat| match format {
@@ -86,7 +86,12 @@ fn files(site: &Site<'_>, view: &View, chart: &Chart) -> String {
 }
 
 /// The chart `name` of `view` as a file.
-pub(crate) fn file(site: &Site<'_>, view: &View, name: &str, format: ChartFileFormat) -> Answer<Response> {
+pub(crate) fn file(
+    site: &Site<'_>,
+    view: &PageView,
+    name: &str,
+    format: ChartFileFormat,
+) -> SourceResult<PageResponse> {
     // The file of figures has every one; a drawing of millions of points shows no more than one of hundreds.
     let points = if format == ChartFileFormat::Csv { usize::MAX } else { POINTS };
     let charts = pages::charts(site, view, points)?;
@@ -99,13 +104,13 @@ pub(crate) fn file(site: &Site<'_>, view: &View, name: &str, format: ChartFileFo
     Ok(match format {
         ChartFileFormat::Csv => {
             let text = chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
-            Response::ok(CSV, text)
+            PageResponse::ok(CSV, text)
         }
-        ChartFileFormat::Svg => Response::ok(SVG, drawn()?),
+        ChartFileFormat::Svg => PageResponse::ok(SVG, drawn()?),
         ChartFileFormat::Png => {
             let picture = site.draw().and_then(|draw| draw(&drawn().ok()?));
             let lacks = "this build makes no PNG; take the SVG";
-            Response::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
+            PageResponse::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
         }
     })
 }

@@ -1,5 +1,5 @@
 //! The dashboard without its server: what can be asked ([`Address`]), what answers ([`respond`]), and where the answers come
-//! from ([`Source`]). `serve` carries them over HTTP, or writes them as files ([`export_site`]).
+//! from ([`PageSource`]). `serve` carries them over HTTP, or writes them as files ([`export_site`]).
 //!
 //! **Invariant:** no input or output, no clock. Every text of a run is escaped where it is written, by the functions of
 //! [`rsb_report::html::element`]. A page has no script and no style of its own; it can be read without either.
@@ -24,8 +24,8 @@ pub mod source;
 mod tests;
 
 pub use address::{Address, AddressError};
-pub use crawl::{ExportError, export_site};
+pub use crawl::{SiteExportError, export_site};
 pub use pages::LIVE_EVENTS;
-pub use response::Response;
+pub use response::PageResponse;
 pub use router::{Draw, Medium, Site, respond};
-pub use source::Source;
+pub use source::PageSource;

@@ -2,7 +2,7 @@
 
 /// An answer to a request, whoever carries it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
+pub struct PageResponse {
     /// The status of HTTP: 200, 400, 404 or 500.
     pub status: u16,
     /// What the body is.
@@ -22,7 +22,7 @@ pub const SVG: &str = "image/svg+xml";
 /// A picture.
 pub const PNG: &str = "image/png";
 
-impl Response {
+impl PageResponse {
     /// An answer that is there.
     pub fn ok(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self { status: 200, content_type, body: body.into() }

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use rsb_report::Theme;
 
 use crate::address::{Address, AddressError, Form, LONGEST_QUERY};
-use crate::response::{HTML, JSON, Response};
+use crate::response::{HTML, JSON, PageResponse};
 use crate::sheet::Sheet;
-use crate::source::{Source, SourceError};
+use crate::source::{PageSource, SourceError};
 use crate::{api, assets, figure, pages};
 
 /// How the pages reach their readers.
@@ -24,7 +24,7 @@ pub type Draw<'d> = dyn Fn(&str) -> Option<Vec<u8>> + 'd;
 
 /// Everything that pages are made from.
 pub struct Site<'s> {
-    source: &'s dyn Source,
+    source: &'s dyn PageSource,
     medium: Medium,
     theme: Theme,
     /// What makes PNG of SVG.
@@ -35,7 +35,7 @@ pub struct Site<'s> {
 
 impl<'s> Site<'s> {
     /// What `source` tells, for `medium`.
-    pub fn new(source: &'s dyn Source, medium: Medium) -> Self {
+    pub fn new(source: &'s dyn PageSource, medium: Medium) -> Self {
         Self { source, medium, theme: Theme::default(), draw: None, linked: RefCell::default() }
     }
 
@@ -46,7 +46,7 @@ impl<'s> Site<'s> {
         self
     }
 
-    pub(crate) const fn source(&self) -> &'s dyn Source {
+    pub(crate) const fn source(&self) -> &'s dyn PageSource {
         self.source
     }
 
@@ -82,7 +82,7 @@ impl<'s> Site<'s> {
 }
 
 /// The answer to the request of `path`, without the slash at its begin, with `query`.
-pub fn respond(site: &Site<'_>, path: &str, query: &str) -> Response {
+pub fn respond(site: &Site<'_>, path: &str, query: &str) -> PageResponse {
     if query.len() > LONGEST_QUERY {
         return trouble(site, 400, "the query is too long", is_for_programs(path));
     }
@@ -101,10 +101,10 @@ fn is_for_programs(path: &str) -> bool {
 }
 
 /// The answer to a request that was understood.
-pub(crate) fn answer(site: &Site<'_>, address: &Address) -> Response {
+pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
     let answered = match &address.form {
-        Form::Page => pages::page(site, &address.view).map(|sheet| Response::ok(HTML, sheet.html(site))),
-        Form::Json => api::document(site.source(), &address.view).map(|text| Response::ok(JSON, text)),
+        Form::Page => pages::page(site, &address.view).map(|sheet| PageResponse::ok(HTML, sheet.html(site))),
+        Form::Json => api::document(site.source(), &address.view).map(|text| PageResponse::ok(JSON, text)),
         Form::Chart { name, format } => figure::file(site, &address.view, name, *format),
     };
     answered.unwrap_or_else(|error| {
@@ -118,10 +118,10 @@ pub(crate) fn answer(site: &Site<'_>, address: &Address) -> Response {
 }
 
 /// What says why there is no answer.
-fn trouble(site: &Site<'_>, status: u16, why: &str, is_for_programs: bool) -> Response {
+fn trouble(site: &Site<'_>, status: u16, why: &str, is_for_programs: bool) -> PageResponse {
     if is_for_programs {
         let body = serde_json::json!({ "error": why }).to_string() + "\n";
-        return Response { status, content_type: JSON, body: body.into_bytes() };
+        return PageResponse { status, content_type: JSON, body: body.into_bytes() };
     }
     let title = match status {
         404 => "Not found",
@@ -130,5 +130,5 @@ fn trouble(site: &Site<'_>, status: u16, why: &str, is_for_programs: bool) -> Re
     };
     let mut sheet = Sheet::new(title, None);
     sheet.say(rsb_report::Tone::Caution, why);
-    Response { status, content_type: HTML, body: sheet.html(site).into_bytes() }
+    PageResponse { status, content_type: HTML, body: sheet.html(site).into_bytes() }
 }

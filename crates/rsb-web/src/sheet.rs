@@ -4,8 +4,8 @@ use rsb_report::Tone;
 use rsb_report::html::element::{anchor, class, escape, prose};
 use rsb_report::html::site::PageSection;
 
-use crate::address::{Address, Listed, View};
-use crate::response::Response;
+use crate::address::{Address, Listed, PageView};
+use crate::response::PageResponse;
 use crate::router::Site;
 
 /// A page.
@@ -13,12 +13,12 @@ pub(crate) struct Sheet<'v> {
     title: String,
     subtitle: String,
     /// What it shows, for the mark in the list of pages.
-    view: Option<&'v View>,
+    view: Option<&'v PageView>,
     body: String,
 }
 
 impl<'v> Sheet<'v> {
-    pub(crate) fn new(title: &str, view: Option<&'v View>) -> Self {
+    pub(crate) fn new(title: &str, view: Option<&'v PageView>) -> Self {
         Self { title: title.to_owned(), subtitle: String::new(), view, body: String::new() }
     }
 
@@ -59,7 +59,7 @@ impl<'v> Sheet<'v> {
             text => format!("<p class=\"subtitle\">{}</p>\n", escape(text)),
         };
         // A file has no headers; a server's say the same.
-        let policy = Response::POLICY.replace("; frame-ancestors 'none'", "");
+        let policy = PageResponse::POLICY.replace("; frame-ancestors 'none'", "");
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -79,8 +79,8 @@ impl<'v> Sheet<'v> {
 
     /// The list of pages.
     fn pages(&self, site: &Site<'_>) -> String {
-        let shown = self.view.map(View::name);
-        let item = |(title, view): (&str, View)| {
+        let shown = self.view.map(PageView::name);
+        let item = |(title, view): (&str, PageView)| {
             let here = if shown == Some(view.name()) { " aria-current=\"page\"" } else { "" };
             let link = escape(&site.link(Address::page(view)));
             format!("<li><a href=\"{link}\"{here}>{title}</a>")
@@ -90,9 +90,9 @@ impl<'v> Sheet<'v> {
     }
 
     fn footer(&self, site: &Site<'_>) -> String {
-        let has_document = |view: &&View| match view {
-            View::Search { .. } => false,
-            View::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
+        let has_document = |view: &&PageView| match view {
+            PageView::Search { .. } => false,
+            PageView::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
             _ => true,
         };
         let document = self.view.filter(has_document).map(|view| {
@@ -109,27 +109,29 @@ impl<'v> Sheet<'v> {
 }
 
 /// The pages that every page leads to.
-fn entries(site: &Site<'_>) -> Vec<(&'static str, View)> {
+fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
     let mut entries = vec![
-        ("Overview", View::Overview),
-        ("Runs", View::Runs(Listed::default())),
-        ("Cases", View::Cases(Listed::default())),
-        ("Compare", View::Compare(crate::address::CompareView::default())),
-        ("Machines", View::Machines),
-        ("Baselines", View::Baselines),
-        ("Doctor", View::Doctor),
-        ("Live", View::Live),
+        ("Overview", PageView::Overview),
+        ("Runs", PageView::Runs(Listed::default())),
+        ("Cases", PageView::Cases(Listed::default())),
+        ("Compare", PageView::Compare(crate::address::CompareView::default())),
+        ("Machines", PageView::Machines),
+        ("Baselines", PageView::Baselines),
+        ("Doctor", PageView::Doctor),
+        ("Live", PageView::Live),
     ];
     // What changes by the moment is no file.
-    entries.retain(|(_, view)| site.answers() || !matches!(view, View::Live | View::Compare(_) | View::Doctor));
+    entries.retain(|(_, view)| {
+        site.answers() || !matches!(view, PageView::Live | PageView::Compare(_) | PageView::Doctor)
+    });
     entries
 }
 
-fn search(site: &Site<'_>, view: Option<&View>) -> String {
+fn search(site: &Site<'_>, view: Option<&PageView>) -> String {
     if !site.answers() {
         return String::new();
     }
-    let text = if let Some(View::Search { find }) = view { escape(find) } else { String::new() };
+    let text = if let Some(PageView::Search { find }) = view { escape(find) } else { String::new() };
     format!(
         "<form role=\"search\" action=\"search\" method=\"get\"><label class=\"unseen\" for=\"find-all\">Search cases and \
          runs</label><input type=\"search\" id=\"find-all\" name=\"find\" value=\"{text}\" \

@@ -23,77 +23,77 @@ pub enum SourceError {
 }
 
 /// An answer.
-pub type Answer<T> = Result<T, SourceError>;
+pub type SourceResult<T> = Result<T, SourceError>;
 
 /// Where the pages get what they show. Whatever is asked may come from anybody: a name is looked up among what is stored, and
 /// never taken for a path.
-pub trait Source {
+pub trait PageSource {
     /// Every stored run, the newest first.
     ///
     /// # Errors
     /// When the store does not answer.
-    fn runs(&self) -> Answer<Arc<Vec<RunRow>>>;
+    fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>>;
 
     /// One run, with what a report says of it. `id` may be the beginning of one.
     ///
     /// # Errors
     /// When there is none, several begin so, or it cannot be read.
-    fn run(&self, id: &str) -> Answer<Arc<RunMaterial>>;
+    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>>;
 
     /// The comparison of a run or a saved baseline with a run.
     ///
     /// # Errors
     /// When one is not there, or both are one.
-    fn compare(&self, from: &str, to: &str) -> Answer<Arc<ComparedRuns>>;
+    fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>>;
 
     /// Every case that was ever measured, by name.
     ///
     /// # Errors
     /// When the store does not answer.
-    fn cases(&self) -> Answer<Arc<Vec<StoredCase>>>;
+    fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>>;
 
     /// A figure of a case over time. Where no metric or machine is named, the time of an iteration on the machine that measured
     /// last.
     ///
     /// # Errors
     /// When there is none.
-    fn history(&self, id: &str, metric: &str, machine: &str) -> Answer<Arc<CaseHistory>>;
+    fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>>;
 
     /// The runs of these points.
     ///
     /// # Errors
     /// When the store does not answer.
-    fn points(&self, keys: &[PointKey]) -> Answer<Vec<PointRun>>;
+    fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>>;
 
     /// How everything stands.
     ///
     /// # Errors
     /// When the store does not answer.
-    fn overview(&self) -> Answer<Arc<OverviewMaterial>>;
+    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>>;
 
     /// The machines, the one that measured last first.
     ///
     /// # Errors
     /// When the store does not answer.
-    fn machines(&self) -> Answer<Arc<Vec<StoredMachine>>>;
+    fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>>;
 
     /// Every saved baseline.
     ///
     /// # Errors
     /// When the directory cannot be read.
-    fn baselines(&self) -> Answer<Arc<Vec<BaselineRow>>>;
+    fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>>;
 
     /// What is wrong on the machine that serves.
     ///
     /// # Errors
     /// When nobody can look, as in an export for other machines.
-    fn doctor(&self) -> Answer<Arc<Vec<Finding>>>;
+    fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>>;
 
     /// What is being measured into the results directory now.
     ///
     /// # Errors
     /// When the directory cannot be read.
-    fn live(&self) -> Answer<Vec<LiveRun>>;
+    fn live(&self) -> SourceResult<Vec<LiveRun>>;
 }
 
 /// A run, and what a report says of it beside its figures.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 
-use crate::address::{Address, CaseView, CompareView, Shown, View};
+use crate::address::{Address, CaseView, CompareView, PageView, ShownVerdicts};
 use crate::{Medium, Site, export_site, respond};
 use made_up::{CASES, MadeUp};
 
@@ -26,7 +26,7 @@ fn open(site: &Site<'_>, link: &str) -> String {
     body
 }
 
-fn page(site: &Site<'_>, view: View) -> String {
+fn page(site: &Site<'_>, view: PageView) -> String {
     open(site, &Address::page(view).link())
 }
 
@@ -134,7 +134,8 @@ fn an_export_is_whole_and_asks_nothing() {
     })
     .unwrap();
     assert_eq!(count, files.len());
-    let pages = files.iter().filter(|(name, _)| name.ends_with(".html"));
+    let pages =
+        files.iter().filter(|(name, _)| std::path::Path::new(name).extension().is_some_and(|end| end == "html"));
     for (name, bytes) in pages.clone() {
         let html = String::from_utf8(bytes.clone()).unwrap();
         check(name, &html);
@@ -152,20 +153,20 @@ fn nothing_bad_is_hidden_by_a_filter() {
     let [_, before, after] = MadeUp::ids();
     let asked = CompareView::of(&before, &after);
     let site = served(&source);
-    let compare = |view: &CompareView| page(&site, View::Compare(view.clone()));
+    let compare = |view: &CompareView| page(&site, PageView::Compare(view.clone()));
     let shown = compare(&asked);
     assert!(shown.contains("REGRESSED") && shown.contains("<td class=\"bad\">Regressed"), "{shown}");
     assert!(shown.contains(&format!("{} more outside this filter: all unchanged", CASES - 1)), "{shown}");
     let loud = "<p class=\"bad\">1 more outside this filter: 1 regressed";
     for hiding in [
-        CompareView { show: Shown::Improved, ..asked.clone() },
+        CompareView { show: ShownVerdicts::Improved, ..asked.clone() },
         CompareView { find: "nothing".into(), ..asked.clone() },
     ] {
         let html = compare(&hiding);
         let told = html.split("<p class=\"bad\">").find(|part| part.contains("outside this filter: 1 regressed"));
         assert!(told.is_some() && html.contains("REGRESSED"), "{html}");
     }
-    let all = compare(&CompareView { show: Shown::All, ..asked });
+    let all = compare(&CompareView { show: ShownVerdicts::All, ..asked });
     assert!(!all.contains("outside this filter") && !all.contains(loud));
 }
 
@@ -174,7 +175,7 @@ fn a_history_says_what_moved_and_every_point_what_would_explain_it() {
     let source = MadeUp::new("64");
     let site = served(&source);
     let view = CaseView::of(&source.slower());
-    let html = page(&site, View::Case(view.clone()));
+    let html = page(&site, PageView::Case(view.clone()));
     for part in [
         "<p class=\"say bad\">",
         "from run 7 on",
@@ -185,11 +186,11 @@ fn a_history_says_what_moved_and_every_point_what_would_explain_it() {
     ] {
         assert!(html.contains(part), "{part}\n{html}");
     }
-    let window = page(&site, View::Case(CaseView { window: Some((3, 6)), ..view.clone() }));
+    let window = page(&site, PageView::Case(CaseView { window: Some((3, 6)), ..view.clone() }));
     assert!(window.contains("<tr id=\"run-6\">") && !window.contains("<tr id=\"run-7\">"));
     let csv = open(
         &site,
-        &(Address::page(View::Case(CaseView { window: Some((3, 6)), ..view })).link()
+        &(Address::page(PageView::Case(CaseView { window: Some((3, 6)), ..view })).link()
             + "&chart=trend-cpu-performance-gemm-cpu-0-f32-0x64-time-ms.csv"),
     );
     assert_eq!(csv.lines().count(), 5, "{csv}");

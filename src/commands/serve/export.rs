@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use rsb_report::number::format_count;
 use rsb_store::output;
-use rsb_web::{ExportError, Medium, export_site};
+use rsb_web::{Medium, SiteExportError, export_site};
 
 use super::source::StoreSource;
 use super::stored::Stored;
@@ -21,8 +21,8 @@ pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
     let site = super::site(&source, Medium::Exported);
     let written = export_site(&site, |name, bytes| output::write_bytes(&dir.join(name), bytes));
     let count = written.map_err(|error| match error {
-        ExportError::Write(error) => refused(error),
-        page @ ExportError::Page { .. } => CliError::from(anyhow!(page)),
+        SiteExportError::Write(error) => refused(error),
+        page @ SiteExportError::Page { .. } => CliError::from(anyhow!(page)),
     })?;
     show::text(&format!("{} in {}: begin at index.html", format_count(count, "file", "files"), dir.display()))?;
     Ok(Exit::Pass)

@@ -155,7 +155,7 @@ impl Server {
     }
 
     /// The answer of the pages, made by a thread that may wait for the disk.
-    async fn page(self: &Arc<Self>, path: String, query: String) -> rsb_web::Response {
+    async fn page(self: &Arc<Self>, path: String, query: String) -> rsb_web::PageResponse {
         let server = Arc::clone(self);
         let made = tokio::task::spawn_blocking(move || server.respond(&path, &query)).await;
         made.unwrap_or_else(|error| {
@@ -164,7 +164,7 @@ impl Server {
         })
     }
 
-    fn respond(&self, path: &str, query: &str) -> rsb_web::Response {
+    fn respond(&self, path: &str, query: &str) -> rsb_web::PageResponse {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle().pop();
         let source = match known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok) {
@@ -201,12 +201,16 @@ impl Server {
     }
 }
 
-fn broken(why: &str) -> rsb_web::Response {
-    rsb_web::Response { status: 500, content_type: "text/plain; charset=utf-8", body: format!("{why}\n").into_bytes() }
+fn broken(why: &str) -> rsb_web::PageResponse {
+    rsb_web::PageResponse {
+        status: 500,
+        content_type: "text/plain; charset=utf-8",
+        body: format!("{why}\n").into_bytes(),
+    }
 }
 
 /// `answer` over HTTP; without its body where the reader has it, or asked for the head alone.
-fn carried(answer: rsb_web::Response, known: Option<&str>, is_head: bool) -> Response<Body> {
+fn carried(answer: rsb_web::PageResponse, known: Option<&str>, is_head: bool) -> Response<Body> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let tag = format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
     let is_known = known == Some(tag.as_str()) && status == StatusCode::OK;
@@ -246,7 +250,7 @@ fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> R
     *response.status_mut() = status;
     for (name, value) in [
         (header::CONTENT_TYPE, content_type),
-        (header::CONTENT_SECURITY_POLICY, rsb_web::Response::POLICY),
+        (header::CONTENT_SECURITY_POLICY, rsb_web::PageResponse::POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "private, no-cache"),

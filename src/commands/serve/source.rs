@@ -18,8 +18,8 @@ use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
 use rsb_web::source::{
-    Answer, CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PointKey, PointRun, RunMaterial,
-    Source, SourceError, StoredCase, StoredMachine,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PageSource, PointKey, PointRun, RunMaterial,
+    SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 use super::stored::{Stamp, Stored};
@@ -55,7 +55,7 @@ impl StoreSource {
     }
 
     /// What is stored now. Where that is not what was there before, the store takes it in.
-    fn now(&self) -> Answer<Stamp> {
+    fn now(&self) -> SourceResult<Stamp> {
         let stamp = self.stored.stamp();
         if *self.stamp.borrow() != stamp {
             self.store().refresh().map_err(unreadable)?;
@@ -65,7 +65,7 @@ impl StoreSource {
     }
 
     /// The id that `text` is, or is the beginning of.
-    fn id_of(&self, text: &str) -> Answer<String> {
+    fn id_of(&self, text: &str) -> SourceResult<String> {
         let runs = self.runs()?;
         let exact = runs.iter().find(|run| run.run_id == text);
         let mut beginning = runs.iter().filter(|run| !text.is_empty() && run.run_id.starts_with(text));
@@ -78,11 +78,11 @@ impl StoreSource {
         }
     }
 
-    fn read(&self, id: &str) -> Answer<Run> {
+    fn read(&self, id: &str) -> SourceResult<Run> {
         self.store().run(id).map_err(unreadable)
     }
 
-    fn material(&self, id: &str) -> Answer<RunMaterial> {
+    fn material(&self, id: &str) -> SourceResult<RunMaterial> {
         let run = self.read(id)?;
         let gathered = Material::gather(&self.stored.config, &self.stored.directories, self.store(), &run);
         let Material { comparison, not_compared, baseline, checks, recommendations } =
@@ -92,7 +92,7 @@ impl StoreSource {
     }
 
     /// The run of the same machine and suite before `run`.
-    fn previous(&self, run: &Run) -> Answer<Option<String>> {
+    fn previous(&self, run: &Run) -> SourceResult<Option<String>> {
         let runs = self.runs()?;
         let own = runs.iter().find(|row| row.run_id == run.run_id.0).cloned();
         let Some(own) = own else { return Ok(None) };
@@ -103,7 +103,7 @@ impl StoreSource {
     }
 
     /// The runs of the saved baseline called `name`, that of the machine of `run` where there are several.
-    fn saved(&self, name: &str, run: &Run) -> Answer<Option<Vec<Run>>> {
+    fn saved(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
         let named = || all.iter().filter(|info| info.name == name);
@@ -111,7 +111,7 @@ impl StoreSource {
         Baseline::read(&info.path).map(|baseline| Some(baseline.into_runs())).map_err(unreadable)
     }
 
-    fn compared(&self, from: &str, to: &str) -> Answer<ComparedRuns> {
+    fn compared(&self, from: &str, to: &str) -> SourceResult<ComparedRuns> {
         let current = vec![self.read(to)?];
         let current_run = current.first().ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
         let baseline = match self.saved(from, current_run)? {
@@ -127,7 +127,7 @@ impl StoreSource {
         Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
     }
 
-    fn look(&self) -> Answer<OverviewMaterial> {
+    fn look(&self) -> SourceResult<OverviewMaterial> {
         let store = self.store();
         let latest = store.latest().map_err(unreadable)?;
         let series = trend::times_in(store, None, Some(NEWEST)).map_err(|error| failed(&error))?;
@@ -155,13 +155,13 @@ impl StoreSource {
         Ok(OverviewMaterial { health, alerts, latest, notices, only_newest: (all.len() > NEWEST).then_some(NEWEST) })
     }
 
-    fn verdict(&self, id: &str) -> Answer<LatestVerdict> {
+    fn verdict(&self, id: &str) -> SourceResult<LatestVerdict> {
         let material = self.run(id)?;
         let (comparison, not_compared) = (material.comparison.clone(), material.not_compared.clone());
         Ok(LatestVerdict { run_id: id.to_owned(), comparison, not_compared })
     }
 
-    fn line(&self, id: &str, metric: &str, machine: &str) -> Answer<CaseHistory> {
+    fn line(&self, id: &str, metric: &str, machine: &str) -> SourceResult<CaseHistory> {
         let names = self.store().series_of(id).map_err(unreadable)?;
         let nothing = || SourceError::NotThere(format!("nothing was measured of a case called `{id}`"));
         let latest = self.store().latest().map_err(unreadable)?;
@@ -193,7 +193,7 @@ impl StoreSource {
         })
     }
 
-    fn side_by_side(&self) -> Answer<Vec<StoredMachine>> {
+    fn side_by_side(&self) -> SourceResult<Vec<StoredMachine>> {
         let runs = self.runs()?;
         let mut machines: Vec<StoredMachine> = Vec::new();
         for row in runs.iter() {
@@ -265,57 +265,57 @@ fn failed(error: &CliError) -> SourceError {
     SourceError::Unreadable(show::chain(&error.error))
 }
 
-impl Source for StoreSource {
-    fn runs(&self) -> Answer<Arc<Vec<RunRow>>> {
+impl PageSource for StoreSource {
+    fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
         let runs = || history::runs(self.store()).map_err(|error| SourceError::Unreadable(show::chain(&error)));
         self.stored.answers.runs.get((), &self.now()?, runs)
     }
 
-    fn run(&self, id: &str) -> Answer<Arc<RunMaterial>> {
+    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>> {
         let id = self.id_of(id)?;
         self.stored.answers.run.get(id.clone(), &self.now()?, || self.material(&id))
     }
 
-    fn compare(&self, from: &str, to: &str) -> Answer<Arc<ComparedRuns>> {
+    fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
         let to = self.id_of(to)?;
         self.stored.answers.compare.get((from.to_owned(), to.clone()), &self.now()?, || self.compared(from, &to))
     }
 
-    fn cases(&self) -> Answer<Arc<Vec<StoredCase>>> {
+    fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
         let case = |case: rsb_store::KnownCase| StoredCase { id: case.id, outcome: case.outcome, last: case.last };
         let cases = || Ok(self.store().cases().map_err(unreadable)?.into_iter().map(case).collect());
         self.stored.answers.cases.get((), &self.now()?, cases)
     }
 
-    fn history(&self, id: &str, metric: &str, machine: &str) -> Answer<Arc<CaseHistory>> {
+    fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>> {
         let key = (id.to_owned(), metric.to_owned(), machine.to_owned());
         self.stored.answers.history.get(key, &self.now()?, || self.line(id, metric, machine))
     }
 
-    fn points(&self, keys: &[PointKey]) -> Answer<Vec<PointRun>> {
+    fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>> {
         let runs: Vec<i64> = keys.iter().map(|key| key.run).collect();
         let named = self.store().named_runs(&runs).map_err(unreadable)?;
         Ok(named.into_iter().map(|(run_id, commit)| PointRun { run_id, commit }).collect())
     }
 
-    fn overview(&self) -> Answer<Arc<OverviewMaterial>> {
+    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>> {
         self.stored.answers.overview.get((), &self.now()?, || self.look())
     }
 
-    fn machines(&self) -> Answer<Arc<Vec<StoredMachine>>> {
+    fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
         self.stored.answers.machines.get((), &self.now()?, || self.side_by_side())
     }
 
-    fn baselines(&self) -> Answer<Arc<Vec<BaselineRow>>> {
+    fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {
         self.stored.answers.baselines.get((), &self.now()?, || Ok(baseline::rows(&self.stored.directories)))
     }
 
-    fn doctor(&self) -> Answer<Arc<Vec<Finding>>> {
+    fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>> {
         Ok(Arc::new(rsb_probe::doctor::examine(&ProbeOptions::default())))
     }
 
-    fn live(&self) -> Answer<Vec<LiveRun>> {
-        let live = |live: rsb_store::RunProgress| LiveRun { run: live.run, planned: live.planned };
+    fn live(&self) -> SourceResult<Vec<LiveRun>> {
+        let live = |live: rsb_store::JournalProgress| LiveRun { run: live.run, planned: live.planned };
         Ok(self.store().progress().into_iter().map(live).collect())
     }
 }

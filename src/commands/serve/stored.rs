@@ -9,7 +9,9 @@ use rsb_engine::gate::Judge;
 use rsb_engine::{Directories, Listener};
 use rsb_report::{BaselineRow, RunRow};
 use rsb_store::AlertBook;
-use rsb_web::source::{Answer, CaseHistory, ComparedRuns, OverviewMaterial, RunMaterial, StoredCase, StoredMachine};
+use rsb_web::source::{
+    CaseHistory, ComparedRuns, OverviewMaterial, RunMaterial, SourceResult, StoredCase, StoredMachine,
+};
 
 use crate::cli::Places;
 use crate::commands::settings;
@@ -26,14 +28,14 @@ pub(super) struct Stored {
 /// Answers by what was asked.
 #[derive(Default)]
 pub(super) struct Answers {
-    pub(super) runs: Cache<(), Vec<RunRow>, 1>,
-    pub(super) cases: Cache<(), Vec<StoredCase>, 1>,
-    pub(super) baselines: Cache<(), Vec<BaselineRow>, 1>,
-    pub(super) overview: Cache<(), OverviewMaterial, 1>,
-    pub(super) machines: Cache<(), Vec<StoredMachine>, 1>,
-    pub(super) run: Cache<String, RunMaterial, 32>,
-    pub(super) compare: Cache<(String, String), ComparedRuns, 32>,
-    pub(super) history: Cache<(String, String, String), CaseHistory, 16>,
+    pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
+    pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
+    pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
+    pub(super) overview: AnswerCache<(), OverviewMaterial, 1>,
+    pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
+    pub(super) run: AnswerCache<String, RunMaterial, 32>,
+    pub(super) compare: AnswerCache<(String, String), ComparedRuns, 32>,
+    pub(super) history: AnswerCache<(String, String, String), CaseHistory, 16>,
 }
 
 impl Stored {
@@ -89,17 +91,17 @@ impl Stamp {
 }
 
 /// The last `MOST` answers. Who asks what another one asks already waits for that answer.
-pub(super) struct Cache<K, T, const MOST: usize>(Mutex<Vec<(K, Stamp, Arc<T>)>>);
+pub(super) struct AnswerCache<K, T, const MOST: usize>(Mutex<Vec<(K, Stamp, Arc<T>)>>);
 
-impl<K, T, const MOST: usize> Default for Cache<K, T, MOST> {
+impl<K, T, const MOST: usize> Default for AnswerCache<K, T, MOST> {
     fn default() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 }
 
-impl<K: PartialEq, T, const MOST: usize> Cache<K, T, MOST> {
+impl<K: PartialEq, T, const MOST: usize> AnswerCache<K, T, MOST> {
     /// The answer to `key` as of `stamp`: the one that is known, or what `make` gives.
-    pub(super) fn get(&self, key: K, stamp: &Stamp, make: impl FnOnce() -> Answer<T>) -> Answer<Arc<T>> {
+    pub(super) fn get(&self, key: K, stamp: &Stamp, make: impl FnOnce() -> SourceResult<T>) -> SourceResult<Arc<T>> {
         // Whoever panicked while it was held has left whole answers only.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, made, _)| made == stamp);
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_made_once_and_anew_when_something_is_stored() {
-        let cache: Cache<u32, u32, 2> = Cache::default();
+        let cache: AnswerCache<u32, u32, 2> = AnswerCache::default();
         let old = Stamp { times: vec![Some(Duration::from_secs(1))], young: None };
         let new = Stamp { times: vec![Some(Duration::from_secs(2))], young: None };
         let mut made = 0;

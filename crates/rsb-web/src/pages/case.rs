@@ -11,18 +11,18 @@ use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Chart, Tone, format_percent, format_quantity, trend::short};
 
 use super::{listing::page_links, origin};
-use crate::address::{Address, CaseView, CompareView, View};
+use crate::address::{Address, CaseView, CompareView, PageView};
 use crate::figure::{POINTS, Zoom, figures};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, CaseHistory, PointRun, Source, SourceError};
+use crate::source::{CaseHistory, PageSource, PointRun, SourceError, SourceResult};
 
 /// Rows of figures of one page.
 const ROWS: usize = 50;
 /// Runs of the windows that are offered.
 const WINDOWS: [usize; 3] = [50, 500, 5_000];
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CaseView) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CaseView) -> SourceResult<Sheet<'v>> {
     let Some(history) = history(site.source(), asked)? else {
         let mut sheet = Sheet::new(&short(&asked.id), Some(view));
         sheet.say(Tone::Caution, "Nothing was ever measured of this case: its runs say what is missing, and the cure.");
@@ -61,7 +61,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CaseView) -> Ans
 }
 
 /// What is asked for; `None` of a case that is known and has no figure.
-pub(crate) fn history(source: &dyn Source, asked: &CaseView) -> Answer<Option<Arc<CaseHistory>>> {
+pub(crate) fn history(source: &dyn PageSource, asked: &CaseView) -> SourceResult<Option<Arc<CaseHistory>>> {
     match source.history(&asked.id, &asked.metric, &asked.machine) {
         Err(SourceError::NotThere(_)) if is_without_figures(source, &asked.id)? => Ok(None),
         other => other.map(Some),
@@ -69,12 +69,12 @@ pub(crate) fn history(source: &dyn Source, asked: &CaseView) -> Answer<Option<Ar
 }
 
 /// Whether `id` is known, and nothing was ever measured of it.
-fn is_without_figures(source: &dyn Source, id: &str) -> Answer<bool> {
+fn is_without_figures(source: &dyn PageSource, id: &str) -> SourceResult<bool> {
     let is_known = source.cases()?.iter().any(|case| case.id == id);
     Ok(is_known && matches!(source.history(id, "", ""), Err(SourceError::NotThere(_))))
 }
 
-pub(super) fn charts(site: &Site<'_>, asked: &CaseView, points: usize) -> Answer<Vec<Chart>> {
+pub(super) fn charts(site: &Site<'_>, asked: &CaseView, points: usize) -> SourceResult<Vec<Chart>> {
     let history = site.source().history(&asked.id, &asked.metric, &asked.machine)?;
     let window = window(asked, history.trend.values.len());
     Ok(trend_window(&history.trend, window, points).into_iter().collect())
@@ -88,7 +88,7 @@ fn window(asked: &CaseView, runs: usize) -> Range<usize> {
 }
 
 fn link(site: &Site<'_>, view: CaseView) -> String {
-    site.link(Address::page(View::Case(view)))
+    site.link(Address::page(PageView::Case(view)))
 }
 
 /// What is to be said first: what moved and is not done with, else where it goes.
@@ -180,7 +180,7 @@ fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize
 
 fn window_form(asked: &CaseView, (first, last): (usize, usize), runs: usize) -> String {
     let plain = CaseView { window: None, page: 0, ..asked.clone() };
-    let hidden = View::Case(plain).pairs().into_iter();
+    let hidden = PageView::Case(plain).pairs().into_iter();
     let hidden: String = hidden
         .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
         .collect();
@@ -229,7 +229,7 @@ fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
 }
 
 /// The runs of the window, the newest first, a page at a time.
-fn each_run(site: &Site<'_>, asked: &CaseView, history: &CaseHistory, window: &Range<usize>) -> Answer<String> {
+fn each_run(site: &Site<'_>, asked: &CaseView, history: &CaseHistory, window: &Range<usize>) -> SourceResult<String> {
     let pages = window.len().div_ceil(ROWS).max(1);
     let page = asked.page.min(pages - 1);
     let end = window.end - page * ROWS;
@@ -273,7 +273,7 @@ fn row(
     let earlier = at.checked_sub(1).and_then(|at| trend.values.get(at)).copied();
     let change = earlier.map(|earlier| 100.0 * (value - earlier) / earlier.abs()).filter(|change| change.is_finite());
     let began = history.keys.get(at).map_or_else(String::new, |key| format_moment(key.started));
-    let link = site.link(Address::page(View::Run { id: run.run_id.clone() }));
+    let link = site.link(Address::page(PageView::Run { id: run.run_id.clone() }));
     format!(
         "<tr id=\"run-{}\"><td class=\"r\">{}<th scope=\"row\">{}<td>{}<td><code>{}</code><td class=\"r\">{}<td class=\"r\">{}<td>{}\n",
         at + 1,
@@ -297,7 +297,7 @@ fn explained(site: &Site<'_>, asked: &CaseView, run: &PointRun, before: Option<&
         None => before.map(|_| "No commit is known to lie between this run and the one before.".to_owned()),
     };
     let compare = before.filter(|_| site.answers()).map(|before| {
-        let view = View::Compare(CompareView::of(&before.run_id, &run.run_id));
+        let view = PageView::Compare(CompareView::of(&before.run_id, &run.run_id));
         anchor(&site.link(Address::page(view)), "Compare with the run before")
     });
     let parts: Vec<String> = [again, bisect, compare].into_iter().flatten().collect();

@@ -10,18 +10,18 @@ use rsb_report::number::format_count;
 use rsb_report::{Chart, Tone, charts as all_charts, environment, trend::short};
 
 use super::{case_links, listing::holds};
-use crate::address::{Address, CompareView, Order, Shown, View};
+use crate::address::{Address, CompareView, Order, PageView, ShownVerdicts};
 use crate::figure::{Zoom, figures};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, ComparedRuns};
+use crate::source::{ComparedRuns, SourceResult};
 
 /// Rows of one page: beyond it a filter says more than a longer table.
 const ROWS: usize = 1000;
 /// Runs that the choice offers by name; every other one is found by its id.
 const OFFERED: usize = 100;
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CompareView) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CompareView) -> SourceResult<Sheet<'v>> {
     if asked.from.is_empty() || asked.to.is_empty() {
         let mut sheet = Sheet::new("Compare", Some(view));
         sheet.paragraph("Choose a run or a saved baseline, and the run to compare with it.");
@@ -52,7 +52,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, asked: &CompareView) -> 
     Ok(sheet)
 }
 
-pub(super) fn charts(site: &Site<'_>, asked: &CompareView) -> Answer<Vec<Chart>> {
+pub(super) fn charts(site: &Site<'_>, asked: &CompareView) -> SourceResult<Vec<Chart>> {
     Ok(drawn(&site.source().compare(&asked.from, &asked.to)?.result))
 }
 
@@ -64,13 +64,13 @@ fn drawn(result: &ComparisonResult) -> Vec<Chart> {
 }
 
 /// Whether `row` is among those of `show`.
-const fn is_among(show: Shown, row: &Comparison) -> bool {
+const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
     match show {
-        Shown::All => true,
-        Shown::Changed => !matches!(row.verdict, Verdict::Unchanged),
-        Shown::Regressed => matches!(row.verdict, Verdict::Regressed),
-        Shown::Improved => matches!(row.verdict, Verdict::Improved),
-        Shown::Undecided => matches!(row.verdict, Verdict::Inconclusive | Verdict::NotComparable),
+        ShownVerdicts::All => true,
+        ShownVerdicts::Changed => !matches!(row.verdict, Verdict::Unchanged),
+        ShownVerdicts::Regressed => matches!(row.verdict, Verdict::Regressed),
+        ShownVerdicts::Improved => matches!(row.verdict, Verdict::Improved),
+        ShownVerdicts::Undecided => matches!(row.verdict, Verdict::Inconclusive | Verdict::NotComparable),
     }
 }
 
@@ -95,8 +95,9 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     if hidden.is_empty() {
         return String::new();
     }
-    let count = |shown: Shown| hidden.iter().filter(|row| is_among(shown, row)).count();
-    let (regressed, undecided, improved) = (count(Shown::Regressed), count(Shown::Undecided), count(Shown::Improved));
+    let count = |shown: ShownVerdicts| hidden.iter().filter(|row| is_among(shown, row)).count();
+    let (regressed, undecided, improved) =
+        (count(ShownVerdicts::Regressed), count(ShownVerdicts::Undecided), count(ShownVerdicts::Improved));
     let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
     let told: Vec<String> =
         told.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
@@ -106,9 +107,9 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
         (0, 1..) => Tone::Caution,
         _ => Tone::Dim,
     };
-    let all = CompareView { show: Shown::All, find: String::new(), ..asked.clone() };
-    let link = anchor(&site.link(Address::page(View::Compare(all))), "show every row");
-    let link = if site.answers() && asked.show != Shown::All { format!("; {link}") } else { String::new() };
+    let all = CompareView { show: ShownVerdicts::All, find: String::new(), ..asked.clone() };
+    let link = anchor(&site.link(Address::page(PageView::Compare(all))), "show every row");
+    let link = if site.answers() && asked.show != ShownVerdicts::All { format!("; {link}") } else { String::new() };
     format!("<p class=\"{}\">{} more {place}: {told}{link}</p>\n", class(tone).unwrap_or_default(), hidden.len())
 }
 
@@ -117,7 +118,7 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
     if !site.answers() {
         return String::new();
     }
-    let show = |(show, _, title): (Shown, &str, &str)| {
+    let show = |(show, _, title): (ShownVerdicts, &str, &str)| {
         let count = result.comparisons.iter().filter(|row| is_among(show, row)).count();
         item(site, asked.show == show, &format!("{title} ({count})"), CompareView { show, ..asked.clone() })
     };
@@ -127,7 +128,7 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
     format!(
         "<nav aria-label=\"Which rows\"><ul class=\"choice\"><li>Show:{}</ul></nav>\n\
          <nav aria-label=\"Order of rows\"><ul class=\"choice\"><li>Order:{}</ul></nav>\n{}",
-        Shown::ALL.map(show).concat(),
+        ShownVerdicts::ALL.map(show).concat(),
         Order::ALL.map(sort).concat(),
         find(asked),
     )
@@ -135,12 +136,16 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
 
 fn item(site: &Site<'_>, is_here: bool, title: &str, view: CompareView) -> String {
     let here = if is_here { " aria-current=\"true\"" } else { "" };
-    format!("<li><a href=\"{}\"{here}>{}</a>", escape(&site.link(Address::page(View::Compare(view)))), escape(title))
+    format!(
+        "<li><a href=\"{}\"{here}>{}</a>",
+        escape(&site.link(Address::page(PageView::Compare(view)))),
+        escape(title)
+    )
 }
 
 fn find(asked: &CompareView) -> String {
     let plain = CompareView { find: String::new(), ..asked.clone() };
-    let hidden = View::Compare(plain).pairs().into_iter();
+    let hidden = PageView::Compare(plain).pairs().into_iter();
     let hidden: String = hidden
         .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
         .collect();
@@ -152,7 +157,7 @@ fn find(asked: &CompareView) -> String {
 }
 
 /// The form that chooses both sides.
-fn choice(site: &Site<'_>, asked: &CompareView) -> Answer<String> {
+fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
     if !site.answers() {
         return Ok(String::new());
     }

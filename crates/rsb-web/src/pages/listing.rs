@@ -4,22 +4,22 @@ use rsb_report::html::element::{anchor, escape, linked_table};
 use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Cell, Column, RunRow, Table, Tone, list, trend::short};
 
-use crate::address::{Address, CaseView, Listed, View};
+use crate::address::{Address, CaseView, Listed, PageView};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, StoredCase};
+use crate::source::{SourceResult, StoredCase};
 
 /// Rows of a page.
 const ROWS: usize = 100;
 /// Rows of each kind that a search shows.
 const FOUND: usize = 20;
 
-pub(super) fn runs<'v>(site: &Site<'_>, view: &'v View, asked: &Listed) -> Answer<Sheet<'v>> {
+pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &Listed) -> SourceResult<Sheet<'v>> {
     let all = site.source().runs()?;
     let matching: Vec<RunRow> = all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
     sheet.push(&filter(site, "runs", "run, suite, commit or machine", &asked.find));
-    let (shown, pages) = paged(site, &matching, asked, View::Runs);
+    let (shown, pages) = paged(site, &matching, asked, PageView::Runs);
     sheet.push(&run_table(site, shown, "Stored runs"));
     sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
     sheet.push(&pages);
@@ -29,19 +29,19 @@ pub(super) fn runs<'v>(site: &Site<'_>, view: &'v View, asked: &Listed) -> Answe
     Ok(sheet)
 }
 
-pub(super) fn cases<'v>(site: &Site<'_>, view: &'v View, asked: &Listed) -> Answer<Sheet<'v>> {
+pub(super) fn cases<'v>(site: &Site<'_>, view: &'v PageView, asked: &Listed) -> SourceResult<Sheet<'v>> {
     let all = site.source().cases()?;
     let matching: Vec<StoredCase> = all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Cases", Some(view));
     sheet.push(&filter(site, "cases", "a part of a case's name", &asked.find));
-    let (shown, pages) = paged(site, &matching, asked, View::Cases);
+    let (shown, pages) = paged(site, &matching, asked, PageView::Cases);
     sheet.push(&case_table(site, shown, "Cases that were measured"));
     sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
     sheet.push(&pages);
     Ok(sheet)
 }
 
-pub(super) fn search<'v>(site: &Site<'_>, view: &'v View, find: &str) -> Answer<Sheet<'v>> {
+pub(super) fn search<'v>(site: &Site<'_>, view: &'v PageView, find: &str) -> SourceResult<Sheet<'v>> {
     let mut sheet = Sheet::new("Search", Some(view));
     if find.is_empty() {
         sheet.paragraph("A part of a case's name, of a run's id, or the beginning of a commit finds them.");
@@ -50,7 +50,7 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v View, find: &str) -> Answer<
     let (cases, runs) = (site.source().cases()?, site.source().runs()?);
     let found: Vec<StoredCase> = cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
     let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
-    let all = |count: usize, view: View| {
+    let all = |count: usize, view: PageView| {
         let link = anchor(&site.link(Address::page(view)), "all of them");
         if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
     };
@@ -58,11 +58,11 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v View, find: &str) -> Answer<
     sheet.section(
         "cases",
         "Cases",
-        case_table(site, shown, "Cases found") + &all(found.len(), View::Cases(list.clone())),
+        case_table(site, shown, "Cases found") + &all(found.len(), PageView::Cases(list.clone())),
     );
     let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
     let shown = found_runs.get(..found_runs.len().min(FOUND)).unwrap_or_default();
-    sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all(found_runs.len(), View::Runs(list)));
+    sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all(found_runs.len(), PageView::Runs(list)));
     if found.is_empty() && found_runs.is_empty() {
         sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
     }
@@ -70,13 +70,13 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v View, find: &str) -> Answer<
 }
 
 fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
-    let link = |row: usize, column: usize| run_link(site, runs.get(row).filter(|_| column == 0)?);
+    let link = |row: usize, column: usize| runs.get(row).filter(|_| column == 0).map(|run| run_link(site, run));
     linked_table(&list::runs_table(runs), caption, &link)
 }
 
 /// Where a run leads.
-pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> Option<String> {
-    Some(site.link(Address::page(View::Run { id: run.run_id.clone() })))
+pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> String {
+    site.link(Address::page(PageView::Run { id: run.run_id.clone() }))
 }
 
 fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
@@ -87,7 +87,7 @@ fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
     }
     let link = |row: usize, column: usize| {
         let case = cases.get(row).filter(|_| column == 0)?;
-        Some(site.link(Address::page(View::Case(CaseView::of(&case.id)))))
+        Some(site.link(Address::page(PageView::Case(CaseView::of(&case.id)))))
     };
     linked_table(&table, caption, &link)
 }
@@ -105,7 +105,7 @@ fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
 }
 
 /// The rows of the page that is asked for, and the way to the others.
-fn paged<'r, T>(site: &Site<'_>, rows: &'r [T], asked: &Listed, view: fn(Listed) -> View) -> (&'r [T], String) {
+fn paged<'r, T>(site: &Site<'_>, rows: &'r [T], asked: &Listed, view: fn(Listed) -> PageView) -> (&'r [T], String) {
     let pages = rows.len().div_ceil(ROWS).max(1);
     let page = asked.page.min(pages - 1);
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();

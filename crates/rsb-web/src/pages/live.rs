@@ -6,15 +6,15 @@ use rsb_report::label::{headline_text, split_id, time_text};
 use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Cell, Column, Table, Tone, run::outcome_cell};
 
-use crate::address::View;
+use crate::address::PageView;
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, LiveRun};
+use crate::source::{LiveRun, SourceResult};
 
 /// Where the server tells that a case has ended.
 pub const EVENTS: &str = "live-events";
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let runs = site.source().live()?;
     let mut sheet = Sheet::new("Live", Some(view));
     if runs.is_empty() {

@@ -7,18 +7,18 @@ use rsb_report::html::element::{escape, linked_table};
 use rsb_report::label::{Shortener, time_ns};
 use rsb_report::{Cell, Chart, Column, Table, Tone, charts as all_charts, environment, format_time};
 
-use crate::address::{Address, CaseView, View};
+use crate::address::{Address, CaseView, PageView};
 use crate::figure::{Zoom, figures};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, StoredMachine};
+use crate::source::{SourceResult, StoredMachine};
 
 /// Machines that stand side by side; a table of more cannot be read.
 const SIDE_BY_SIDE: usize = 6;
 /// Cases that two machines have and are shown.
 const CASES: usize = 500;
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let machines = site.source().machines()?;
     let mut sheet = Sheet::new("Machines", Some(view));
     if machines.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
     }
     let link = |row: usize, column: usize| {
         let machine = machines.get(row).filter(|_| column == 2)?;
-        Some(site.link(Address::page(View::Run { id: machine.latest.run_id.0.clone() })))
+        Some(site.link(Address::page(PageView::Run { id: machine.latest.run_id.0.clone() })))
     };
     sheet.push(&linked_table(&overview(&machines), "The machines", &link));
     sheet.section("times", "The same cases side by side", side_by_side(site, &machines));
@@ -35,7 +35,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
     Ok(sheet)
 }
 
-pub(super) fn charts(site: &Site<'_>) -> Answer<Vec<Chart>> {
+pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
     let machines = site.source().machines()?;
     let runs: Vec<(&str, &Run)> =
         machines.iter().take(SIDE_BY_SIDE).map(|machine| (machine.slug.as_str(), &*machine.latest)).collect();
@@ -92,7 +92,7 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     }
     let link = |row: usize, column: usize| {
         let id = ids.get(row).filter(|_| column == 0)?;
-        Some(site.link(Address::page(View::Case(CaseView::of(id)))))
+        Some(site.link(Address::page(PageView::Case(CaseView::of(id)))))
     };
     let more = times.len().saturating_sub(CASES);
     let more = if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };

@@ -6,7 +6,7 @@ use rsb_report::html::element::{anchor, class, escape, list};
 use rsb_report::tracked;
 use rsb_report::{format_percent, trend::short};
 
-use crate::address::{Address, CaseView, CompareView, View};
+use crate::address::{Address, CaseView, CompareView, PageView};
 use crate::router::Site;
 
 /// Series of one change that are named; how many more there are is said.
@@ -25,7 +25,7 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     }
     let (before, after) = (&alert.range.last_before, &alert.range.first_after);
     if let (Some(before), Some(after), true) = (&before.run_id, &after.run_id, site.answers()) {
-        let view = View::Compare(CompareView::of(&before.0, &after.0));
+        let view = PageView::Compare(CompareView::of(&before.0, &after.0));
         items.push(anchor(&site.link(Address::page(view)), "both runs compared"));
     }
     let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
@@ -42,7 +42,7 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
 fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<String> {
     let others = alert.moves.iter().filter(|one| case != Some(one.id.as_str()));
     let link = |one: &&rsb_model::record::SeriesMove| {
-        let view = View::Case(CaseView::of(&one.id));
+        let view = PageView::Case(CaseView::of(&one.id));
         let suspected = if one.confirmed { "" } else { ", suspected" };
         let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
         format!("{name} {} {}{suspected}", escape(&one.metric), format_percent(one.change_percent))

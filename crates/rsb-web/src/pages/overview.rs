@@ -10,22 +10,22 @@ use rsb_report::number::format_count;
 use rsb_report::{Cell, Column, Table, Tone, comparison, health, trend::short};
 
 use super::{listing, origin};
-use crate::address::{Address, CaseView, Listed, View};
+use crate::address::{Address, CaseView, Listed, PageView};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, LatestVerdict, OverviewMaterial};
+use crate::source::{LatestVerdict, OverviewMaterial, SourceResult};
 
 /// Runs that are shown; the page of runs has all of them.
 const RUNS: usize = 8;
 /// Items of one kind that are named.
 const NAMED: usize = 10;
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let material = site.source().overview()?;
     let mut sheet = Sheet::new("Overview", Some(view)).under(&health::sentence(&material.health));
     let living = site.source().live()?.len();
     if living > 0 && site.answers() {
-        let link = anchor(&site.link(Address::page(View::Live)), "watch it");
+        let link = anchor(&site.link(Address::page(PageView::Live)), "watch it");
         let count = format_count(living, "run is", "runs are");
         sheet.push(&format!("<p class=\"note\">{count} being measured here: {link}. A page that is made meanwhile takes time from it.</p>\n"));
     }
@@ -59,7 +59,7 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     // A pass is good news, also where nothing improved.
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
     sheet.say(tone, &sentence);
-    let link = site.link(Address::page(View::Run { id: latest.run_id.clone() }));
+    let link = site.link(Address::page(PageView::Run { id: latest.run_id.clone() }));
     sheet.push(&format!("<p>That is the last run, {}.</p>\n", anchor(&link, &escape(&latest.run_id))));
 }
 
@@ -127,14 +127,14 @@ fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
 fn tile(site: &Site<'_>, (title, tone): (&str, Tone), items: &[HealthItem]) -> String {
     let class = class(tone).unwrap_or_default();
     let item = |item: &HealthItem| {
-        let link = site.link(Address::page(View::Case(CaseView::of(&item.id))));
+        let link = site.link(Address::page(PageView::Case(CaseView::of(&item.id))));
         let line = health::line(item, &Shortener::default());
         let rest = line.strip_prefix(&short(&item.id)).unwrap_or(&line).to_owned();
         format!("{}{}", anchor(&link, &escape(&short(&item.id))), prose(&rest))
     };
     let more = items.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| {
-        format!("and {more} more; {}", anchor(&site.link(Address::json(View::Overview)), "the document has all"))
+        format!("and {more} more; {}", anchor(&site.link(Address::json(PageView::Overview)), "the document has all"))
     });
     let items_html = list(items.iter().take(NAMED).map(item).chain(more));
     format!("<div class=\"tile {class}\">\n<h3 class=\"{class}\">{title}: {}</h3>\n{items_html}</div>\n", items.len())
@@ -148,12 +148,13 @@ fn advice(page: &HealthDocument) -> String {
     )
 }
 
-fn last_runs(site: &Site<'_>) -> Answer<String> {
+fn last_runs(site: &Site<'_>) -> SourceResult<String> {
     let runs = site.source().runs()?;
     let shown = runs.get(..runs.len().min(RUNS)).unwrap_or_default();
-    let link = |row: usize, column: usize| listing::run_link(site, shown.get(row).filter(|_| column == 0)?);
+    let link =
+        |row: usize, column: usize| shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run));
     let table = linked_table(&rsb_report::list::runs_table(shown), "The last runs", &link);
-    let all = anchor(&site.link(Address::page(View::Runs(Listed::default()))), "all runs");
+    let all = anchor(&site.link(Address::page(PageView::Runs(Listed::default()))), "all runs");
     Ok(if table.is_empty() {
         table
     } else {

@@ -7,13 +7,13 @@ use rsb_report::html::site::{head, parts};
 use rsb_report::{Chart, chart::ChartPlace};
 
 use super::case_links;
-use crate::address::{Address, CompareView, View};
+use crate::address::{Address, CompareView, PageView};
 use crate::figure::{Zoom, figures};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{Answer, RunMaterial};
+use crate::source::{RunMaterial, SourceResult};
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, id: &str) -> Answer<Sheet<'v>> {
+pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
     let report = material.report();
     let (title, subtitle) = head(&report);
@@ -25,7 +25,9 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v View, id: &str) -> Answer<Shee
     sheet.push(&ways(site, &material)?);
     let contents = sections.iter().map(|section| anchor(&format!("#{}", section.id), &escape(section.title)));
     sheet.push(&format!("<nav aria-label=\"Contents\">{}</nav>\n", list(contents)));
-    sections.iter().for_each(|section| sheet.push(&section.html()));
+    for section in &sections {
+        sheet.push(&section.html());
+    }
     Ok(sheet)
 }
 
@@ -34,15 +36,16 @@ fn every_kind(site: &Site<'_>, run: &Run) -> String {
     if !site.answers() {
         return String::new();
     }
-    let link = site.link(Address::page(View::Charts { id: run.run_id.0.clone() }));
+    let link = site.link(Address::page(PageView::Charts { id: run.run_id.0.clone() }));
     format!("<p>More: {}.</p>\n", anchor(&link, "every kind of chart that this run has figures for"))
 }
 
 /// The comparisons that people make of a run.
-fn ways(site: &Site<'_>, material: &RunMaterial) -> Answer<String> {
+fn ways(site: &Site<'_>, material: &RunMaterial) -> SourceResult<String> {
     let (id, suite) = (&material.run.run_id.0, &material.run.suite);
-    let compare =
-        |from: &str, title: &str| anchor(&site.link(Address::page(View::Compare(CompareView::of(from, id)))), title);
+    let compare = |from: &str, title: &str| {
+        anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, id)))), title)
+    };
     let mut ways = Vec::new();
     ways.extend(material.previous.as_ref().map(|previous| compare(previous, "compare with the run before")));
     let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
@@ -56,12 +59,12 @@ fn ways(site: &Site<'_>, material: &RunMaterial) -> Answer<String> {
 }
 
 /// Every chart of every kind that the run has figures for.
-pub(super) fn every_chart<'v>(site: &Site<'_>, view: &'v View, id: &str) -> Answer<Sheet<'v>> {
+pub(super) fn every_chart<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
     let (_, subtitle) = head(&material.report());
     let mut sheet = Sheet::new("Charts of a run", Some(view)).under(&subtitle);
     let back = anchor(
-        &site.link(Address::page(View::Run { id: material.run.run_id.0.clone() })),
+        &site.link(Address::page(PageView::Run { id: material.run.run_id.0.clone() })),
         &escape(&material.run.run_id.0),
     );
     sheet.push(&format!("<p>The run: {back}.</p>\n"));

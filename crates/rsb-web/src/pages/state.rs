@@ -3,12 +3,12 @@
 use rsb_report::html::element::{class, linked_table, prose};
 use rsb_report::{Tone, doctor as examined, list};
 
-use crate::address::View;
+use crate::address::PageView;
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::Answer;
+use crate::source::SourceResult;
 
-pub(super) fn baselines<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+pub(super) fn baselines<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let rows = site.source().baselines()?;
     let mut sheet = Sheet::new("Baselines", Some(view));
     if rows.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn baselines<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>
     Ok(sheet)
 }
 
-pub(super) fn doctor<'v>(site: &Site<'_>, view: &'v View) -> Answer<Sheet<'v>> {
+pub(super) fn doctor<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {
     let findings = site.source().doctor()?;
     let mut sheet = Sheet::new("Doctor", Some(view)).under("The machine that serves this page.");
     let worst = findings.iter().map(|finding| examined::tone(finding.severity)).find(|tone| *tone == Tone::Bad);

@@ -18,8 +18,8 @@ use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
 use crate::source::{
-    Answer, CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PointKey, PointRun, RunMaterial,
-    Source, SourceError, StoredCase, StoredMachine,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PageSource, PointKey, PointRun, RunMaterial,
+    SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 /// Runs of the machine that measured last.
@@ -67,12 +67,12 @@ impl MadeUp {
         case_id(&self.name, 0)
     }
 
-    fn find(&self, id: &str) -> Answer<&Run> {
+    fn find(&self, id: &str) -> SourceResult<&Run> {
         let found = self.runs.iter().map(|(_, run)| run).find(|run| run.run_id.0 == id);
         found.ok_or_else(|| SourceError::NotThere(format!("no run is called `{id}`")))
     }
 
-    fn judged(&self, from: &str, to: &str) -> Answer<ComparisonResult> {
+    fn judged(&self, from: &str, to: &str) -> SourceResult<ComparisonResult> {
         let key = (from.to_owned(), to.to_owned());
         if let Some(known) = self.judged.borrow().get(&key) {
             return Ok(known.clone());
@@ -191,8 +191,8 @@ fn unmeasured(name: &str, outcome: Outcome) -> BenchmarkResult {
     }
 }
 
-impl Source for MadeUp {
-    fn runs(&self) -> Answer<Arc<Vec<RunRow>>> {
+impl PageSource for MadeUp {
+    fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
         let row = |(machine, run): &(usize, Run)| RunRow {
             run_id: run.run_id.0.clone(),
             started: run.started,
@@ -207,7 +207,7 @@ impl Source for MadeUp {
         Ok(Arc::new(self.runs.iter().map(row).collect()))
     }
 
-    fn run(&self, id: &str) -> Answer<Arc<RunMaterial>> {
+    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>> {
         let run = self.find(id)?.clone();
         Ok(Arc::new(RunMaterial {
             comparison: if id == id_of(0, 0) { None } else { Some(self.judged(&id_of(0, 0), id)?) },
@@ -220,7 +220,7 @@ impl Source for MadeUp {
         }))
     }
 
-    fn compare(&self, from: &str, to: &str) -> Answer<Arc<ComparedRuns>> {
+    fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
         if from == to {
             return Err(SourceError::Senseless("both are one run".to_owned()));
         }
@@ -229,7 +229,7 @@ impl Source for MadeUp {
         Ok(Arc::new(ComparedRuns { result: self.judged(from, to)?, environments }))
     }
 
-    fn cases(&self) -> Answer<Arc<Vec<StoredCase>>> {
+    fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
         let case = |case| StoredCase { id: case_id(&self.name, case), outcome: Outcome::Measured, last: moment(RUNS) };
         let measured = (0..CASES).map(case);
         let others = [Outcome::Skipped, Outcome::Failed].map(|outcome| StoredCase {
@@ -240,7 +240,7 @@ impl Source for MadeUp {
         Ok(Arc::new(measured.chain(others).collect()))
     }
 
-    fn history(&self, id: &str, metric: &str, machine: &str) -> Answer<Arc<CaseHistory>> {
+    fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>> {
         let metric = if metric.is_empty() { "time_ms" } else { metric };
         let is_there = |machine: &str| machine.is_empty() || machine == MACHINES[0];
         let own = self.runs.iter().rev().filter(|(machine, _)| *machine == 0);
@@ -266,17 +266,20 @@ impl Source for MadeUp {
             metrics: vec!["gflops".to_owned(), "time_ms".to_owned()],
             trend,
             not_analyzed: 0,
-            keys: points.iter().map(|(at, time, _)| PointKey { started: *time, run: *at as i64 }).collect(),
+            keys: points
+                .iter()
+                .map(|(at, time, _)| PointKey { started: *time, run: i64::try_from(*at).unwrap() })
+                .collect(),
             alerts: if id == self.slower() { vec![self.alert()] } else { Vec::new() },
         }))
     }
 
-    fn points(&self, keys: &[PointKey]) -> Answer<Vec<PointRun>> {
+    fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>> {
         let run = |key: &PointKey| usize::try_from(key.run).unwrap_or(0);
         Ok(keys.iter().map(|key| PointRun { run_id: id_of(0, run(key)), commit: Some(commit(run(key))) }).collect())
     }
 
-    fn overview(&self) -> Answer<Arc<OverviewMaterial>> {
+    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>> {
         let id = id_of(0, RUNS - 1);
         Ok(Arc::new(OverviewMaterial {
             health: self.health(),
@@ -291,7 +294,7 @@ impl Source for MadeUp {
         }))
     }
 
-    fn machines(&self) -> Answer<Arc<Vec<StoredMachine>>> {
+    fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
         let machine = |at: usize| {
             let latest = self.runs.iter().find(|(machine, _)| *machine == at).map(|(_, run)| Arc::new(run.clone()));
             StoredMachine { slug: MACHINES[at].to_owned(), runs: RUNS, latest: latest.unwrap() }
@@ -299,7 +302,7 @@ impl Source for MadeUp {
         Ok(Arc::new(vec![machine(0), machine(1)]))
     }
 
-    fn baselines(&self) -> Answer<Arc<Vec<BaselineRow>>> {
+    fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {
         Ok(Arc::new(vec![BaselineRow {
             name: self.name.clone(),
             created: moment(0),
@@ -310,11 +313,11 @@ impl Source for MadeUp {
         }]))
     }
 
-    fn doctor(&self) -> Answer<Arc<Vec<Finding>>> {
+    fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>> {
         Ok(Arc::new(vec![Finding::new(FindingSeverity::Error, &self.name, &self.name, &self.name)]))
     }
 
-    fn live(&self) -> Answer<Vec<LiveRun>> {
+    fn live(&self) -> SourceResult<Vec<LiveRun>> {
         Ok(vec![LiveRun { run: made_up(&self.name, 0, 0), planned: Some(40) }])
     }
 }

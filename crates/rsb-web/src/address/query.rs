@@ -1,0 +1,115 @@
+//! Queries: taken apart, and written.
+
+use super::{AddressError, CaseView, CompareView, Listed, Order, ShownVerdicts, bad};
+
+/// The pairs of a query that nobody has asked for yet.
+pub(super) struct Query<'q> {
+    page: &'q str,
+    pairs: Vec<(String, String)>,
+}
+
+impl<'q> Query<'q> {
+    pub(super) fn of(page: &'q str, query: &str) -> Self {
+        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(key), decode(value))
+        });
+        Self { page, pairs: pairs.collect() }
+    }
+
+    /// The value of `key`, the last where it stands several times.
+    pub(super) fn take(&mut self, key: &str) -> Option<String> {
+        let mut found = None;
+        self.pairs.retain_mut(|(known, value)| {
+            let is_it = known == key;
+            if is_it {
+                found = Some(std::mem::take(value));
+            }
+            !is_it
+        });
+        found.filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn text(&mut self, key: &str) -> String {
+        self.take(key).unwrap_or_default().trim().to_owned()
+    }
+
+    pub(super) fn page(&mut self) -> Result<usize, AddressError> {
+        let Some(text) = self.take("page") else { return Ok(0) };
+        let page = text.parse::<usize>().ok().and_then(|page| page.checked_sub(1));
+        page.ok_or_else(|| bad("page", &text, "a number from 1 on"))
+    }
+
+    pub(super) fn listed(&mut self) -> Result<Listed, AddressError> {
+        Ok(Listed { find: self.text("find"), page: self.page()? })
+    }
+
+    pub(super) fn choice<T: Copy + Default>(
+        &mut self,
+        key: &str,
+        all: &[(T, &'static str, &'static str)],
+    ) -> Result<T, AddressError> {
+        let Some(text) = self.take(key) else { return Ok(T::default()) };
+        let found = all.iter().find(|(_, name, _)| *name == text).map(|(each, ..)| *each);
+        let names = || all.iter().map(|(_, name, _)| *name).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| bad(key, &text, format!("one of {}", names())))
+    }
+
+    pub(super) fn compare(&mut self) -> Result<CompareView, AddressError> {
+        Ok(CompareView {
+            from: self.text("from"),
+            to: self.text("to"),
+            show: self.choice("show", &ShownVerdicts::ALL)?,
+            sort: self.choice("sort", &Order::ALL)?,
+            find: self.text("find"),
+        })
+    }
+
+    pub(super) fn case(&mut self) -> Result<CaseView, AddressError> {
+        let (id, metric, machine) = (self.text("id"), self.text("metric"), self.text("machine"));
+        Ok(CaseView { id, metric, machine, window: self.window()?, page: self.page()? })
+    }
+
+    /// `runs=10-20`, or both ends by themselves, as a form gives them.
+    fn window(&mut self) -> Result<Option<(usize, usize)>, AddressError> {
+        let (first, last) = (self.take("first"), self.take("last"));
+        let text = match (self.take("runs"), first, last) {
+            (Some(text), ..) => text,
+            (None, Some(first), Some(last)) => format!("{first}-{last}"),
+            _ => return Ok(None),
+        };
+        let ends = text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        let window = ends.filter(|(first, last): &(usize, usize)| *first > 0 && first < last);
+        window.map(Some).ok_or_else(|| bad("runs", &text, "the first and the last run, such as 10-20"))
+    }
+
+    pub(super) fn finish(self) -> Result<(), AddressError> {
+        match self.pairs.into_iter().next() {
+            None => Ok(()),
+            Some((key, _)) => Err(AddressError::UnknownKey { page: self.page.to_owned(), key }),
+        }
+    }
+}
+
+/// `text` within a query. What may stand there stays, so that ids of cases can be read.
+pub(super) fn encode(text: &str) -> String {
+    let keeps = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte);
+    text.bytes().map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// What `text` within a query says. What is no character is replaced.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(if first == b'+' { b' ' } else { first });
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
