@@ -80,14 +80,6 @@ fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), OutputError> {
     written.map_err(|source| OutputError::io(path, source))
 }
 
-/// Writes `bytes` to `path`, and nothing more.
-///
-/// # Errors
-/// When `path` is a link, or cannot be written.
-pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    create(path)?.write_all(bytes).map_err(|source| OutputError::io(path, source))
-}
-
 /// Creates `path`, or empties it.
 ///
 /// # Errors
