@@ -53,7 +53,7 @@ fn what_does_not_fit_or_is_not_there_says_what_does() {
         Err((_, reason)) => reason,
     };
     let large = reason(&[("model", "llama-2-70b")]);
-    assert!(large.cure.contains("gpt2-large") && large.what.contains("GiB"), "{large}");
+    assert!(large.cure.contains("tinyllama-1.1b") && large.what.contains("GB"), "{large}");
     let gap = reason(&[("family", "rag"), ("size", "xl")]);
     assert!(gap.cure.contains("--sizes tiny,small,base"), "{gap}");
     let error = planned(&[("model", "gpt-2")], &[], Breadth::Quick).unwrap_err().to_string();

@@ -7,7 +7,7 @@ use rsb_stats::policy::PolicyPattern;
 use rsb_store::import::Format;
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
-use crate::{frameworks, plan};
+use crate::{frameworks, models, plan};
 
 /// As many devices of a backend as a pattern may name.
 const DEVICES: u32 = 64;
@@ -84,6 +84,7 @@ impl Words {
                 AxisKind::Choice(words) => words.to_vec(),
                 AxisKind::Dtype => Dtype::ALL.map(Dtype::as_str).to_vec(),
                 AxisKind::Path(word) => vec![word],
+                AxisKind::Name(_) => models::catalogue().iter().map(|row| row.name.as_str()).collect(),
                 _ => Vec::new(),
             };
             let written = |value: &&str| match axis.form {
@@ -136,19 +137,19 @@ impl Fragment<'_> {
 
     /// Whether it may be a value of `axis` whose values are no fixed list.
     fn may_be(&self, axis: &AxisInfo) -> bool {
-        let is_open = !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype);
+        let is_open = !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_));
         if self.begins && self.ends {
             return is_open && axis.canonical(self.text).is_some();
         }
         let letters = match axis.kind {
-            AxisKind::Choice(_) | AxisKind::Dtype => return false, // Among the fixed words.
+            AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_) => return false, // Among the fixed words.
             AxisKind::Bytes => "KMGTiB.",
             AxisKind::Shape(..) => "x",
             AxisKind::Count | AxisKind::CountOrZero => "",
             AxisKind::Number => ".-+e",
             AxisKind::Architecture | AxisKind::ArchitectureOrHere => "abcdefgxsm_hr",
             AxisKind::BusAddressOrHere => "abcdefhr:.",
-            AxisKind::Path(_) | AxisKind::Name(_) => return true,
+            AxisKind::Path(_) => return true,
         };
         self.text.chars().all(|c| c.is_ascii_digit() || letters.contains(c))
     }

@@ -32,7 +32,6 @@ pub(super) const ROWS: &[Entry] = &[
         "by batch size",
     ),
     shown("Inference time", "bar docs/gallery/cpu.json --benchmark inference --metric time_ms", "inference"),
-    shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
     shown("Tensor operations", "bar docs/gallery/cpu.json --benchmark tensor-ops", "tensor-ops"),
     shown(
         "Flash Attention",
@@ -82,6 +81,7 @@ pub(super) const ROWS: &[Entry] = &[
     ),
     shown("Trend", "trend --input docs/gallery/series.csv --benchmark gemm", "gemm"),
     shown("Many series at a glance", "sparkline --input docs/gallery/series.csv", "glance"),
+    shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
     lacking(
         "GPU capability",
         "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
