@@ -2,6 +2,7 @@
 
 use rsb_engine::frameworks::{self, Component};
 use rsb_engine::{gate, suites};
+use rsb_model::json;
 use rsb_model::record::{ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_stats::{Policy, threshold_checks};
@@ -130,7 +131,7 @@ pub(super) fn line(row: &Value) -> String {
             line.extend([", time of ", case, &format!(" {change:+.1} %")]);
         }
     }
-    let checks: Vec<ThresholdCheck> = serde_json::from_value(row["threshold_checks"].clone()).unwrap_or_default();
+    let checks: Vec<ThresholdCheck> = json::from_value(&row["threshold_checks"]).unwrap_or_default();
     for check in checks.iter().filter(|check| check.passed != Some(true)) {
         let (expected, actual) = (check.expected_text(), check.actual_text());
         line.extend([INDENT, "target missed: ", &check.name, ", ", &expected, ", is ", &actual]);

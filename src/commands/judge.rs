@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use rsb_engine::gate::{Basis, Judge, Judgment, MissingSide};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
+use rsb_model::json;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::comparison::Detail;
@@ -40,9 +41,8 @@ fn environment_in(path: &Path) -> Result<Environment, CliError> {
     let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
     let text = String::from_utf8_lossy(&bytes);
     let read = |text: &str| -> serde_json::Result<Environment> {
-        let mut document: serde_json::Value = serde_json::from_str(text)?;
-        let machine = document.get_mut("environment").map(serde_json::Value::take);
-        serde_json::from_value(machine.unwrap_or(document))
+        let document: serde_json::Value = serde_json::from_str(text)?;
+        json::from_value(document.get("environment").unwrap_or(&document))
     };
     let problem = match read(text.trim()) {
         Ok(environment) if environment.cpu.is_some() => return Ok(environment),

@@ -6,6 +6,7 @@ mod roofline;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rsb_model::gpu::Gpu;
+use rsb_model::json;
 use rsb_model::record::Recommendation;
 use rsb_model::{
     BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, GpuTelemetry, Outcome,
@@ -142,8 +143,8 @@ fn held_back(run: &Run) -> Option<Recommendation> {
     let all: Vec<&BenchmarkResult> = run.benchmarks.iter().filter(throttled).collect();
     let first = all.first()?;
     let telemetry = |result: &&BenchmarkResult| -> Vec<Option<GpuTelemetry>> {
-        let kept = result.metadata.get("telemetry").cloned();
-        kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+        let kept = result.metadata.get("telemetry");
+        kept.and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
     };
     let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
     let reasons: BTreeSet<&str> = known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str).collect();

@@ -12,6 +12,7 @@ pub mod fingerprint;
 pub mod format;
 pub mod gpu;
 pub mod ids;
+pub mod json;
 pub mod note;
 pub mod outcome;
 pub mod protocol;

@@ -15,6 +15,7 @@ use crate::environment::Environment;
 use crate::field::Fields;
 use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
+use crate::json;
 use crate::outcome::{Outcome, Reason};
 use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
@@ -106,7 +107,7 @@ struct OptionalReason {
 impl BenchmarkResult {
     /// Why its instructions, which were asked for, were not counted.
     pub fn instructions_not_counted(&self) -> Option<Reason> {
-        serde_json::from_value(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?.clone()).ok()
+        json::from_value(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?).ok()
     }
 
     /// The fields of the one point, if it ran.
@@ -129,8 +130,8 @@ impl BenchmarkResult {
 
     /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`]. Empty where it keeps none.
     pub fn past_processes(&self) -> Vec<Vec<f64>> {
-        let known = self.metadata.get(PAST_PROCESSES).cloned();
-        known.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
+        let known = self.metadata.get(PAST_PROCESSES);
+        known.and_then(|value| json::from_value(value).ok()).unwrap_or_default()
     }
 
     /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`, and

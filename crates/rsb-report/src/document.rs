@@ -21,7 +21,7 @@ pub enum ReportError {
 /// # Errors
 /// When `value` has no form in JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
-    let mut text = escaped(serde_json::to_string_pretty(value)?);
+    let mut text = escaped(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
     text.push('\n');
     Ok(text)
 }

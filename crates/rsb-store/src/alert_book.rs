@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format;
+use rsb_model::json;
 use rsb_model::record::TrackedAlert;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,7 +47,7 @@ impl AlertBook {
         let bytes = read::read_bytes(&path)?;
         let document: Value = serde_json::from_slice(&bytes).map_err(|error| read::syntax(&path, &error))?;
         read::check_format(&path, &document)?;
-        let book: Self = serde_json::from_value(document).map_err(|error| read::shape(&path, "alerts", &error))?;
+        let book: Self = json::from_value(&document).map_err(|error| read::shape(&path, "alerts", &error))?;
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })
     }
 

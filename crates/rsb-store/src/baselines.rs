@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rsb_model::format::FORMAT_VERSION;
+use rsb_model::json;
 use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -204,13 +205,13 @@ impl Baseline {
         let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
         let missing = || shape(&serde::de::Error::missing_field("runs"));
         let listed = document.runs.ok_or_else(missing)?;
-        let wire: Wire = serde_json::from_value(document.fields).map_err(|error| shape(&error))?;
+        let wire: Wire = json::from_value(&document.fields).map_err(|error| shape(&error))?;
         wire.check(path)?;
         let mut runs = Vec::new();
         for text in listed {
             let mut run: Document<'_> = serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
             if let Value::Object(fields) = &mut run.fields {
-                let state = fields.remove("state").and_then(|state| serde_json::from_value(state).ok());
+                let state = fields.remove("state").and_then(|state| json::from_value(&state).ok());
                 let environment = Environment { state, ..wire.environment.clone() };
                 let environment = serde_json::to_value(environment).map_err(|error| shape(&error))?;
                 fields.insert("environment".to_owned(), environment);

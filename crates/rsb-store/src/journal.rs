@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use rsb_model::json;
 use rsb_model::{BenchmarkResult, CaseId, Run, RunId, Timestamp};
 use serde::Serialize;
 
@@ -199,9 +200,7 @@ impl Journal {
 }
 
 fn line_of(line: &Line<'_>) -> io::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(line)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    Ok((json::to_string(line)? + "\n").into_bytes())
 }
 
 /// Writes `run` to `path`, whole or not at all.

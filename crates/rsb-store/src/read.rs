@@ -10,6 +10,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
+use rsb_model::json;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Note, Outcome, Reason, Run, Timestamp, format,
 };
@@ -58,7 +59,8 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let bytes = read_bytes(path)?;
     let document: Value = serde_json::from_slice(&bytes).map_err(|error| syntax(path, &error))?;
     check_format(path, &document)?;
-    let comparison = serde_json::from_value(document).map_err(|error| shape(path, "a comparison", &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let comparison = serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))?;
     // What was read is of today's format, whichever it was read from.
     Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
 }
@@ -168,7 +170,7 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     if let Value::Object(fields) = &mut fields {
         fields.insert("benchmarks".to_owned(), Value::Array(Vec::new()));
     }
-    let run: Run = serde_json::from_value(fields).map_err(|error| shape(path, "a run", &error))?;
+    let run: Run = json::from_value(&fields).map_err(|error| shape(path, "a run", &error))?;
     // The id becomes the name of files: one that could lead elsewhere is no id.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
@@ -229,14 +231,13 @@ pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
 fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkResult {
     serde_json::from_str(text.get()).unwrap_or_else(|error| {
         let document = serde_json::from_str(text.get()).unwrap_or_default();
-        unreadable(&document, index, fallback, &without_place(&error))
+        unreadable(&document, index, fallback, &json::without_place(&error))
     })
 }
 
 /// The result that `document` is, or a failed one that says why it cannot be read.
 pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -> BenchmarkResult {
-    // Of a copy: to read it from a reference as well would be 80 kB of code for what a cut-off run left behind.
-    match serde_json::from_value(document.clone()) {
+    match json::from_value(document) {
         Ok(result) => result,
         Err(error) => unreadable(document, index, fallback, &error.to_string()),
     }
@@ -270,13 +271,8 @@ pub(crate) fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
     } else {
         "correct the file, restore it from a copy, or measure again"
     };
-    let problem = without_place(error);
+    let problem = json::without_place(error);
     ReadError::Syntax { path: path.to_owned(), line: error.line(), column: error.column(), problem, cure }
-}
-
-fn without_place(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned()
 }
 
 pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Error) -> ReadError {

@@ -10,6 +10,7 @@ use rsb_engine::health::HealthLimits;
 use rsb_engine::measure::Settings;
 use rsb_engine::plan::{self, Machine, Plan, Selection};
 use rsb_engine::{Directories, machine, run as engine};
+use rsb_model::json;
 use rsb_model::{Event, Outcome, Reason, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
@@ -93,7 +94,7 @@ impl JobWorker {
                     name: text(row, "component_id"),
                     status: text(row, "status"),
                     text: components::line(row),
-                    checks: serde_json::from_value(row["threshold_checks"].clone()).unwrap_or_default(),
+                    checks: json::from_value(&row["threshold_checks"]).unwrap_or_default(),
                 };
                 LoadedDocument::Components(components::rows(&self.places)?.iter().map(row).collect())
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rsb_model::json;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, DeviceType, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp};
 use serde_json::{Map, Value, json};
@@ -163,8 +164,8 @@ fn by_replicate(replicates: &[Replicate]) -> Figures {
 }
 
 fn by_replicate_of(result: &BenchmarkResult) -> Figures {
-    let kept = result.metadata.get("by_replicate").cloned();
-    kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+    let kept = result.metadata.get("by_replicate");
+    kept.and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
 }
 
 fn joined(old: &Figures, new: &Figures) -> Figures {

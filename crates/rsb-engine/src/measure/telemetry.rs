@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use rsb_model::Fields;
+use rsb_model::json;
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{Sampler, gpu_at};
@@ -69,7 +70,7 @@ pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
 
 /// What `metadata` knows of its `replicates`.
 pub(super) fn recorded(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
-    let kept = metadata.get(TELEMETRY).cloned().and_then(|kept| serde_json::from_value(kept).ok());
+    let kept = metadata.get(TELEMETRY).and_then(|kept| json::from_value(kept).ok());
     let mut known: Vec<Option<GpuTelemetry>> = kept.unwrap_or_default();
     known.resize(replicates, None);
     known

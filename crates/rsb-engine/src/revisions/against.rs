@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use rsb_model::json;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
 use serde_json::Value;
@@ -169,6 +170,6 @@ pub(super) fn cases_of(program: &Path, words: &[&str]) -> Result<Vec<Case>> {
         );
     }
     let document: Value = serde_json::from_slice(&output.stdout).context("its plan is not JSON")?;
-    let cases = document.get("cases").cloned().ok_or_else(|| anyhow!("its plan has no `cases`"))?;
-    serde_json::from_value(cases).context("its plan has an unknown format")
+    let cases = document.get("cases").ok_or_else(|| anyhow!("its plan has no `cases`"))?;
+    json::from_value(cases).context("its plan has an unknown format")
 }

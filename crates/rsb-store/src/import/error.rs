@@ -121,7 +121,7 @@ impl Problem {
                 format,
                 line: error.line(),
                 column: error.column(),
-                problem: without_place(&error),
+                problem: rsb_model::json::without_place(&error),
                 cure: if error.is_eof() {
                     "the file was cut off: restore it from a copy, or run the tool again"
                 } else {
@@ -130,10 +130,4 @@ impl Problem {
             },
         }
     }
-}
-
-/// The text of `error` without the place, which is told apart.
-fn without_place(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    full.rsplit_once(" at line ").map_or(full.as_str(), |(problem, _)| problem).to_owned()
 }
