@@ -1,8 +1,10 @@
-//! Lets the linker fold functions of the same code into one: half a megabyte less of generic code that was compiled several times.
+//! Packs the schemas of the documents, and lets the linker fold functions of the same code into one: half a megabyte less of
+//! generic code that was compiled several times.
 
-use std::env;
+use std::path::Path;
+use std::{env, io};
 
-fn main() {
+fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     // There, and unless somebody chose another, rustc links with its own lld, which knows how; other linkers refuse the option.
@@ -15,4 +17,6 @@ fn main() {
     if is_lld && is("PROFILE", "release") {
         println!("cargo:rustc-link-arg-bin=rusty-stack-bench=-Wl,--icf=all");
     }
+    let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
+    packed_files::pack(Path::new("schemas"), ".schema.json", &Path::new(&out).join("schemas.pack"))
 }

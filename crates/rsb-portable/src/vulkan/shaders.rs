@@ -1,63 +1,19 @@
 //! The SPIR-V of every kernel, as `cargo xtask codegen` made it from the sources in kernels/vulkan.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use rsb_model::Dtype;
 
 use super::info::{Presence, Traits};
 use crate::portable::{Module, unsupported};
 use rsb_device::device::DeviceError;
 
-macro_rules! table {
-    ($($file:literal),* $(,)?) => {
-        &[$(($file, include_bytes!(concat!("../../kernels/vulkan/spirv/", $file, ".spv")))),*]
-    };
-}
-
 /// Every file, by its name.
-const FILES: &[(&str, &[u8])] = table![
-    "memory_f64",
-    "memory_f32",
-    "memory_f16",
-    "memory_bf16",
-    "elementwise_f64",
-    "elementwise_f32",
-    "elementwise_f16",
-    "elementwise_bf16",
-    "exponential_f32",
-    "exponential_f16",
-    "exponential_bf16",
-    "exponential_subgroups_f32",
-    "exponential_subgroups_f16",
-    "exponential_subgroups_bf16",
-    "reduce_f64",
-    "reduce_f32",
-    "reduce_f16",
-    "reduce_bf16",
-    "reduce_subgroups_f64",
-    "reduce_subgroups_f32",
-    "reduce_subgroups_f16",
-    "reduce_subgroups_bf16",
-    "normalize_f64",
-    "normalize_f32",
-    "normalize_f16",
-    "normalize_bf16",
-    "normalize_subgroups_f64",
-    "normalize_subgroups_f32",
-    "normalize_subgroups_f16",
-    "normalize_subgroups_bf16",
-    "convolution_f64",
-    "convolution_f32",
-    "convolution_f16",
-    "convolution_bf16",
-    "gemm_f64",
-    "gemm_f32",
-    "gemm_f16",
-    "gemm_bf16",
-    "gemm_i8",
-    "peak_f64",
-    "peak_f32",
-    "peak_f16",
-    "peak_matrix_f16",
-];
+fn files() -> &'static BTreeMap<String, Vec<u8>> {
+    static FILES: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
+    FILES.get_or_init(|| packed_files::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/shaders.pack"))))
+}
 
 /// Kernels that bring values of a group together, by subgroups where the device has them.
 const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
@@ -77,14 +33,14 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     };
     let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
     let name = format!("{stem}{form}_{dtype}");
-    let file = FILES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+    let file = files().get(&name).ok_or_else(|| {
         unsupported(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
             format!("the shading language has no function for it in {dtype}"),
             "choose another data type",
         )
     })?;
-    Ok(file.1.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    Ok(file.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
 /// 16-bit elements are packed by hand, which every device can; only computing in them is a feature, as f64 is.
@@ -111,7 +67,7 @@ mod tests {
         for module in Module::ALL {
             for dtype in module.dtypes() {
                 let name = format!("{}_{dtype}", module.stem());
-                let (_, bytes) = FILES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{name}"));
+                let bytes = files().get(&name).unwrap_or_else(|| panic!("{name}"));
                 assert_eq!(bytes.get(..4), Some(MAGIC.as_slice()), "{name}");
                 assert!(bytes.len().is_multiple_of(4), "{name}");
             }

@@ -94,10 +94,10 @@ pub(crate) fn join_partitions(nodes: &mut [Node]) {
         }
     }
     for places in chips.into_values().filter(|places| places.len() > 1) {
-        let card = places.iter().filter_map(|&place| nodes[place].address.clone()).min();
+        let whole = places.iter().filter_map(|&place| nodes[place].address.clone()).min();
         let of = places.len() as u32;
         for (index, place) in (0..).zip(places) {
-            nodes[place].address.clone_from(&card);
+            nodes[place].address.clone_from(&whole);
             nodes[place].part = Some(Part { index, of });
         }
     }

@@ -83,7 +83,7 @@ fn best<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<&'a Be
 }
 
 /// The cases of one benchmark that ran.
-pub(crate) struct Family<'a> {
+pub(crate) struct CaseGroup<'a> {
     /// The benchmark; empty where the ids name none.
     pub(crate) benchmark: &'a str,
     /// A row for each case.
@@ -92,7 +92,7 @@ pub(crate) struct Family<'a> {
     pub(crate) ids: Vec<&'a CaseId>,
 }
 
-impl Family<'_> {
+impl CaseGroup<'_> {
     /// What stands over it.
     pub(crate) fn title(&self) -> &str {
         if self.benchmark.is_empty() { "Results" } else { self.benchmark }
@@ -100,7 +100,7 @@ impl Family<'_> {
 }
 
 /// The results by benchmark, of at most `most` cases that were measured, and how many of them are left out. What failed never is.
-pub(crate) fn families(run: &Run, most: usize) -> (Vec<Family<'_>>, usize) {
+pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
     let names = Shortener::of_run(run);
     let (mut families, mut shown, mut left_out) = (Vec::new(), 0, 0);
     for benchmark in benchmarks(run) {
@@ -125,7 +125,7 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<Family<'_>>, usize) {
             ids.push(&result.benchmark_id);
         }
         if !table.is_empty() {
-            families.push(Family { benchmark, table, ids });
+            families.push(CaseGroup { benchmark, table, ids });
         }
     }
     (families, left_out)

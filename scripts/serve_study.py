@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""How fast the dashboard answers over a large history, and to many readers while runs are added.
+
+Usage: scripts/serve_study.py PROGRAM HISTORY [READERS]
+
+PROGRAM is a release build; HISTORY a directory as `cargo xtask store-study DIR` leaves in DIR/ten-million. Prints a table of
+each page, asked one after another (the first answer, then the median and the slowest of ten), and of READERS (200 by default) who
+ask at the same time while copies of a stored run arrive. The copies are removed again.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+TIMES = 10
+
+
+def get(address: str) -> tuple[float, bytes]:
+    """Milliseconds until all of the answer was there, and the answer."""
+    begun = time.perf_counter()
+    with urllib.request.urlopen(address, timeout=120) as answer:
+        body = answer.read()
+    return (time.perf_counter() - begun) * 1e3, body
+
+
+def pages(base: str) -> list[str]:
+    """The overview and one page of each kind that it and the pages behind it link to."""
+    found, kinds, waiting = [], set(), [""]
+    while waiting:
+        path = waiting.pop(0)
+        found.append(path)
+        body = get(base + path)[1].decode(errors="replace")
+        for link in re.findall(r'href="([^"#:]+)"', body):
+            kind = re.split(r"[-/?.]", link)[0]
+            if kind not in kinds and not link.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
+                kinds.add(kind)
+                waiting.append(link.replace("&amp;", "&"))
+    return list(dict.fromkeys(found))
+
+
+def table_of(base: str, paths: list[str]) -> None:
+    print("| page | first | median of ten | slowest of ten |\n|---|---:|---:|---:|")
+    for path in paths:
+        first = get(base + path)[0]
+        times = sorted(get(base + path)[0] for _ in range(TIMES))
+        name = path if len(path) < 60 else path[:57] + "…"
+        print(f"| `/{name}` | {first:.0f} ms | {statistics.median(times):.0f} ms | {times[-1]:.0f} ms |", flush=True)
+
+
+def crowd(base: str, paths: list[str], readers: int, runs: pathlib.Path) -> None:
+    """Every reader asks for each page, while runs arrive."""
+    source = max(runs.glob("*.json"))
+    copies = []
+
+    def read(reader: int) -> list[float]:
+        turn = paths[reader % len(paths) :] + paths[: reader % len(paths)]
+        return [get(base + path)[0] for path in turn]
+
+    try:
+        begun = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(readers) as pool:
+            asked = [pool.submit(read, reader) for reader in range(readers)]
+            while not all(one.done() for one in asked):
+                document = json.loads(source.read_text())
+                document["run_id"] = f"{document['run_id']}-copy{len(copies)}"
+                # Of a version that had no checksum.
+                document.pop("checksum", None)
+                document["format_version"] = 2
+                copies.append(runs / f"{document['run_id']}.json")
+                copies[-1].write_text(json.dumps(document))
+                time.sleep(1)
+            times = sorted(time_ms for one in asked for time_ms in one.result())
+        seconds = time.perf_counter() - begun
+    finally:
+        for copy in copies:
+            copy.unlink(missing_ok=True)
+    print(
+        f"\n{readers} readers, {len(times)} answers in {seconds:.1f} s, {len(copies)} runs added: "
+        f"median {statistics.median(times):.0f} ms, 99 of 100 within {times[int(len(times) * 0.99)]:.0f} ms, none failed"
+    )
+
+
+def main() -> None:
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    program, history = sys.argv[1], pathlib.Path(sys.argv[2])
+    readers = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+    with subprocess.Popen(
+        [program, "serve", "--results-dir", str(history)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        try:
+            base = None
+            for line in server.stdout:
+                if address := re.search(r"http://\S+", line):
+                    base = address.group(0).rstrip("/.,;") + "/"
+                    break
+            if base is None:
+                sys.exit("the server said no address")
+            print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} threads\n")
+            paths = pages(base)
+            table_of(base, paths)
+            crowd(base, paths, readers, history / "runs")
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()
