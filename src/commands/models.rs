@@ -215,9 +215,9 @@ fn results(args: &ModelsResultsArgs) -> CliResult {
         return Err(CliError::usage(anyhow!("the run {} measured no models; `models` measures some", run.run_id)));
     }
     if args.json {
-        show::json(&document)?
+        show::json(&document)?;
     } else {
-        show::text(&text(&document))?
+        show::text(&text(&document))?;
     }
     Ok(Exit::Pass)
 }

@@ -28,7 +28,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
         return Err(CliError::usage(anyhow::anyhow!("--no-data is about the page of `--format html`")));
     }
     if args.format == ReportFormat::Pdf {
-        pdf::worker().map_err(pdf::without)?;
+        pdf::worker().map_err(|reason| pdf::without(&reason))?;
         if args.output.is_some() && file(args.output.as_deref()).is_none() {
             return Err(CliError::usage(anyhow::anyhow!("PDF is no text: name a file with --output FILE")));
         }
@@ -107,7 +107,7 @@ pub(super) fn pieces_to(
 /// When it cannot.
 pub(super) fn can_write(asked: &[ReportForm]) -> Result<(), CliError> {
     if asked.contains(&ReportForm::One(ReportFormat::Pdf)) {
-        pdf::worker().map_err(pdf::without)?;
+        pdf::worker().map_err(|reason| pdf::without(&reason))?;
     }
     Ok(())
 }
@@ -264,7 +264,8 @@ impl Writer<'_> {
             ReportFormat::Svg => return self.write_charts(path).map(drop),
             ReportFormat::Pdf => {
                 output::refuse_link(path).map_err(refused)?;
-                let made = pdf::typeset(&pdf::worker().map_err(pdf::without)?, paged::json(&self.report)?)?;
+                let made =
+                    pdf::typeset(&pdf::worker().map_err(|reason| pdf::without(&reason))?, paged::json(&self.report)?)?;
                 return output::write_bytes(path, &made).map_err(refused);
             }
             ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {

@@ -21,6 +21,7 @@ const STRONG: u32 = 0xf0_f6fc;
 const FAINT: u32 = 0x8b_949e;
 
 /// How a piece of text looks.
+#[allow(clippy::struct_excessive_bools, reason = "a terminal has these four, each on or off")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Look {
     ink: Option<u32>,

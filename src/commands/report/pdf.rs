@@ -42,7 +42,7 @@ pub(super) fn worker() -> Result<PathBuf, Reason> {
 }
 
 /// What says that there is no worker.
-pub(super) fn without(reason: Reason) -> CliError {
+pub(super) fn without(reason: &Reason) -> CliError {
     CliError::usage(anyhow!("no report as PDF: {}; {}", reason.why, reason.cure))
 }
 

@@ -234,7 +234,9 @@ fn chosen(names: &[SeriesName], metric: &str, machine: &str, own: &[String]) -> 
     let others = there.iter().filter(|other| other.metric == name.metric && other.unit == name.unit);
     let others: Vec<SeriesName> =
         others.filter(|other| other.machine != name.machine).map(|other| SeriesName::clone(other)).collect();
-    others.iter().for_each(|other| name.join(other));
+    for other in &others {
+        name.join(other);
+    }
     Some(name)
 }
 

@@ -13,7 +13,7 @@ pub struct Component {
     pub packages: &'static [&'static str],
     /// What `python setup` installs for it.
     pub install: &'static [&'static str],
-    /// About how much an environment with it takes of a disk in GB, with PyPI's wheels for Linux on x86-64.
+    /// About how much an environment with it takes of a disk in GB, with `PyPI`'s wheels for Linux on x86-64.
     pub disk_gb: f64,
     /// Where `python setup` installs it.
     pub place: InstallPlace,

@@ -239,9 +239,12 @@ fn absent(component: &Component, device: DeviceRef, (family, size): (Family, Siz
 /// A model that does not fit, with the largest of its family that does.
 fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> Option<Reason> {
     let info = info?;
-    let needed = |row: &ModelRow| match info.device.is_cpu() {
-        true => Footprint::on_host(row, point.dtype, point.batch, point.length),
-        false => Footprint::of(row, point.dtype, point.batch, point.length).total_bytes(),
+    let needed = |row: &ModelRow| {
+        if info.device.is_cpu() {
+            Footprint::on_host(row, point.dtype, point.batch, point.length)
+        } else {
+            Footprint::of(row, point.dtype, point.batch, point.length).total_bytes()
+        }
     };
     let here = info.usable_memory_bytes;
     if needed(row) <= here {

@@ -145,7 +145,9 @@ mod tests {
             choice: ModelChoice::Unknown,
             candidates: Vec::new(),
         };
-        candidates.into_iter().for_each(|candidate| consider(&mut advice.candidates, candidate));
+        for candidate in candidates {
+            consider(&mut advice.candidates, candidate);
+        }
         decide(&mut advice);
         advice
     }

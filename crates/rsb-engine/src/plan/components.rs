@@ -88,7 +88,7 @@ fn add_models(
         match case {
             Ok(case) if plan.cases.iter().all(|known| known.id != case.id) => plan.cases.push(case),
             Err(skipped) if plan.skipped.iter().all(|(known, _)| known.id != skipped.0.id) => {
-                plan.skipped.push(skipped)
+                plan.skipped.push(skipped);
             }
             Ok(_) | Err(_) => {}
         }

@@ -118,11 +118,9 @@ fn partitions_are_devices_of_their_own() {
     // An amdgpu partition shows as a platform device beside the GPU.
     tree.write(&format!("{DRM}/card1/device/uevent"), "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n");
     // The number of a partition stands in the highest bits, or in the PCI function of a chip that has a number of its own.
-    let places: [fn(u32) -> (u32, &'static str); 2] =
-        [|part| (part << 28 | 0x0500, ""), |part| (0x0500 | part, "unique_id 16404946649897475633\n")];
-    for place in places {
+    for (shift, values) in [(28, ""), (0, "unique_id 16404946649897475633\n")] {
         for part in 0..2_u32 {
-            let (location, values) = place(part);
+            let location = part << shift | 0x0500;
             node(&tree, 2 + part, location, &format!("{values}drm_render_minor {}\n", 128 + part));
             bank(&tree, 2 + part, 24_000_000_000);
         }
