@@ -1,7 +1,5 @@
 //! `chart`: what the gallery says, what it refuses, and what a hostile name can do.
 
-use std::path::Path;
-
 use crate::common::Bench;
 
 /// A file of the gallery.
@@ -30,7 +28,10 @@ fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
     bench.run(&[&words[..], &["--output", "charts"]].concat()).expect(0);
     for file in std::fs::read_dir(bench.path("charts")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
-        assert!(Path::new(name).extension() == Some("png".as_ref()) && is_png(&format!("charts/{name}")), "{name}");
+        assert!(
+            std::path::Path::new(&name).extension() == Some("png".as_ref()) && is_png(&format!("charts/{name}")),
+            "{name}"
+        );
     }
     let one = ["chart", "memory-timeline", &run, "--format", "png"];
     assert!(bench.run(&one).expect(2).stderr.contains("--output FILE"));

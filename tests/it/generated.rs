@@ -44,8 +44,8 @@ fn check_section(path: &Path, name: &str, text: &str) {
 fn schemas_follow_the_types() {
     let schemas = [
         ("benchmark-result", schema_of::<rsb_model::BenchmarkResult>()),
-        ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
         ("comparison-result", schema_of::<rsb_model::ComparisonResult>()),
+        ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),
         ("recommend", schema_of::<rsb_model::record::RecommendDocument>()),

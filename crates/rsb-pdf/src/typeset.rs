@@ -80,7 +80,7 @@ fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, Typese
 fn refused(diagnostics: &[SourceDiagnostic]) -> TypesetError {
     let said = |one: &SourceDiagnostic| {
         let kind = if one.severity == Severity::Error { "error" } else { "warning" };
-        let hints: String = one.hints.iter().map(|hint| format!(" ({})", hint.v)).collect();
+        let hints: String = one.hints.iter().map(|hint| [" (", hint.v.as_str(), ")"].concat()).collect();
         format!("{kind}: {}{hints}", one.message)
     };
     TypesetError::Typeset(diagnostics.iter().map(said).collect::<Vec<_>>().join("; "))
