@@ -83,12 +83,19 @@ impl Screen {
         }
     }
 
-    /// Waits for the end of the program: its exit code.
+    /// Waits for the end of the program: its exit code. tmux is asked, since what it writes into the pane then may be wiped away.
     fn ended(&self) -> String {
-        self.wait_for("Pane is dead");
-        let format = "#{pane_dead_status}#{?alternate_on, and the page is left behind,}";
-        let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        let format = "#{pane_dead} #{pane_dead_status}#{?alternate_on, and the page is left behind,}";
+        let began = Instant::now();
+        loop {
+            let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            if let Some(status) = said.strip_prefix("1 ") {
+                return status.to_owned();
+            }
+            assert!(began.elapsed() < LONGEST, "it does not end: {said}\n{}", self.picture());
+            std::thread::sleep(Duration::from_millis(30));
+        }
     }
 }
 
