@@ -9,6 +9,7 @@ ask at the same time while copies of a stored run arrive. The copies are removed
 """
 
 import concurrent.futures
+import html
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 
 TIMES = 10
@@ -30,25 +32,25 @@ def get(address: str) -> tuple[float, bytes]:
     return (time.perf_counter() - begun) * 1e3, body
 
 
-def pages(base: str) -> list[str]:
-    """The overview and one page of each kind that it and the pages behind it link to."""
-    found, kinds, waiting = [], set(), [""]
+def pages(base: str) -> dict[str, float]:
+    """The overview and one page of each kind that it and the pages behind it link to, with the time of its first answer."""
+    found, kinds, waiting = {}, set(), [""]
     while waiting:
         path = waiting.pop(0)
-        found.append(path)
-        body = get(base + path)[1].decode(errors="replace")
+        found[path], answer = get(base + path)
+        body = answer.decode(errors="replace")
         for link in re.findall(r'href="([^"#:]+)"', body):
-            kind = re.split(r"[-/?.]", link)[0]
-            if kind not in kinds and not link.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
+            target = urllib.parse.urljoin(base + path, html.unescape(link)).removeprefix(base)
+            kind = re.split(r"[-/?.]", target)[0]
+            if kind not in kinds and not target.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
                 kinds.add(kind)
-                waiting.append(link.replace("&amp;", "&"))
-    return list(dict.fromkeys(found))
+                waiting.append(target)
+    return found
 
 
-def table_of(base: str, paths: list[str]) -> None:
+def table_of(base: str, paths: dict[str, float]) -> None:
     print("| page | first | median of ten | slowest of ten |\n|---|---:|---:|---:|")
-    for path in paths:
-        first = get(base + path)[0]
+    for path, first in paths.items():
         times = sorted(get(base + path)[0] for _ in range(TIMES))
         name = path if len(path) < 60 else path[:57] + "…"
         print(f"| `/{name}` | {first:.0f} ms | {statistics.median(times):.0f} ms | {times[-1]:.0f} ms |", flush=True)
@@ -106,7 +108,7 @@ def main() -> None:
             print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} threads\n")
             paths = pages(base)
             table_of(base, paths)
-            crowd(base, paths, readers, history / "runs")
+            crowd(base, list(paths), readers, history / "runs")
         finally:
             server.terminate()
 
