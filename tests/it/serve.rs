@@ -36,15 +36,16 @@ impl Server {
         Self { child, address }
     }
 
-    /// The answer to `head`, the lines of a request after which it is over.
+    /// The answer to `head`, the lines of a request after which it is over. Of a head that is too long none may come: the server
+    /// closes before it has read all of it, and what it said is lost then.
     fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let host = if head.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
-        write!(stream, "{head}\r\n{host}Connection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let _ = stream.write_all(format!("{head}\r\n{host}Connection: close\r\n\r\n").as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8(answer).unwrap()
     }
 
     /// The body of the page at `path`, which must be there.
@@ -84,8 +85,8 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
         (format!("GET /{} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}", "x".repeat(40_000)), "431"),
     ] {
         let answer = server.ask(&head);
-        // A request that is too long may be cut off before it was read whole.
-        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")) || answer.is_empty(), "{head:.60}: {answer}");
+        let is_cut_off = expected == "431" && answer.is_empty();
+        assert!(is_cut_off || answer.starts_with(&format!("HTTP/1.1 {expected}")), "{head:.60}: {answer}");
     }
     let answer = server.ask(&format!("HEAD / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}")).to_lowercase();
     for header in [

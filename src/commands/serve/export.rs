@@ -15,6 +15,12 @@ use crate::{console, show};
 
 /// Writes every page into `dir`.
 pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
+    let results = &stored.directories.results;
+    if !results.is_dir() {
+        let problem =
+            "nothing to write pages of: `rusty-stack-bench run` measures, `--results-dir` names where results are";
+        return Err(CliError::usage(anyhow!("{} is no directory; {problem}", results.display())));
+    }
     let source = StoreSource::open(stored, &mut console::tell)?;
     output::create_dir(dir).map_err(refused)?;
     output::create_dir(&dir.join("api")).map_err(refused)?;
