@@ -280,6 +280,10 @@ pub struct RunArgs {
     /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
+    /// Measure what RUN, which was stopped, still lacks [default: the latest]; with the flags that it was begun with
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest",
+        conflicts_with_all = ["names", "suite", "dry_run"])]
+    pub resume: Option<String>,
     /// Also write the id of the stored run to FILE, for a script that judges this run by name
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,

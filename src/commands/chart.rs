@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
+use rsb_engine::models::{self, Goal};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Run};
 use rsb_report::chart::AxisScale;
@@ -16,7 +17,7 @@ use rsb_report::{Chart, Color, Glyphs, Style, Theme, ThemeName, chart_page, pict
 use rsb_stats::glob::matches;
 use rsb_store::Store;
 
-use super::{judge, report, settings, trend};
+use super::{judge, recommend, report, settings, trend};
 use crate::cli::{ChartArgs, ChartFormat};
 use crate::config::{ChartsSection, Config};
 use crate::exit::{CliError, CliResult, Exit};
@@ -59,6 +60,17 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
             let document = history(args, &directories)?;
             draw(kind, &ChartSubject { series: &document.series, ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, "the stored runs", args, why))?
+        }
+        ChartSource::Models => {
+            let store = gate::open(&directories, &mut console::tell)?;
+            let (runs, of) = match &args.run {
+                Some(text) => (vec![store.run(text).map_err(CliError::usage)?], format!("the run {text}")),
+                None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
+            };
+            let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, args.benchmark.as_deref())).collect();
+            let advice = models::recommend(&runs, Goal::Latency, None);
+            draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, &of, args, why))?
         }
     };
     write(&charts, args, &config.charts, style)

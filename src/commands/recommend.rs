@@ -6,6 +6,7 @@ use rsb_engine::models::{self, Goal};
 use rsb_model::Run;
 use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice};
 use rsb_report::number::format_quantity;
+use rsb_store::Store;
 
 use super::settings;
 use crate::cli::{GoalArg, RecommendArgs};
@@ -22,10 +23,7 @@ const MOST_RUNS: usize = 200;
 pub fn run(args: &RecommendArgs) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
-    let summaries = store.runs().map_err(CliError::usage)?;
-    // A run whose file is gone has nothing to say.
-    let runs: Vec<Run> =
-        summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect();
+    let runs = of_models(&store)?;
     let goal = match args.goal {
         GoalArg::Latency => Goal::Latency,
         GoalArg::Throughput => Goal::Throughput,
@@ -41,6 +39,17 @@ pub fn run(args: &RecommendArgs) -> CliResult {
         show::text(&document.models.iter().map(|advice| lines(advice, goal)).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Pass)
+}
+
+/// The stored runs that measured models, newest first.
+///
+/// # Errors
+/// When the index does not answer.
+pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
+    let mut summaries = store.runs().map_err(CliError::usage)?;
+    summaries.retain(|summary| summary.suite.split('_').any(|name| name == models::MODELS));
+    // A run whose file is gone has nothing to say.
+    Ok(summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect())
 }
 
 fn lines(advice: &ModelAdvice, goal: Goal) -> String {

@@ -46,18 +46,26 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     report::can_write(&args.reports)?;
     let (config, directories) = settings::load(&args.measure.places)?;
-    let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
-    selection.models = args.models.clone().unwrap_or_default();
-    let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
-    if args.dry_run {
-        return show_plan(&plan, args.measure.json);
-    }
     if let Some(path) = &args.id_file {
         output::refuse_link(path).map_err(CliError::usage)?;
     }
-    interrupt::listen();
-    let store = open_store(&directories.results)?;
-    let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
+    let (store, finished) = if let Some(id) = &args.resume {
+        interrupt::listen();
+        let store = open_store(&directories.results)?;
+        let finished = watched(|listener| measure_on(id, (&args.measure, &config), &store, listener))?;
+        (store, finished)
+    } else {
+        let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
+        selection.models = args.models.clone().unwrap_or_default();
+        let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
+        if args.dry_run {
+            return show_plan(&plan, args.measure.json);
+        }
+        interrupt::listen();
+        let store = open_store(&directories.results)?;
+        let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
+        (store, finished)
+    };
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
         show::json(&rsb_engine::models::document(run))?;
@@ -109,12 +117,48 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
+    watched(|listener| measure_with((plan, suite), settings, store, listener))
+}
+
+/// What `measures` comes to, with a progress bar.
+fn watched(
+    measures: impl FnOnce(&mut rsb_engine::Listener<'_>) -> Result<engine::FinishedRun, CliError>,
+) -> Result<engine::FinishedRun, CliError> {
     let mut progress = Progress::default();
-    let mut listener = |event: &Event| {
+    measures(&mut |event: &Event| {
         console::tell(event);
         progress.on_event(event);
+    })
+}
+
+/// Measures what the stored run `id` still lacks, by its own profile, with a log.
+pub(super) fn measure_on(
+    id: &str,
+    (args, config): (&MeasureArgs, &crate::config::Config),
+    store: &Store,
+    listener: &mut rsb_engine::Listener<'_>,
+) -> Result<engine::FinishedRun, CliError> {
+    let run = match id {
+        "latest" => rsb_engine::gate::latest(store).map_err(|problem| CliError::usage(problem.error))?,
+        id => store.run(id).map_err(CliError::usage)?,
     };
-    measure_with((plan, suite), settings, store, &mut listener)
+    let profile = run.profile.parse().ok().or(args.profile);
+    let (_, settings) = settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
+    let workers = this_program()?;
+    let results = store.results_dir().to_owned();
+    Ok(engine::resume(run, &settings, (store, &workers), &mut logged(&results, listener))?)
+}
+
+fn this_program() -> Result<WorkerCommand, CliError> {
+    Ok(WorkerCommand::this_program().context("cannot find this program to start workers")?)
+}
+
+/// `listener`, with a log in `results`.
+fn logged<'a>(results: &'a Path, listener: &'a mut rsb_engine::Listener<'_>) -> impl FnMut(&Event) + 'a {
+    |event| {
+        log::on_event(results, event);
+        listener(event);
+    }
 }
 
 /// As [`measure`], for whoever shows the progress in another way.
@@ -124,13 +168,9 @@ pub(super) fn measure_with(
     store: &Store,
     listener: &mut rsb_engine::Listener<'_>,
 ) -> Result<engine::FinishedRun, CliError> {
-    let workers = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    let mut logged = |event: &Event| {
-        log::on_event(&results, event);
-        listener(event);
-    };
-    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged)
+    Ok(engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged(&results, listener))?)
 }
 
 fn show_targets(

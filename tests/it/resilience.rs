@@ -10,7 +10,12 @@ const LONG: [&str; 8] = ["run", "tensor-ops", "gemm", "--replicates", "50", "--p
 
 /// Starts a long run and returns once a case is in the journal.
 fn started(bench: &Bench) -> std::process::Child {
-    let mut child = bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    started_as(bench, &LONG)
+}
+
+/// As [`started`], with other arguments.
+fn started_as(bench: &Bench, arguments: &[&str]) -> std::process::Child {
+    let mut child = bench.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_mins(2);
     while journal_lines(bench) < 4 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
@@ -164,6 +169,41 @@ fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
     );
     let ended = bench.run(&["baseline", "save"]).expect(2);
     assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_stopped_run_is_measured_on_in_its_own_file() {
+    let bench = Bench::new();
+    let small = ["--runs", "10", "--warmup", "1"];
+    let begun = ["run", "tensor-ops", "--axis", "operation=add,relu,gelu,sum", "--axis", "shape=8x64", "--replicates"];
+    let mut child = started_as(&bench, &[&begun[..], &["90"], &small].concat());
+    signal(&child, rustix::process::Signal::INT);
+    child.wait().unwrap();
+    let read = || -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap()
+    };
+    let before = read();
+    let kept = |run: &serde_json::Value| {
+        let cases = run["benchmarks"].as_array().unwrap().clone();
+        cases.into_iter().map(|case| (case["benchmark_id"].clone(), case["samples"].clone())).collect::<Vec<_>>()
+    };
+    let replicates = |run: &serde_json::Value| -> Vec<usize> {
+        kept(run).iter().map(|(_, samples)| samples.as_array().map_or(0, Vec::len)).collect()
+    };
+    let wanted = (replicates(&before).into_iter().max().unwrap() + 1).to_string();
+    let on = [&["run", "--resume", "--replicates", &wanted][..], &small].concat();
+    let ended = bench.run(&on).expect(0);
+    assert!(ended.stdout.contains("measured on at"), "{}", ended.stdout);
+    let after = read();
+    assert_eq!((bench.run_files().len(), &after["run_id"]), (1, &before["run_id"]), "it is the same run");
+    assert!(replicates(&after).iter().all(|count| count.to_string() == wanted), "{:?}", replicates(&after));
+    for (id, samples) in kept(&before) {
+        let now = kept(&after).into_iter().find(|(known, _)| *known == id).unwrap().1;
+        let (now, samples) = (now.as_array().unwrap(), samples.as_array().cloned().unwrap_or_default());
+        assert_eq!(now[..samples.len()], samples, "what was measured before stays");
+    }
+    let ended = bench.run(&on).expect(2);
+    assert!(ended.stderr.contains("lacks nothing"), "{}", ended.stderr);
 }
 
 #[test]

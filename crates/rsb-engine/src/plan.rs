@@ -3,6 +3,8 @@
 mod auto;
 mod components;
 
+use std::collections::HashMap;
+
 use rsb_device::DeviceInfo;
 use rsb_model::{
     BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason, RunDevice, Suite,
@@ -26,9 +28,16 @@ pub struct Plan {
     pub devices: Vec<DeviceInfo>,
     /// What is to be said of the devices, such as that cases are smaller for want of memory.
     pub notes: Vec<Note>,
+    /// Replicates that cases have already: so many fewer are taken of them.
+    pub taken: HashMap<CaseId, u32>,
 }
 
 impl Plan {
+    /// How many replicates are taken of `case` where `wanted` are asked for.
+    pub(crate) fn due(&self, case: &Case, wanted: u32) -> u32 {
+        wanted.saturating_sub(self.taken.get(&case.id).copied().unwrap_or(0))
+    }
+
     /// What gets no turn, how it ends and why.
     pub fn without_figures(&self) -> impl Iterator<Item = (&Case, Outcome, &Reason)> {
         let skipped = self.skipped.iter().map(|(case, reason)| (case, Outcome::Skipped, reason));

@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Environment, Event, Note, Run, RunStatus};
+use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunStatus, Timestamp};
 use rsb_store::Store;
 
-use crate::machine_lock;
 use crate::measure::{self, Settings, assemble};
 use crate::plan::{self, Plan};
 use crate::recorder::Recorder;
 use crate::selection::Selection;
-use crate::{EngineError, Listener, WorkerCommand};
+use crate::{EngineError, Listener, WorkerCommand, gate, machine_lock};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -51,14 +50,18 @@ pub fn measure(
     .context(measure::NO_SCRATCH)?;
     claim.end([&mut recorder.run], listener);
     listener(&Event::RunEnded(status));
-    let note = match status {
+    recorder.run.notes.extend(note_of(status));
+    let stored = recorder.finish();
+    Ok(FinishedRun { run: recorder.run, status, stored })
+}
+
+/// What a reader should know of a run that ended by `status`.
+const fn note_of(status: RunStatus) -> Option<Note> {
+    match status {
         RunStatus::Complete => None,
         RunStatus::Interrupted => Some(Note::Interrupted),
         RunStatus::OutOfTime => Some(Note::OutOfTime),
-    };
-    recorder.run.notes.extend(note);
-    let stored = recorder.finish();
-    Ok(FinishedRun { run: recorder.run, status, stored })
+    }
 }
 
 /// Keeps `results`, which somebody else measured on this machine, as a run of `suite` under `profile`.
@@ -79,6 +82,76 @@ pub fn keep(
         recorder.on_event(&Event::CaseUpdated(Box::new(assemble::completed(result, &summary))));
     }
     Ok(recorder.finish()?)
+}
+
+/// Measures what `run`, which was stopped, still lacks, and keeps it in the run's own file in `store`. What was measured
+/// before stays as it is, also when this is stopped again.
+///
+/// # Errors
+/// When it lacks nothing that could be measured here, or was measured elsewhere or by another program.
+pub fn resume(
+    mut run: Run,
+    settings: &Settings,
+    (store, workers): (&Store, &WorkerCommand),
+    listener: &mut Listener<'_>,
+) -> Result<FinishedRun, EngineError> {
+    let plan = lacking(&run, settings).map_err(EngineError::usage)?;
+    let workers = workers.clone().slowed(run.slowdown().map(str::to_owned));
+    let claim = machine_lock::claim([&mut run], listener);
+    listener(&Event::RunStarted { run_id: run.run_id.clone(), cases: plan.cases.len() });
+    let environment = run.environment.clone();
+    let before = run.benchmarks.clone();
+    let status = measure::measure(&plan, settings, &workers, &environment, &mut |event| match event {
+        Event::CaseUpdated(new) => {
+            let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);
+            let result = match known.filter(|known| !known.samples.is_empty()) {
+                // It had no turn this time either, which is nothing to say of what it has.
+                Some(known) if new.samples.is_empty() && new.outcome == Outcome::Skipped => known.clone(),
+                Some(known) => assemble::extend(known, new),
+                None => (**new).clone(),
+            };
+            run.keep(result.clone());
+            listener(&Event::CaseUpdated(Box::new(result)));
+        }
+        other => listener(other),
+    })
+    .context(measure::NO_SCRATCH)?;
+    claim.end([&mut run], listener);
+    listener(&Event::RunEnded(status));
+    run.notes.retain(|note| !matches!(note, Note::Interrupted | Note::OutOfTime));
+    run.notes.extend(note_of(status));
+    let now = Timestamp::now();
+    let again = Note::Text(format!("it was stopped, and measured on at {}", now.strftime("%Y-%m-%d %H:%M UTC")));
+    run.notes.push(again);
+    run.finished = Some(now);
+    let stored = store.rewrite(&run).map_err(anyhow::Error::new);
+    Ok(FinishedRun { run, status, stored })
+}
+
+/// The cases of `run` that have fewer replicates than `settings` ask for, and how many they have.
+fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
+    let id = &run.run_id;
+    let again = "measure the whole run again with `rusty-stack-bench run`";
+    if let Some(why) = gate::unlike_here(run) {
+        bail!("run {id} cannot be measured on: {why}; {again}");
+    }
+    if run.notes.iter().any(|note| matches!(note, Note::CutOff { .. })) {
+        bail!("run {id} cannot be measured on: it was cut off, so nothing tells which cases it lacks; {again}");
+    }
+    let mut plan = Plan::default();
+    // A skip without a cause of its own is a case that the run never came to.
+    let waits = |result: &&BenchmarkResult| {
+        result.outcome != Outcome::Failed && (!result.samples.is_empty() || measure::is_of_the_rest(result))
+    };
+    for case in run.benchmarks.iter().filter(waits).filter_map(|result| Some((result.case()?, result.samples.len()))) {
+        let (case, taken) = (case.0, u32::try_from(case.1).unwrap_or(u32::MAX));
+        if taken < settings.replicates_of(&case) {
+            plan.taken.insert(case.id.clone(), taken);
+            plan.cases.push(case);
+        }
+    }
+    ensure!(!plan.cases.is_empty(), "run {id} lacks nothing: every case that can run here has its replicates");
+    Ok(plan)
 }
 
 /// The suite, or for benchmarks named one by one a name that does not depend on their order and can be a file's.

@@ -1,8 +1,8 @@
 //! What can be done where, and by which key: one list, from which the last line, the help and the keys themselves follow.
 
 use crate::message::Key;
-use crate::message::StoredRun;
 use crate::pick::PickedSide;
+use crate::run_page::RunPage;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 
@@ -34,6 +34,8 @@ pub enum Action {
     Begin,
     ChangeProfile(isize),
     StopRun,
+    /// Measure on where it was stopped.
+    ResumeRun,
     ShowRun,
     CompareRun,
     CompareWithPrevious,
@@ -219,17 +221,21 @@ fn of_run(state: &State) -> Vec<Binding> {
             "stops after the present sample; what was measured is kept",
         ));
     } else {
+        if state.run.as_ref().is_some_and(RunPage::can_resume) {
+            all.push(binding(
+                Action::ResumeRun,
+                (&[Key::Char('m')], "m"),
+                "measure on",
+                "measures what this run still lacks; what it has stays",
+            ));
+        }
         all.push(binding(
             Action::CompareRun,
             (&[Key::Char('c'), Key::Enter], "c"),
             "compare",
             "compares this run with the run before it",
         ));
-        let is_stored = state
-            .run
-            .as_ref()
-            .is_some_and(|run| !matches!(run.end, Some((_, StoredRun::NotKept(_) | StoredRun::Failed(_)))));
-        if is_stored {
+        if state.run.as_ref().is_some_and(RunPage::is_stored) {
             all.push(binding(
                 Action::SaveBaseline,
                 (&[Key::Char('b')], "b"),

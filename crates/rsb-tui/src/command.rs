@@ -15,6 +15,8 @@ pub enum Command {
     Plan(Wish),
     /// Measure what was chosen.
     Measure(Wish),
+    /// Measure what a stored run still lacks.
+    Resume(String),
     /// Ask the engine to stop. What was measured is kept.
     Stop,
     /// Compare two sides, each as `compare` takes it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Event, Run, RunId, RunStatus, Timestamp};
+use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Event, Note, Run, RunId, RunStatus, Timestamp};
 use rsb_report::{Chart, Report, charts};
 
 use crate::message::{RunEnd, StoredRun};
@@ -99,7 +99,11 @@ impl RunPage {
         let Some(progress) = &mut self.progress else { return false };
         match event {
             Event::RunStarted { run_id, cases } => {
-                (self.run.run_id, self.run.started, progress.cases) = (run_id, at, cases);
+                progress.cases = cases;
+                // One that is measured on began earlier.
+                if self.run.finished.is_none() {
+                    (self.run.run_id, self.run.started) = (run_id, at);
+                }
                 true
             }
             Event::ReplicateStarted { case, step, steps } => {
@@ -120,6 +124,22 @@ impl RunPage {
             }
             _ => false,
         }
+    }
+
+    /// Whether it was stopped and is where it can be measured on.
+    pub(crate) fn can_resume(&self) -> bool {
+        let is_stopped = self.run.notes.iter().any(|note| matches!(note, Note::Interrupted | Note::OutOfTime));
+        self.progress.is_none() && is_stopped && self.is_stored()
+    }
+
+    /// Begins to measure on; what was measured is still looked at.
+    pub(crate) fn resume(&mut self) {
+        self.progress = Some(RunProgress::new());
+    }
+
+    /// Whether it is among the results.
+    pub(crate) const fn is_stored(&self) -> bool {
+        !matches!(self.end, Some((_, StoredRun::NotKept(_) | StoredRun::Failed(_))))
     }
 
     /// Takes over how it ended.

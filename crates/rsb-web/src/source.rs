@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rsb_model::finding::Finding;
-use rsb_model::record::{HealthDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert};
+use rsb_model::record::{HealthDocument, RecommendDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert};
 use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Report, RunRow};
 use serde::Serialize;
@@ -76,6 +76,12 @@ pub trait PageSource {
     /// # Errors
     /// When the store does not answer.
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>>;
+
+    /// What is the fastest for each model that was measured, on any machine.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    fn advice(&self) -> SourceResult<Arc<RecommendDocument>>;
 
     /// Every saved baseline.
     ///

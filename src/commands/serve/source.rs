@@ -10,8 +10,10 @@ use std::sync::Arc;
 use rsb_engine::Listener;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_engine::models::{self, Goal};
 use rsb_engine::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
+use rsb_model::record::RecommendDocument;
 use rsb_model::{Fingerprint, Run, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::{BaselineRow, RunRow};
@@ -24,7 +26,7 @@ use rsb_web::source::{
 
 use super::stored::{Stamp, Stored};
 use crate::commands::report::Material;
-use crate::commands::{baseline, history, trend};
+use crate::commands::{baseline, history, recommend, trend};
 use crate::exit::CliError;
 use crate::show;
 
@@ -306,6 +308,13 @@ impl PageSource for StoreSource {
 
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
         self.stored.answers.machines.get((), &self.now()?, || self.side_by_side())
+    }
+
+    fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
+        self.stored.answers.advice.get((), &self.now()?, || {
+            let runs = recommend::of_models(self.store()).map_err(|error| failed(&error))?;
+            Ok(models::recommend(&runs, Goal::Latency, None))
+        })
     }
 
     fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {

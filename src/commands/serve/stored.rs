@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rsb_engine::gate::Judge;
 use rsb_engine::{Directories, Listener};
+use rsb_model::record::RecommendDocument;
 use rsb_report::{BaselineRow, RunRow};
 use rsb_store::AlertBook;
 use rsb_web::source::{
@@ -33,6 +34,7 @@ pub(super) struct Answers {
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
     pub(super) overview: AnswerCache<(), OverviewMaterial, 1>,
     pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
+    pub(super) advice: AnswerCache<(), RecommendDocument, 1>,
     pub(super) run: AnswerCache<String, RunMaterial, 32>,
     pub(super) compare: AnswerCache<(String, String), ComparedRuns, 32>,
     pub(super) history: AnswerCache<(String, String, String), CaseHistory, 16>,

@@ -66,6 +66,7 @@ impl JobWorker {
             Command::OpenRun(id) => self.open_run(id),
             Command::Plan(wish) => return Message::Planned(self.preview(wish).map_err(|error| told(&error))),
             Command::Measure(wish) => return Message::Ended(self.measure(wish).map_err(|error| told(&error))),
+            Command::Resume(run) => return Message::Ended(self.measure_on(run).map_err(|error| told(&error))),
             Command::Compare { baseline, current } => self.compare(baseline, current),
             Command::SaveBaseline(run) => self.save_baseline(run),
             Command::WriteReport(run) => self.write_report(run),
@@ -148,23 +149,30 @@ impl JobWorker {
         self.unkept = if keeps { None } else { Some(tempfile::tempdir()?) };
         let results = self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
         let store = run::open_store(results)?;
+        let suite = engine::suite_name(&selection);
+        let finished = run::measure_with((&plan, &suite), &settings, &store, &mut self.drawn())?;
+        Ok(ended(finished, keeps))
+    }
+
+    /// As `run --resume` does it.
+    fn measure_on(&self, id: &str) -> Result<Box<RunEnd>, CliError> {
+        let store = run::open_store(&self.directories.results)?;
+        let args = MeasureArgs { places: self.places.clone(), ..MeasureArgs::default() };
+        let finished = run::measure_on(id, (&args, &self.config), &store, &mut self.drawn())?;
+        Ok(ended(finished, true))
+    }
+
+    /// Whoever listens so has each event drawn before the next sample.
+    fn drawn(&self) -> impl FnMut(&Event) + use<> {
         let incoming = self.incoming.clone();
-        let mut listener = |event: &Event| {
+        move |event: &Event| {
             let (drawn, wait) = sync_channel(0);
             let message = Message::Happened { event: event.clone(), at: Timestamp::now() };
             // It is drawn before the next sample, or never: whoever draws answers.
             if incoming.send(Incoming::Engine(message, drawn)).is_ok() {
                 let _ = wait.recv();
             }
-        };
-        let suite = engine::suite_name(&selection);
-        let finished = run::measure_with((&plan, &suite), &settings, &store, &mut listener)?;
-        let stored = match finished.stored {
-            Ok(path) if keeps => StoredRun::Kept(path.display().to_string()),
-            Ok(path) => StoredRun::NotKept(path.display().to_string()),
-            Err(error) => StoredRun::Failed(show::chain(&error)),
-        };
-        Ok(Box::new(RunEnd { run: finished.run, status: finished.status, stored }))
+        }
     }
 
     fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
@@ -201,6 +209,15 @@ impl JobWorker {
     }
 }
 
+fn ended(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
+    let stored = match finished.stored {
+        Ok(path) if keeps => StoredRun::Kept(path.display().to_string()),
+        Ok(path) => StoredRun::NotKept(path.display().to_string()),
+        Err(error) => StoredRun::Failed(show::chain(&error)),
+    };
+    Box::new(RunEnd { run: finished.run, status: finished.status, stored })
+}
+
 /// Cases without a turn, counted by what stands in their way, the most common first.
 fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
     let mut counted: Vec<(usize, Reason)> = Vec::new();
@@ -224,7 +241,7 @@ fn failed(command: &Command, why: String) -> Message {
         Command::Load(subject) => *subject,
         Command::Compare { .. } => Subject::Comparison,
         Command::Plan(_) => return Message::Planned(Err(why)),
-        Command::Measure(_) => return Message::Ended(Err(why)),
+        Command::Measure(_) | Command::Resume(_) => return Message::Ended(Err(why)),
         _ => Subject::Run,
     };
     Message::Unavailable { subject, why }

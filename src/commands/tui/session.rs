@@ -123,7 +123,7 @@ impl Session<'_> {
                 Command::Quit(0) => return Ok(Some(Exit::Pass)),
                 Command::Quit(_) => return Ok(Some(Exit::Interrupted)),
                 other => {
-                    if matches!(other, Command::Measure(_)) {
+                    if matches!(other, Command::Measure(_) | Command::Resume(_)) {
                         // Here and not where it is measured: who asks to stop from now on means this run.
                         interrupt::forget();
                     }

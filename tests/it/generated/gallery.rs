@@ -4,6 +4,7 @@ mod rows;
 
 use std::fmt::Write as _;
 
+use rsb_engine::models::{self, Goal};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Run};
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
@@ -110,6 +111,10 @@ fn chart(row: &Row) -> Chart {
         ChartSource::History => {
             let document = history(words.flag("--input").unwrap(), pattern);
             words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
+        }
+        ChartSource::Models => {
+            let advice = models::recommend(&[read(words.rest[0], pattern)], Goal::Latency, None);
+            words.kind.draw(&ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
         }
     };
     let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();

@@ -23,7 +23,7 @@ pub mod bench;
 use std::time::Instant;
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{Environment, Event, Outcome, Reason, RunStatus, Timestamp};
+use rsb_model::{BenchmarkResult, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler};
@@ -63,12 +63,13 @@ pub fn measure(
         );
     }
     let mut progress: Vec<CaseProgress> = vec![CaseProgress::default(); plan.cases.len()];
-    let steps = plan.cases.iter().map(|case| settings.replicates_of(case) as usize).sum();
+    let due = |case| plan.due(case, settings.replicates_of(case));
+    let steps = plan.cases.iter().map(|case| due(case) as usize).sum();
     let began = Instant::now();
     let mut step = 0;
     for replicate in 0..settings.replicates.most() {
         for index in shuffled(plan.cases.len(), replicate) {
-            if replicate >= settings.replicates_of(&plan.cases[index]) {
+            if replicate >= due(&plan.cases[index]) {
                 continue;
             }
             step += 1;
@@ -93,7 +94,7 @@ pub fn measure(
                 Err(WorkerError::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
                 Err(WorkerError::Interrupted) => {
                     let why = "the run was interrupted before its turn".to_owned();
-                    skip_the_rest(plan, &progress, (&why, "measure the whole run again"), &summary, listener);
+                    skip_the_rest(plan, &progress, (&why, "`run --resume` measures on"), &summary, listener);
                     return Ok(RunStatus::Interrupted);
                 }
             }
@@ -124,7 +125,7 @@ pub fn measure(
 }
 
 /// This is known of a case now.
-fn tell(listener: &mut Listener<'_>, result: rsb_model::BenchmarkResult) {
+fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
     listener(&Event::CaseUpdated(Box::new(result)));
 }
 
@@ -152,6 +153,14 @@ fn out_of_time(
     RunStatus::OutOfTime
 }
 
+/// What the reason of a case that never had its turn is about.
+const REST: &str = "the rest of the run";
+
+/// Whether its run ended before the turn of this case.
+pub(crate) fn is_of_the_rest(result: &BenchmarkResult) -> bool {
+    result.reason.as_ref().is_some_and(|reason| reason.what == REST)
+}
+
 /// Cases that never had their turn are skipped, and say why. Those that have a replicate keep it.
 fn skip_the_rest(
     plan: &Plan,
@@ -162,7 +171,7 @@ fn skip_the_rest(
 ) {
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
-            let reason = Reason::new("the rest of the run", why, cure);
+            let reason = Reason::new(REST, why, cure);
             let progress = CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
             tell(listener, assemble::result(case, &progress, summary, Timestamp::now()));
         }

@@ -1,12 +1,12 @@
 //! The kinds of charts by name: what each shows, what it is made of, and which benchmark gives that.
 
-use rsb_model::record::SeriesTrend;
+use rsb_model::record::{RecommendDocument, SeriesTrend};
 use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models, roofline, speedup,
-    stacked, trend,
+    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models, recommendation, roofline,
+    speedup, stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured;
@@ -21,6 +21,8 @@ pub enum ChartSource {
     Comparison,
     /// The stored runs.
     History,
+    /// What stored runs, or one of them, say of models.
+    Models,
 }
 
 /// A kind of chart.
@@ -46,6 +48,8 @@ pub struct ChartSubject<'a> {
     pub comparison: Option<&'a ComparisonResult>,
     /// The history.
     pub series: &'a [SeriesTrend],
+    /// What is best for each model.
+    pub advice: Option<&'a RecommendDocument>,
     /// The figure that was asked for; of none the one that says most.
     pub metric: Option<&'static Field>,
 }
@@ -94,7 +98,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 }
 
 /// Every kind.
-pub const CHART_KINDS: [ChartKind; 24] = [
+pub const CHART_KINDS: [ChartKind; 25] = [
     run(
         ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
@@ -205,6 +209,13 @@ pub const CHART_KINDS: [ChartKind; 24] = [
     history(("sparkline", "many series at a glance"), |subject| {
         super::sparklines::sparklines(subject.series).into_iter().collect()
     }),
+    ChartKind {
+        name: "recommendation",
+        about: "the fastest device, runtime and precision for each family and size of model",
+        source: ChartSource::Models,
+        needs: "`models --backend cpu,openvino`, on one machine or several",
+        draw: |subject| subject.advice.and_then(recommendation::recommendation).into_iter().collect(),
+    },
 ];
 
 /// For a terminal: every kind with what it needs.
@@ -215,6 +226,7 @@ pub fn kinds_table() -> Table {
             ChartSource::Run => "a run",
             ChartSource::Comparison => "two runs",
             ChartSource::History => "the history",
+            ChartSource::Models => "stored models",
         };
         table.push([Cell::from(kind.name), Cell::from(source), Cell::from(kind.about)]);
         table.note(format!("from {}", kind.needs));

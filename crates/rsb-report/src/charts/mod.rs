@@ -15,6 +15,7 @@ mod machines;
 mod matrix;
 mod memory;
 mod models;
+pub(crate) mod recommendation;
 mod roofline;
 mod sparklines;
 mod speedup;
@@ -32,6 +33,7 @@ pub use distribution::distribution;
 pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
 pub use lines::throughput_by_size;
 pub use machines::machines;
+pub use recommendation::recommendation;
 pub use trend::{trend_chart, trend_window};
 
 use std::collections::HashMap;

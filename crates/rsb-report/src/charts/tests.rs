@@ -354,14 +354,15 @@ fn subject<'a>(
     comparison: &'a rsb_model::ComparisonResult,
     series: &'a [rsb_model::record::SeriesTrend],
 ) -> ChartSubject<'a> {
-    ChartSubject { run: Some(run), comparison: Some(comparison), series, metric: None }
+    ChartSubject { run: Some(run), comparison: Some(comparison), series, ..ChartSubject::default() }
 }
 
 #[test]
 fn every_kind_stays_on_the_sheet_and_has_names_of_its_own() {
     let (run, result, trends) = (sample::run(), sample::comparison(), sample::trends());
+    let advice = super::recommendation::tests::sample();
     for kind in &CHART_KINDS {
-        let charts = kind.draw(&subject(&run, &result, &trends.series));
+        let charts = kind.draw(&ChartSubject { advice: Some(&advice), ..subject(&run, &result, &trends.series) });
         charts.iter().for_each(check_inside);
         let mut names: Vec<String> = charts.iter().map(Chart::file_name).collect();
         names.sort();

@@ -51,7 +51,14 @@ fn all() -> Vec<Chart> {
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let mut all = charts::all(&Report::new(&run).with_comparison(&comparison));
     all.extend(charts::backends(&sample_backends::gpu_run()));
-    let subject = ChartSubject { run: Some(&run), comparison: Some(&comparison), series: &trends.series, metric: None };
+    let advice = charts::recommendation::tests::sample();
+    let subject = ChartSubject {
+        run: Some(&run),
+        comparison: Some(&comparison),
+        series: &trends.series,
+        advice: Some(&advice),
+        metric: None,
+    };
     all.extend(CHART_KINDS.iter().flat_map(|kind| kind.draw(&subject)));
     for kind in EVERY_KIND {
         all.extend([chart(kind, AxisScale::Linear), chart(kind, AxisScale::Rows)]);
@@ -179,8 +186,12 @@ fn colors_are_those_of_the_theme_and_pass_what_presents_pages() {
 fn pictures_at_a_glance() {
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let of = |name: &str| {
-        let subject =
-            ChartSubject { run: Some(&run), comparison: Some(&comparison), series: &trends.series, metric: None };
+        let subject = ChartSubject {
+            run: Some(&run),
+            comparison: Some(&comparison),
+            series: &trends.series,
+            ..ChartSubject::default()
+        };
         charts::ChartKind::find(name).unwrap().draw(&subject).remove(0)
     };
     for name in

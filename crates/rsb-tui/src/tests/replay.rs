@@ -4,7 +4,7 @@ use rsb_model::{BenchmarkResult, Case, DeviceRef, Event, Outcome, Params, Run, R
 use serde_json::Value;
 
 use super::{Bench, sample};
-use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, update};
+use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, RunEnd, StoredRun, update};
 
 /// The journal of a real run, as its recorder wrote it: three products on a CPU, two replicates of each, and five skips.
 const RECORDED: &str = include_str!("recorded.partial.jsonl");
@@ -112,6 +112,36 @@ fn a_replayed_run_shows_every_case_the_time_left_and_what_was_said() {
     assert!(bench.picture().contains("note: the machine was busy"), "{}", bench.picture());
     bench.press(&[Key::Right, Key::Right]);
     assert!(bench.picture().contains("gemm: arithmetic rate"), "{}", bench.picture());
+}
+
+#[test]
+fn a_stopped_run_is_measured_on_where_it_was() {
+    let mut bench = begun(InterfaceSettings::default());
+    bench.take();
+    let mut run = sample::run(sample::NEW);
+    run.notes.push(rsb_model::Note::Interrupted);
+    run.finished = Some(run.started);
+    let end = |stored| {
+        let run = RunEnd { run: run.clone(), status: RunStatus::Interrupted, stored };
+        Message::Ended(Ok(Box::new(run)))
+    };
+    bench.send(end(StoredRun::NotKept("elsewhere".into())));
+    bench.take();
+    bench.press(&[Key::Char('m')]);
+    assert_eq!(bench.take(), [], "nobody finds a run that is not kept");
+    bench.send(end(StoredRun::Kept("benchmark_results/runs/x.json".into())));
+    bench.take();
+    assert!(bench.picture().contains("m measure on"), "{}", bench.picture());
+    bench.press(&[Key::Char('m')]);
+    assert_eq!(bench.take(), [Command::Resume(sample::NEW.to_owned())]);
+    for event in sample::events().into_iter().take(3) {
+        bench.send(sample::happened(event));
+    }
+    bench.press(&[Key::Char('s')]);
+    assert_eq!(bench.take(), [Command::Stop]);
+    bench.send(Message::Ended(Err("the run was measured by another build of this program".to_owned())));
+    let picture = bench.picture();
+    assert!(picture.contains("another build") && picture.contains("m measure on"), "{picture}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
         Action::Begin => return begin(state),
         Action::ChangeProfile(by) => return change_profile(state, by),
         Action::StopRun => return stop(state),
+        Action::ResumeRun => return resume(state),
         Action::ShowRun => show_run(state),
         Action::CompareRun => return compare_run(state),
         Action::CompareWithPrevious => return compare_latest(state, Against::Previous),
@@ -211,6 +212,17 @@ pub(super) fn stop(state: &mut State) -> Vec<Command> {
         Some(progress) => {
             progress.is_stopping = true;
             vec![Command::Stop]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Measures the run of the page on from where it was stopped.
+fn resume(state: &mut State) -> Vec<Command> {
+    match state.run.as_mut().filter(|run| run.can_resume()) {
+        Some(run) => {
+            run.resume();
+            vec![Command::Resume(run.run.run_id.0.clone())]
         }
         None => Vec::new(),
     }

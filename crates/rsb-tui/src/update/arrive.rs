@@ -86,7 +86,11 @@ pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<
         }
         Err(why) => {
             state.remember(&why);
-            (state.run, state.shows_run) = (None, false);
+            match state.run.as_mut().filter(|run| run.run.finished.is_some()) {
+                // It could not be measured on: it is what it was.
+                Some(run) => run.progress = None,
+                None => (state.run, state.shows_run) = (None, false),
+            }
             false
         }
     };

@@ -39,7 +39,9 @@ pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
     let machines = site.source().machines()?;
     let runs: Vec<(&str, &Run)> =
         machines.iter().take(SIDE_BY_SIDE).map(|machine| (machine.slug.as_str(), &*machine.latest)).collect();
-    Ok(all_charts::machines(&runs))
+    let mut charts = all_charts::machines(&runs);
+    charts.extend(all_charts::recommendation(&*site.source().advice()?));
+    Ok(charts)
 }
 
 fn overview(machines: &[StoredMachine]) -> Table {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rsb_model::environment::Git;
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
-    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint,
-    SeriesMove, Severity, TrackedAlert,
+    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus, RecommendDocument,
+    Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
 };
 use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
@@ -300,6 +300,10 @@ impl PageSource for MadeUp {
             StoredMachine { slug: MACHINES[at].to_owned(), runs: RUNS, latest: latest.unwrap() }
         };
         Ok(Arc::new(vec![machine(0), machine(1)]))
+    }
+
+    fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
+        Ok(Arc::new(RecommendDocument { format_version: 1, goal: self.name.clone(), models: Vec::new() }))
     }
 
     fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {

@@ -82,6 +82,7 @@ pub(super) const ROWS: &[Entry] = &[
     shown("Trend", "trend --input docs/gallery/series.csv --benchmark gemm", "gemm"),
     shown("Many series at a glance", "sparkline --input docs/gallery/series.csv", "glance"),
     shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
+    shown("Hardware recommendation matrix", "recommendation docs/gallery/models.json", "Hardware for models"),
     lacking(
         "GPU capability",
         "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
@@ -97,10 +98,6 @@ pub(super) const ROWS: &[Entry] = &[
     lacking(
         "vLLM: throughput by batch size",
         "vLLM is not installed here. `error-bars --benchmark vllm` draws it of a run of `vllm`, as above of `inference`.",
-    ),
-    lacking(
-        "Hardware recommendation matrix",
-        "`recommend` prints it as text; `models` above shows the times that it rests on.",
     ),
     lacking(
         "Memory timeline with single allocations, breakdown by gradients and optimizer",

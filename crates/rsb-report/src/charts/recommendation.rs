@@ -1,0 +1,199 @@
+//! Which hardware for which model: a field for each family and size, from what was measured.
+
+use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice, RecommendDocument};
+
+use super::axis;
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::number::format_count;
+
+/// What a field says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Advice {
+    /// This place is the best for every model of the field.
+    Best(String),
+    /// Several are as good, or it depends on the model.
+    NoClearWinner(usize),
+    /// Nothing else was measured.
+    OnlyOne(String),
+}
+
+/// The best device, runtime and precision for each family and size of model.
+pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
+    let words = PlaceWords::of(document);
+    let mut families: Vec<&str> = document.models.iter().map(|advice| advice.architecture_type.as_str()).collect();
+    families.dedup();
+    // By parameters, so the sizes come from the smallest to the largest.
+    let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
+    models.sort_by_key(|advice| advice.parameter_count);
+    let mut sizes: Vec<&str> = Vec::new();
+    for size in models.iter().map(|advice| size_of(advice)) {
+        if !sizes.contains(&size) {
+            sizes.push(size);
+        }
+    }
+    let [mut best, mut even, mut only] =
+        [Paint::Good, Paint::Warning, Paint::Faded].map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
+    for (row, family) in families.iter().enumerate() {
+        for (column, size) in sizes.iter().enumerate() {
+            let own = models.iter().filter(|advice| advice.architecture_type == *family && size_of(advice) == *size);
+            let (dataset, text) = match field(own, &words) {
+                Some(Advice::Best(place)) => (&mut best, place),
+                Some(Advice::NoClearWinner(count)) => (&mut even, format!("no clear winner of {count}")),
+                Some(Advice::OnlyOne(place)) => (&mut only, format!("{place} (only one)")),
+                None => continue,
+            };
+            dataset.points.push(Point::at(column as f64, row as f64).saying(text));
+        }
+    }
+    let datasets: Vec<Dataset> = [best, even, only].into_iter().filter(|set| !set.points.is_empty()).collect();
+    let machines = format_count(words.machines, "machine", "machines");
+    (!datasets.is_empty()).then(|| Chart {
+        name: "recommendation".to_owned(),
+        title: format!("Hardware for models, by {}", document.goal),
+        subtitle: format!("the fastest measured on {machines}, where no other comes near it{}", words.shared),
+        place: ChartPlace::Other,
+        x_axis: axis::rows(sizes.into_iter().map(str::to_owned)),
+        y_axis: axis::rows(families.into_iter().map(str::to_owned)),
+        datasets,
+        legend_position: Legend::Hidden,
+    })
+}
+
+fn size_of(advice: &ModelAdvice) -> &str {
+    advice.size.as_deref().unwrap_or("of unknown size")
+}
+
+/// What the models of one family and size have in common.
+fn field<'a, 'm: 'a>(models: impl Iterator<Item = &'a &'m ModelAdvice>, words: &PlaceWords) -> Option<Advice> {
+    let mut said: Option<Advice> = None;
+    for advice in models {
+        let first = || advice.candidates.first().map(|candidate| words.place(candidate));
+        let own = match advice.choice {
+            ModelChoice::Winner => Advice::Best(first()?),
+            ModelChoice::NoClearWinner => Advice::NoClearWinner(advice.candidates.len()),
+            ModelChoice::OnlyOne => Advice::OnlyOne(first()?),
+            ModelChoice::Unknown => continue,
+        };
+        said = match said {
+            Some(known) if known != own => Some(Advice::NoClearWinner(advice.candidates.len())),
+            _ => Some(own),
+        };
+    }
+    said
+}
+
+/// Which words tell places apart: what all have in common stands once, under the title.
+struct PlaceWords {
+    /// Machine, device, runtime and precision: whether two differ in it.
+    differs: [bool; 4],
+    machines: usize,
+    shared: String,
+}
+
+impl PlaceWords {
+    fn of(document: &RecommendDocument) -> Self {
+        let all = || document.models.iter().flat_map(|advice| &advice.candidates).map(parts);
+        let mut differs = [false; 4];
+        if let Some(first) = all().next() {
+            for other in all() {
+                for (differs, (one, other)) in differs.iter_mut().zip(first.iter().zip(other)) {
+                    *differs = *differs || *one != other;
+                }
+            }
+        }
+        let shared = all().next().map_or_else(String::new, |first| {
+            // The machine is counted, not named: its slug is long.
+            let same = first.iter().zip(differs).skip(1).filter(|(_, differs)| !differs).map(|(part, _)| *part);
+            same.map(|part| format!(", {part}")).collect()
+        });
+        let mut machines: Vec<&str> = all().map(|[machine, ..]| machine).collect();
+        machines.sort_unstable();
+        machines.dedup();
+        Self { differs, machines: machines.len(), shared }
+    }
+
+    fn place(&self, candidate: &ModelCandidate) -> String {
+        let [machine, device, backend, dtype] = parts(candidate);
+        let [by_machine, by_device, _, by_dtype] = self.differs;
+        let mut words = vec![backend];
+        words.extend(Some(dtype).filter(|_| by_dtype));
+        words.extend(Some(device).filter(|_| by_device));
+        words.extend(Some(machine).filter(|_| by_machine));
+        words.join(" ")
+    }
+}
+
+fn parts(candidate: &ModelCandidate) -> [&str; 4] {
+    [&candidate.machine, &candidate.device, &candidate.backend, &candidate.dtype].map(String::as_str)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two families, one of them in two sizes.
+    pub(crate) fn sample() -> RecommendDocument {
+        let models = vec![
+            advice("vision", "tiny", ModelChoice::Winner, &["openvino", "pytorch"]),
+            advice("vision", "base", ModelChoice::NoClearWinner, &["pytorch", "openvino"]),
+            advice("speech", "tiny", ModelChoice::OnlyOne, &["pytorch"]),
+        ];
+        RecommendDocument { format_version: 1, goal: "latency".to_owned(), models }
+    }
+
+    fn candidate(machine: &str, backend: &str) -> ModelCandidate {
+        ModelCandidate {
+            machine: machine.to_owned(),
+            device: "cpu:0".to_owned(),
+            backend: backend.to_owned(),
+            dtype: "f32".to_owned(),
+            batch_size: 1,
+            time_per_item_ms: 1.0,
+            time_per_item_interval_ms: [0.9, 1.1],
+            accuracy_error: None,
+            run_id: "run".to_owned(),
+        }
+    }
+
+    fn advice(family: &str, size: &str, choice: ModelChoice, best: &[&str]) -> ModelAdvice {
+        ModelAdvice {
+            model_id: format!("{family}-{size}"),
+            architecture_type: family.to_owned(),
+            parameter_count: Some(if size == "tiny" { 1 } else { 1 << 30 }),
+            size: Some(size.to_owned()),
+            sequence_length: 128,
+            choice,
+            candidates: best.iter().map(|backend| candidate("box", backend)).collect(),
+        }
+    }
+
+    fn said(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
+        let document = RecommendDocument { format_version: 1, goal: "latency".to_owned(), models };
+        let chart = recommendation(&document).unwrap();
+        let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
+        points.map(|point| (point.x, point.y, point.text.clone())).collect()
+    }
+
+    #[test]
+    fn a_field_names_a_place_only_where_all_its_models_agree() {
+        let winner = |best: &[&str]| advice("vision", "tiny", ModelChoice::Winner, best);
+        let agreed = vec![winner(&["openvino", "pytorch"]), winner(&["openvino", "pytorch"])];
+        assert_eq!(said(agreed), [(0.0, 0.0, "openvino".to_owned())]);
+        let torn = vec![winner(&["openvino", "pytorch"]), winner(&["pytorch", "openvino"])];
+        assert_eq!(said(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
+        let alone = advice("vision", "large", ModelChoice::OnlyOne, &["pytorch"]);
+        let unknown = advice("rag", "tiny", ModelChoice::Unknown, &[]);
+        assert_eq!(said(vec![alone, unknown]), [(1.0, 0.0, "pytorch (only one)".to_owned())]);
+    }
+
+    #[test]
+    fn what_tells_places_apart_is_said_and_nothing_else() {
+        let mut two = advice("vision", "tiny", ModelChoice::Winner, &["pytorch"]);
+        two.candidates.push(candidate("other", "pytorch"));
+        assert_eq!(said(vec![two]), [(0.0, 0.0, "pytorch box".to_owned())]);
+        assert!(
+            recommendation(&RecommendDocument { format_version: 1, goal: "latency".to_owned(), models: Vec::new() })
+                .is_none()
+        );
+    }
+}
