@@ -20,8 +20,12 @@ use rusqlite::Connection;
 /// Cases of a run; each has [`METRICS`] metrics: 2,000 series.
 const CASES: u32 = 500;
 const METRICS: usize = 4;
-/// Ten runs a day.
-const SECONDS_APART: i64 = 8_640;
+/// Ten runs a day of many cases.
+const MANY: Shape = Shape { cases: CASES, seconds_apart: 8_640 };
+/// A run a minute of one case.
+const ONE: Shape = Shape { cases: 1, seconds_apart: 60 };
+/// Runs of the long series.
+const LONG: u32 = 1_000_000;
 /// Runs of a million values.
 const MILLION: u32 = 1_000_000 / (CASES * METRICS as u32);
 /// Times that each question is asked.
@@ -29,29 +33,43 @@ const TIMES: usize = 20;
 /// The series that is asked for: of a case in the middle.
 const CASE: &str = "cpu_performance/gemm/cpu:0/f32/case-250";
 
+/// What the runs of a history are like.
+#[derive(Clone, Copy)]
+struct Shape {
+    cases: u32,
+    seconds_apart: i64,
+}
+
 /// Makes the history in a directory that is removed, or in the one named, which stays.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
     println!("| history | what | median | 99 of 100 |\n|---|---|---|---|");
+    if arguments.get(1).is_some_and(|word| word == "long") {
+        // A million files; nothing is asked of it here but to be indexed: it is what `serve` is timed on.
+        let long = dir.join("long");
+        write(&long, 0..LONG, ONE)?;
+        row("a series of 1 M", "indexed from the run files", &mut [indexed(&long)?]);
+        return Ok(());
+    }
     let one = dir.join("one-million");
-    write(&one, 0..MILLION)?;
+    write(&one, 0..MILLION, MANY)?;
     measure(&one, "1 M values, 500 runs")?;
     if arguments.is_empty() {
         fs::remove_dir_all(&one)?;
     }
     let ten = dir.join("ten-million");
-    write(&ten, 0..10 * MILLION)?;
+    write(&ten, 0..10 * MILLION, MANY)?;
     measure(&ten, "10 M values, 5,000 runs")?;
     add_one(&ten)
 }
 
 /// Writes these runs, unless they are there.
-fn write(dir: &Path, runs: std::ops::Range<u32>) -> Result<()> {
+fn write(dir: &Path, runs: std::ops::Range<u32>, shape: Shape) -> Result<()> {
     let dir = dir.join("runs");
     fs::create_dir_all(&dir)?;
     for at in runs {
-        let run = made_up(at)?;
+        let run = made_up(at, shape)?;
         let path = dir.join(format!("{}.json", run.run_id));
         if !path.exists() {
             fs::write(path, sealed_text(&run)?)?;
@@ -61,8 +79,8 @@ fn write(dir: &Path, runs: std::ops::Range<u32>) -> Result<()> {
 }
 
 /// The run at this place: of times that wander a little, and without samples, whose text would be most of it.
-fn made_up(at: u32) -> Result<Run> {
-    let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * SECONDS_APART)?;
+fn made_up(at: u32, shape: Shape) -> Result<Run> {
+    let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * shape.seconds_apart)?;
     let environment = Environment {
         cpu: Some(Cpu { model: Some("Study CPU".to_owned()), usable_cores: 2, ..Cpu::default() }),
         git: Some(Git { commit: format!("{at:040x}"), branch: Some("main".to_owned()), dirty: false }),
@@ -72,12 +90,12 @@ fn made_up(at: u32) -> Result<Run> {
     let mut run = Run::begin(id, started, "full", "standard", environment);
     run.sequence = Some(u64::from(at) + 1);
     run.finished = Some(started);
-    run.benchmarks = (0..CASES).map(|case| result(at, case, started)).collect();
+    run.benchmarks = (0..shape.cases).map(|case| result(at, case, started)).collect();
     Ok(run)
 }
 
 fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
-    let time_ms = f64::from(case + 1) * (1.0 + f64::from((at * 7_919 + case * 104_729) % 1_000) / 20_000.0);
+    let time_ms = f64::from(case + 1) * (1.0 + f64::from((at % 1_000 * 7_919 + case * 104_729) % 1_000) / 20_000.0);
     let name = format!("case-{case:03}");
     BenchmarkResult {
         benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32", &name]),
@@ -101,18 +119,23 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
     }
 }
 
-/// Indexes `dir` from nothing, opens it again, and asks it.
-fn measure(dir: &Path, history: &str) -> Result<()> {
-    let database = dir.join("benchmarks.db");
+/// Indexes `dir` from nothing.
+fn indexed(dir: &Path) -> Result<Duration> {
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(dir.join(format!("benchmarks.db{suffix}"))); // There is none the first time.
     }
     let begun = Instant::now();
     let store = Store::open_for_writing(dir)?;
-    row(history, "indexed from the run files", &mut [begun.elapsed()]);
+    let took = begun.elapsed();
     let notices: Vec<String> = store.notices().iter().map(ToString::to_string).collect();
     ensure!(notices.is_empty(), "{}", notices.join("; "));
-    drop(store);
+    Ok(took)
+}
+
+/// Indexes `dir` from nothing, opens it again, and asks it.
+fn measure(dir: &Path, history: &str) -> Result<()> {
+    let database = dir.join("benchmarks.db");
+    row(history, "indexed from the run files", &mut [indexed(dir)?]);
     let last = SeriesFilter {
         cases: Some(CASE.to_owned()),
         metric: Some("time_ms".to_owned()),
@@ -170,7 +193,7 @@ fn add_one(dir: &Path) -> Result<()> {
     let store = Store::open_for_writing(dir)?;
     let mut times = Vec::new();
     for more in 0..TIMES {
-        let run = made_up(10 * MILLION + u32::try_from(more)?)?;
+        let run = made_up(10 * MILLION + u32::try_from(more)?, MANY)?;
         let begun = Instant::now();
         let mut journal = store.begin(&run)?;
         journal.finish(&run)?;

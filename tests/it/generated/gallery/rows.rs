@@ -7,8 +7,8 @@ pub(super) const HEAD: &str = "\
 
 Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 that lie in
 [gallery](gallery), cut down to the cases shown: a virtual machine with two CPUs of an AMD EPYC that others used too, so the
-figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan). The command over a
-chart draws it. `cargo xtask codegen` draws all of them again; a test fails where they differ. What has no data yet says which
+figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan); the eight devices of
+the grid are PoCL's, on one CPU. The command over a chart draws it. `cargo xtask codegen` draws all of them again; a test fails where they differ. What has no data yet says which
 benchmark will give it: nothing is made up.
 
 ";
@@ -87,9 +87,10 @@ pub(super) const ROWS: &[Entry] = &[
         "GPU capability",
         "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
     ),
-    lacking(
+    shown(
         "Many devices as a grid",
-        "no run here was made on a machine with eight GPUs. `devices` draws a case on all of them, as the terminal interface does.",
+        "devices docs/gallery/devices.json --benchmark copy/f32/16MiB/cache=cold",
+        "bandwidth of 8 devices",
     ),
     lacking(
         "Tensor cores",
