@@ -4,8 +4,8 @@
 Usage: scripts/serve_study.py PROGRAM HISTORY [READERS]
 
 PROGRAM is a release build; HISTORY a directory as `cargo xtask store-study DIR` leaves in DIR/ten-million. Prints a table of
-each page, asked one after another (the first answer, then the median and the slowest of ten), and of READERS (200 by default) who
-ask at the same time while copies of a stored run arrive. The copies are removed again.
+each page, asked one after another (the first answer, then the median and the slowest of ten), and of READERS (200 by default, 0 for
+none) who ask at the same time while copies of a stored run arrive. The copies are removed again.
 """
 
 import concurrent.futures
@@ -39,12 +39,17 @@ def pages(base: str) -> dict[str, float]:
         path = waiting.pop(0)
         found[path], answer = get(base + path)
         body = answer.decode(errors="replace")
-        for link in re.findall(r'href="([^"#:]+)"', body):
+        for link in re.findall(r'href="(?!https?://)([^"#]+)"', body):
             target = urllib.parse.urljoin(base + path, html.unescape(link)).removeprefix(base)
             kind = re.split(r"[-/?.]", target)[0]
             if kind not in kinds and not target.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
                 kinds.add(kind)
                 waiting.append(target)
+        # What somebody who chooses a range in the chart of a history asks for.
+        for link in re.findall(r'data-zoom="([^"]+)"', body):
+            if "zoom" not in kinds:
+                kinds.add("zoom")
+                waiting.append(html.unescape(link) + "&runs=100-2100")
     return found
 
 
@@ -108,7 +113,8 @@ def main() -> None:
             print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} threads\n")
             paths = pages(base)
             table_of(base, paths)
-            crowd(base, list(paths), readers, history / "runs")
+            if readers:
+                crowd(base, list(paths), readers, history / "runs")
         finally:
             server.terminate()
 

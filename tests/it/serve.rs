@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::common::Bench;
 use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::{Bench, SMALL};
 
 const TOKEN: &str = "a-token-of-this-test";
 
@@ -116,4 +116,18 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
         }
     }
     assert!(site.join("index.html").is_file());
+}
+
+#[test]
+fn a_run_beside_a_dashboard_says_so() {
+    let bench = Bench::new();
+    let dir = bench.path("").display().to_string();
+    let bench = bench.set("TMPDIR", &dir);
+    let tiny = [&["tensor-ops", "--axis", "operation=add", "--axis", "shape=8x64", "--json"][..], &SMALL].concat();
+    let says = |document: &serde_json::Value| document["notes"].to_string().contains("`serve`");
+    assert!(!says(&bench.run(&tiny).expect(0).json()));
+    let server = Server::begin(&bench, &["serve"]);
+    assert!(says(&bench.run(&tiny).expect(0).json()));
+    drop(server);
+    assert!(!says(&bench.run(&tiny).expect(0).json()));
 }

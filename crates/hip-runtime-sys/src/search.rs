@@ -61,7 +61,7 @@ pub fn installations(opt: &Path) -> Vec<PathBuf> {
             Some((version, entry.path()))
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 

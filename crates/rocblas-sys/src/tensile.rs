@@ -21,7 +21,7 @@ pub fn kernel_dirs(library: &Path, explicit: Option<&Path>) -> Vec<PathBuf> {
         all.extend(versions.map(|entry| entry.path().join("library")));
     }
     all.retain(|dir| dir.is_dir());
-    all.sort();
+    all.sort_unstable();
     all.dedup();
     all
 }

@@ -8,7 +8,7 @@
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rsb_model::{Event, Note, Run};
@@ -30,6 +30,27 @@ pub struct Claim {
     is_shared: bool,
     /// How long the file was before.
     length: u64,
+}
+
+/// Says that a dashboard is served on this machine, for as long as what comes back is kept. Where the file cannot be locked,
+/// runs do not say so.
+pub fn serving() -> Option<File> {
+    let file = open(&served()).ok()?;
+    hold(&file);
+    Some(file)
+}
+
+/// The note of a run beside which a dashboard is served.
+pub(crate) fn note_of_dashboard() -> Option<Note> {
+    let file = File::options().read(true).custom_flags(FLAGS).open(served()).ok()?;
+    let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    is_held.then(|| {
+        Note::Text("a dashboard (`serve`) ran on this machine: it sent nothing while a case was timed".to_owned())
+    })
+}
+
+fn served() -> PathBuf {
+    std::env::temp_dir().join("rusty-stack-bench.serve.lock")
 }
 
 /// Claims the machine. Where another run is measuring, that is told, and noted in each of `runs`.

@@ -41,6 +41,7 @@ pub fn measure(
         Recorder::begin(store, suite, settings.profile.as_str(), environment, plan).map_err(EngineError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());
     let claim = machine_lock::claim([&mut recorder.run], listener);
+    recorder.run.notes.extend(machine_lock::note_of_dashboard());
     listener(&Event::RunStarted { run_id: recorder.run.run_id.clone(), cases: plan.cases.len() });
     let environment = recorder.run.environment.clone();
     let status = measure::measure(plan, settings, workers, &environment, &mut |event| {
@@ -98,6 +99,8 @@ pub fn resume(
     let plan = lacking(&run, settings).map_err(EngineError::usage)?;
     let workers = workers.clone().slowed(run.slowdown().map(str::to_owned));
     let claim = machine_lock::claim([&mut run], listener);
+    let dashboard = machine_lock::note_of_dashboard().filter(|note| !run.notes.contains(note));
+    run.notes.extend(dashboard);
     listener(&Event::RunStarted { run_id: run.run_id.clone(), cases: plan.cases.len() });
     let environment = run.environment.clone();
     let before = run.benchmarks.clone();

@@ -123,7 +123,7 @@ impl Store {
                 }
             }
             // The last of a run comes first, and stays.
-            found.sort_by(|a, b| (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position)));
+            found.sort_unstable_by(|a, b| (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position)));
             found.dedup_by_key(|point| point.run);
             let point = |point: &crate::history::IndexedPoint| LinePoint {
                 started: time(point.started),

@@ -69,6 +69,7 @@ pub(super) fn run(stored: &Arc<Stored>, args: &ServeArgs) -> CliResult {
         let address = listener.local_addr().context("cannot tell the address")?;
         let guard = Guard::new(args, address)?;
         announce(args, &guard, address)?;
+        let _said_to_runs = rsb_engine::machine_lock::serving();
         let watch = JournalWatch::new(&stored.directories.results);
         let server = Server { stored: Arc::clone(stored), guard, watch, idle: Mutex::new(vec![first]) };
         serve(listener, Arc::new(server)).await

@@ -179,7 +179,7 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
             })
         })
         .collect();
-    found.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    found.sort_unstable_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     found
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Edge {
 impl Edge {
     pub(crate) fn new(values: Vec<f64>, reach: f64) -> Self {
         let mut outermost_first = values;
-        outermost_first.sort_by(|a, b| b.total_cmp(a));
+        outermost_first.sort_unstable_by(|a, b| b.total_cmp(a));
         Self { outermost_first, reach }
     }
 

@@ -72,7 +72,7 @@ fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
     let sign = if now >= level { 1.0 } else { -1.0 };
     let turned = |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
     let (seen, mut now_seen) = (turned(before), turned(last));
-    now_seen.sort_by(|a, b| b.total_cmp(a));
+    now_seen.sort_unstable_by(|a, b| b.total_cmp(a));
     // More than half of the points lie at least so far out.
     let reached = *now_seen.get(last.len() / 2)?;
     if reached <= 0.0 {
