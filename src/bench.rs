@@ -12,7 +12,7 @@ use rsb_model::run::Counts;
 use rsb_model::{Environment, Event, Outcome, Profile, Suite};
 
 use crate::cli::Places;
-use crate::commands::{environment, settings};
+use crate::commands::{self, environment, settings};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -31,13 +31,7 @@ fn as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCod
     if let Some(ended) = measure::as_child() {
         return ended;
     }
-    match under_criterion(&selections) {
-        Ok(exit) => exit.into(),
-        Err(CliError { kind, error }) => {
-            console::say(&format!("error: {}", show::chain(&error)));
-            Exit::from(kind).into()
-        }
-    }
+    commands::ended(under_criterion(&selections))
 }
 
 fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
@@ -46,7 +40,12 @@ fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) ->
         console::say(&format!("note: {note}"));
     }
     let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let places = Places { results_dir: path("RSB_RESULTS_DIR"), config: path("RSB_CONFIG"), ..Places::default() };
+    let places = Places {
+        results_dir: path("RSB_RESULTS_DIR"),
+        config: path("RSB_CONFIG"),
+        custom: path("RSB_CUSTOM"),
+        ..Places::default()
+    };
     let (_, directories) = settings::load(&places)?;
     let profile = match std::env::var("RSB_PROFILE") {
         Ok(name) => name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?,

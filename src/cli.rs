@@ -4,6 +4,7 @@
 mod baseline;
 mod bisect;
 mod chart;
+mod config;
 mod factor;
 mod gate;
 mod models;
@@ -16,6 +17,7 @@ mod tui;
 mod values;
 mod watch;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -29,6 +31,7 @@ use crate::exit;
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
+pub use config::ConfigVerb;
 pub use gate::{GateArgs, JudgeArgs};
 pub use models::{GoalArg, ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RecommendArgs};
 pub use project::ProjectArgs;
@@ -193,6 +196,9 @@ pub enum Verb {
     /// Show, diagnose or create the Python environment of the frameworks
     #[command(subcommand)]
     Python(PythonVerb),
+    /// Write a configuration file with every key, or check one
+    #[command(subcommand)]
+    Config(ConfigVerb),
     /// Print the JSON Schemas of the documents
     Schema(SchemaArgs),
     /// Print shell completions
@@ -222,6 +228,9 @@ pub struct Places {
     /// Configuration file [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
+    /// Benchmarks of your own: a TOML file of commands (docs/extending.md)
+    #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
+    pub custom: Option<PathBuf>,
 }
 
 /// How to measure.
@@ -322,6 +331,9 @@ pub struct ListArgs {
     /// Configuration file to check [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
+    /// Also list the benchmarks in this file (docs/extending.md)
+    #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
+    pub custom: Option<PathBuf>,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
@@ -466,9 +478,9 @@ fn is_component(name: &str) -> bool {
     frameworks::all().iter().any(|component| component.name == name)
 }
 
-/// The command line of this process. Invalid arguments exit with code 2 and name what is valid.
-pub fn parse() -> Cli {
-    let matches = command().get_matches();
+/// The command line `arguments`, the program first. Invalid ones exit with code 2 and name what is valid.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
+    let matches = command().get_matches_from(arguments);
     let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
