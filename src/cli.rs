@@ -101,17 +101,6 @@ Examples:
                                              all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
 
-/// Models by family, by name, of one's own.
-const MODELS_EXAMPLES: &str = "\
-Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
-Examples:
-  models                                     a tiny model of each family, one pass, PyTorch
-  models encoder-only vision --backend cpu,openvino --batch 1,8
-                                             PyTorch and OpenVINO side by side
-  models --model gpt2 --workload generate    first and later tokens
-  models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
-  models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
-
 /// A chart of each source.
 const CHART_EXAMPLES: &str = "\
 Examples:
@@ -189,7 +178,7 @@ pub enum Verb {
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
     /// Measure models of eleven families, list them, or show what one needs
-    #[command(after_help = MODELS_EXAMPLES)]
+    #[command(after_help = models::EXAMPLES)]
     Models(ModelsArgs),
     /// Show the fastest device, runtime and precision for each model that was measured, or that none is clearly so
     Recommend(RecommendArgs),

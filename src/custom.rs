@@ -198,7 +198,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or_default();
     match cli::command().find_subcommand(first) {
         Some(_) => commands::ended(verb(arguments)),
-        None => bench::main(&names),
+        None => bench::on_host(&names),
     }
 }
 

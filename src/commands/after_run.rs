@@ -50,23 +50,17 @@ pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) ->
     Ok(())
 }
 
-/// Shows `run` beside what the configuration names, else beside the baseline saved for its machine and suite. Where
+/// `run` beside what the configuration names, else beside the baseline saved for its machine and suite, for people. Where
 /// nothing is there to compare with, that is said; it fails nothing.
-pub(super) fn compare(
-    (config, directories): (&Config, &Directories),
-    store: &Store,
-    run: &Run,
-    style: Style,
-) -> Result<(), CliError> {
-    let detail = if config.run.verbose { Detail::Full } else { Detail::Brief };
-    match compared((config, directories), store, run) {
-        Ok(result) => show::text(&format!("\n{}", rsb_report::gate::write(&result, GateFormat::Text, style, detail)?))?,
-        Err(why) => console::say(&format!("note: the run is not compared: {why}")),
-    }
-    Ok(())
+pub(super) fn compared(config: (&Config, &Directories), store: &Store, run: &Run, style: Style) -> String {
+    let detail = if config.0.run.verbose { Detail::Full } else { Detail::Brief };
+    let told = comparison(config, store, run).and_then(|result| {
+        rsb_report::gate::write(&result, GateFormat::Text, style, detail).map_err(|error| error.to_string())
+    });
+    told.map_or_else(|why| format!("\nThe run is not compared: {why}"), |text| format!("\n{}", text.trim_end()))
 }
 
-fn compared(
+fn comparison(
     (config, directories): (&Config, &Directories),
     store: &Store,
     run: &Run,

@@ -86,8 +86,8 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     finished.stored?;
     write_reports(args, (&config, &directories), &store, run)?;
-    if config.run.compare_with_baseline && !args.measure.json {
-        after_run::compare((&config, &directories), &store, run, style)?;
+    if config.run.compare_with_baseline {
+        tell(args, &after_run::compared((&config, &directories), &store, run, style))?;
     }
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
@@ -101,7 +101,16 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     })
 }
 
-/// Writes the reports that were asked for, and says where; on standard error where standard output is a document.
+/// Says what follows a run; on standard error where standard output is a document.
+fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
+    if args.measure.json {
+        console::say(text);
+        return Ok(());
+    }
+    Ok(show::text(text)?)
+}
+
+/// Writes the reports that were asked for, and says where.
 fn write_reports(
     args: &RunArgs,
     config: (&Config, &Directories),
@@ -113,8 +122,7 @@ fn write_reports(
         return Ok(());
     }
     for path in report::write_beside(&forms, config, store, run)? {
-        let said = format!("report: {}", path.display());
-        if args.measure.json { console::say(&said) } else { show::text(&said)? }
+        tell(args, &format!("report: {}", path.display()))?;
     }
     Ok(())
 }

@@ -50,39 +50,39 @@ struct File {
 struct Scenario {
     benchmark: Spanned<String>,
     #[serde(default)]
-    workload: Option<Spanned<Values>>,
+    workload: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    batch_size: Option<Spanned<Values>>,
+    batch_size: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    sequence_length: Option<Spanned<Values>>,
+    sequence_length: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    precision: Option<Spanned<Values>>,
+    precision: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    axes: BTreeMap<String, Spanned<Values>>,
+    axes: BTreeMap<String, Spanned<AxisValues>>,
 }
 
 /// One value or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Values {
-    One(Value),
-    Several(Vec<Value>),
+pub(crate) enum AxisValues {
+    One(AxisValue),
+    Several(Vec<AxisValue>),
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Value {
+pub(crate) enum AxisValue {
     Whole(i64),
     Number(f64),
     Text(String),
 }
 
-impl Values {
+impl AxisValues {
     pub(crate) fn texts(&self) -> Vec<String> {
-        let text = |value: &Value| match value {
-            Value::Whole(number) => number.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Text(text) => text.clone(),
+        let text = |value: &AxisValue| match value {
+            AxisValue::Whole(number) => number.to_string(),
+            AxisValue::Number(number) => number.to_string(),
+            AxisValue::Text(text) => text.clone(),
         };
         match self {
             Self::One(value) => vec![text(value)],

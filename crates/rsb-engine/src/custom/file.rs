@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::OwnBenchmark;
 use super::command::{CommandCase, CommandLine, Expected, FigureReader, FigureUnit};
-use crate::sweep::{self, EntryFileError, Values};
+use crate::sweep::{self, AxisValues, EntryFileError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ struct Entry {
     command: Line,
     set_up: Option<Line>,
     #[serde(default)]
-    axes: BTreeMap<String, Values>,
+    axes: BTreeMap<String, AxisValues>,
     figure: Option<FigureEntry>,
     #[serde(default)]
     exit_code: i32,
