@@ -12,47 +12,55 @@ use rsb_model::run::Counts;
 use rsb_model::{Environment, Event, Outcome, Profile, Suite};
 
 use crate::cli::Places;
-use crate::commands::{environment, settings};
+use crate::commands::{self, environment, settings};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE` (quick by default).
 pub fn main(names: &[&str]) -> ExitCode {
+    of(names, machine::here)
+}
+
+/// As [`main`], of benchmarks that run on the host.
+pub(crate) fn on_host(names: &[&str]) -> ExitCode {
+    of(names, machine::host)
+}
+
+fn of(names: &[&str], machine: fn() -> Machine) -> ExitCode {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    as_bench(|profile, _| vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }])
+    as_bench(machine, |profile, _| vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }])
 }
 
 /// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by default).
 pub fn suite(suite: Suite) -> ExitCode {
-    as_bench(|profile, machine| bench::selections_of(suite, profile, machine))
+    as_bench(machine::here, |profile, machine| bench::selections_of(suite, profile, machine))
 }
 
-fn as_bench(selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
+fn as_bench(machine: fn() -> Machine, selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
     if let Some(ended) = measure::as_child() {
         return ended;
     }
-    match under_criterion(&selections) {
-        Ok(exit) => exit.into(),
-        Err(CliError { kind, error }) => {
-            console::say(&format!("error: {}", show::chain(&error)));
-            Exit::from(kind).into()
-        }
-    }
+    commands::ended(under_criterion(machine, &selections))
 }
 
-fn under_criterion(selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
+fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
     environment::check()?;
     for note in environment::not_of_bench() {
         console::say(&format!("note: {note}"));
     }
     let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let places = Places { results_dir: path("RSB_RESULTS_DIR"), config: path("RSB_CONFIG"), ..Places::default() };
+    let places = Places {
+        results_dir: path("RSB_RESULTS_DIR"),
+        config: path("RSB_CONFIG"),
+        custom: path("RSB_CUSTOM"),
+        ..Places::default()
+    };
     let (_, directories) = settings::load(&places)?;
     let profile = match std::env::var("RSB_PROFILE") {
         Ok(name) => name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?,
         Err(_) => Profile::Quick,
     };
-    let machine = machine::here();
+    let machine = machine();
     let selections = selections(profile, &machine);
     let plan = bench::planned(&selections, &machine).map_err(CliError::usage)?;
     let environment = machine::environment();

@@ -4,6 +4,7 @@
 mod baseline;
 mod bisect;
 mod chart;
+mod config;
 mod factor;
 mod gate;
 mod models;
@@ -16,6 +17,7 @@ mod tui;
 mod values;
 mod watch;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -29,6 +31,7 @@ use crate::exit;
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
+pub use config::ConfigVerb;
 pub use gate::{GateArgs, JudgeArgs};
 pub use models::{GoalArg, ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RecommendArgs};
 pub use project::ProjectArgs;
@@ -97,17 +100,6 @@ Examples:
   query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
                                              all runs with their raw samples (`samples`)
   history slowest --sql                      the SQL of a question that has a name";
-
-/// Models by family, by name, of one's own.
-const MODELS_EXAMPLES: &str = "\
-Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
-Examples:
-  models                                     a tiny model of each family, one pass, PyTorch
-  models encoder-only vision --backend cpu,openvino --batch 1,8
-                                             PyTorch and OpenVINO side by side
-  models --model gpt2 --workload generate    first and later tokens
-  models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
-  models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
 
 /// A chart of each source.
 const CHART_EXAMPLES: &str = "\
@@ -186,13 +178,16 @@ pub enum Verb {
     /// Show the status of each framework component: last results, targets, what is missing and how to get it
     Components(ComponentsArgs),
     /// Measure models of eleven families, list them, or show what one needs
-    #[command(after_help = MODELS_EXAMPLES)]
+    #[command(after_help = models::EXAMPLES)]
     Models(ModelsArgs),
     /// Show the fastest device, runtime and precision for each model that was measured, or that none is clearly so
     Recommend(RecommendArgs),
     /// Show, diagnose or create the Python environment of the frameworks
     #[command(subcommand)]
     Python(PythonVerb),
+    /// Write a configuration file with every key, or check one
+    #[command(subcommand)]
+    Config(ConfigVerb),
     /// Print the JSON Schemas of the documents
     Schema(SchemaArgs),
     /// Print shell completions
@@ -222,6 +217,9 @@ pub struct Places {
     /// Configuration file [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
+    /// Benchmarks of your own: a TOML file of commands (docs/extending.md)
+    #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
+    pub custom: Option<PathBuf>,
 }
 
 /// How to measure.
@@ -322,6 +320,9 @@ pub struct ListArgs {
     /// Configuration file to check [default: rusty-stack-bench.toml, if present]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
+    /// Also list the benchmarks in this file (docs/extending.md)
+    #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
+    pub custom: Option<PathBuf>,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
@@ -466,9 +467,9 @@ fn is_component(name: &str) -> bool {
     frameworks::all().iter().any(|component| component.name == name)
 }
 
-/// The command line of this process. Invalid arguments exit with code 2 and name what is valid.
-pub fn parse() -> Cli {
-    let matches = command().get_matches();
+/// The command line `arguments`, the program first. Invalid ones exit with code 2 and name what is valid.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
+    let matches = command().get_matches_from(arguments);
     let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {

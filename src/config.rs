@@ -1,14 +1,20 @@
 //! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error with its place, never the default.
 
+mod parts;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rsb_engine::plan::CustomEntry;
+use rsb_engine::frameworks;
+use rsb_engine::plan::{CustomEntry, Plan};
 use rsb_model::{Profile, Suite};
 use rsb_report::theme::UnknownPigment;
 use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
+use rsb_stats::policy_file::TargetFile;
 use serde::Deserialize;
+
+pub use parts::{ComponentMetric, ComponentSection, GpuSection};
 
 /// The name looked for in the current directory.
 pub const FILE_NAME: &str = "rusty-stack-bench.toml";
@@ -42,6 +48,10 @@ pub struct Config {
     pub run: RunSection,
     /// How long things may take.
     pub time_limits: TimeLimits,
+    /// What is said of single framework components, by name.
+    pub components: BTreeMap<String, ComponentSection>,
+    /// What is measured on GPUs.
+    pub gpu: GpuSection,
     /// Threshold in percent by benchmark name, under those of `baselines/policy.toml`.
     pub thresholds: BTreeMap<String, f64>,
     /// What reports hold and how they look.
@@ -54,10 +64,10 @@ pub struct Config {
     pub charts: ChartsSection,
 }
 
-/// `[run]`: the same names as the flags.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+/// `[run]`: the same names as the flags, and what follows a run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
 pub struct RunSection {
     pub suite: Option<Suite>,
     pub profile: Option<Profile>,
@@ -69,6 +79,39 @@ pub struct RunSection {
     pub results_dir: Option<PathBuf>,
     pub baselines_dir: Option<PathBuf>,
     pub policy: Option<PathBuf>,
+    /// The run or saved baseline that a run is compared with; without one, that of its machine and suite.
+    pub baseline_run_id: Option<String>,
+    pub compare_with_baseline: bool,
+    pub save_raw_results: bool,
+    pub generate_reports: bool,
+    pub verbose: bool,
+    /// Whether kernels are compiled side by side before anything is measured. Nothing else ever runs beside another.
+    pub parallel: bool,
+    pub max_workers: Option<usize>,
+}
+
+impl Default for RunSection {
+    fn default() -> Self {
+        Self {
+            suite: None,
+            profile: None,
+            backend: None,
+            device: Vec::new(),
+            runs: None,
+            warmup: None,
+            replicates: None,
+            results_dir: None,
+            baselines_dir: None,
+            policy: None,
+            baseline_run_id: None,
+            compare_with_baseline: false,
+            save_raw_results: true,
+            generate_reports: false,
+            verbose: false,
+            parallel: false,
+            max_workers: None,
+        }
+    }
 }
 
 /// `[time_limits]`, in seconds.
@@ -84,18 +127,29 @@ pub struct TimeLimits {
 /// `[report]`: for people; documents for programs hold everything.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
 pub struct ReportSection {
     pub title: Option<String>,
     pub theme: PageTheme,
     pub parts: Vec<ReportPart>,
     pub chart_width: u32,
+    pub generate_ascii: bool,
+    pub generate_markdown: bool,
+    pub generate_html: bool,
 }
 
 impl Default for ReportSection {
     fn default() -> Self {
         let look = PageLook::default();
-        Self { title: None, theme: look.theme, parts: ReportPart::ALL.to_vec(), chart_width: look.chart_width }
+        Self {
+            title: None,
+            theme: look.theme,
+            parts: ReportPart::ALL.to_vec(),
+            chart_width: look.chart_width,
+            generate_ascii: true,
+            generate_markdown: true,
+            generate_html: true,
+        }
     }
 }
 
@@ -232,9 +286,16 @@ impl Config {
         }
         let seconds =
             [self.time_limits.component_seconds, self.time_limits.gpu_seconds, self.time_limits.suite_seconds];
-        if seconds.contains(&Some(0)) {
+        if seconds.contains(&Some(0)) || self.gpu.timeout_seconds == Some(0) {
             return Err("a time limit must be at least 1 second".to_owned());
         }
+        if self.gpu.timeout_seconds.is_some() && self.time_limits.gpu_seconds.is_some() {
+            return Err("`gpu.timeout_seconds` and `time_limits.gpu_seconds` mean the same; keep one".to_owned());
+        }
+        if self.run.max_workers.is_some_and(|workers| !(1..=1024).contains(&workers)) {
+            return Err("`run.max_workers` must be at least 1 and at most 1024".to_owned());
+        }
+        self.components.iter().try_for_each(|(name, component)| component.check(name))?;
         self.report.check()?;
         self.charts.theme(ThemeName::Dark)?;
         for (name, percent) in &self.thresholds {
@@ -248,6 +309,29 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Takes out of `plan` what is disabled, with an entry that says so.
+    pub fn leave_out(&self, plan: &mut Plan) {
+        plan.leave_out(|case| {
+            let is_off = self.components.get(&case.benchmark).is_some_and(|component| !component.enabled);
+            if is_off && frameworks::find(&case.benchmark).is_some() {
+                let why = format!("[components.{}] has `enabled = false`", case.benchmark);
+                return Some(parts::instead(case, &case.benchmark, "", &why));
+            }
+            self.gpu.left_out(case)
+        });
+    }
+
+    /// What is asked of components, as a policy has it.
+    pub fn targets(&self) -> impl Iterator<Item = TargetFile> + '_ {
+        self.components.iter().flat_map(|(name, component)| component.targets(name))
+    }
+
+    /// As many workers as may compile kernels side by side.
+    pub fn prepare_workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        if self.run.parallel { self.run.max_workers.unwrap_or_else(cores) } else { 1 }
     }
 
     /// The entries of the suite `custom`.
@@ -292,6 +376,39 @@ mod tests {
         assert_eq!(config.report, ReportSection::default(), "the example shows the defaults");
         assert_eq!(config.custom_entries().len(), 2);
         assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
+        assert_eq!(config.gpu, GpuSection { timeout_seconds: None, ..GpuSection::default() });
+        let component = ComponentSection { thresholds: BTreeMap::new(), ..config.components["pytorch"].clone() };
+        let shown = ComponentSection {
+            timeout_seconds: Some(300),
+            num_runs: Some(100),
+            warmup_runs: Some(10),
+            ..ComponentSection::default()
+        };
+        assert_eq!(component, shown);
+    }
+
+    #[test]
+    fn a_component_that_is_disabled_is_skipped_once_and_its_thresholds_are_targets() {
+        let text = "[components.pytorch]\nenabled = false\n[components.triton.thresholds]\ncompile_time_ms = 5.0\n";
+        let config = Config::parse(text).unwrap();
+        let case = |id: &str| rsb_model::Case {
+            id: id.parse().unwrap(),
+            benchmark: id.split('/').nth(1).unwrap().to_owned(),
+            benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        };
+        let ids = ["pytorch/cpu:0/matmul", "pytorch/cpu:0/attention", "triton/cpu:0/compile"];
+        let cases = ids.map(|id| case(&format!("component_specific/{id}"))).to_vec();
+        let mut plan = Plan { cases, ..Plan::default() };
+        config.leave_out(&mut plan);
+        let left: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(left, ["component_specific/triton/cpu:0/compile"]);
+        let [(skipped, reason)] = plan.skipped.as_slice() else { panic!("{:?}", plan.skipped) };
+        assert_eq!(skipped.id.as_str(), "component_specific/pytorch");
+        assert!(reason.why.contains("enabled = false"), "{reason}");
+        let [target] = config.targets().collect::<Vec<_>>().try_into().unwrap();
+        assert_eq!((target.id.as_str(), target.above, target.below), ("component_specific/triton/*", None, Some(5.0)));
     }
 
     #[test]
@@ -313,6 +430,7 @@ mod tests {
             ("[thresholds]\ngemm = -1.0\n", "above 0"),
             ("[thresholds]\ngemm = nan\n", "above 0"),
             ("[report]\ntitel = \"x\"\n", "expected one of `title`, `theme`, `parts`, `chart_width`"),
+            ("[report]\ngenerate_pdf = true\n", "`generate_html`"),
             ("[report]\ntitle = \" \"\n", "1 to 200"),
             ("[report]\ntheme = \"blue\"\n", "expected one of `auto`, `light`, `dark`"),
             (
@@ -321,6 +439,16 @@ mod tests {
             ),
             ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[components.pytroch]\n", "did you mean `pytorch`?"),
+            ("[components.pytorch]\nnum_run = 3\n", "expected one of `enabled`, `timeout_seconds`"),
+            ("[components.pytorch]\nnum_runs = 3\n", "at least 10"),
+            ("[components.pytorch]\ntimeout_seconds = 0\n", "at least 1"),
+            ("[components.pytorch]\nmetrics = [\"speed\"]\n", "throughput"),
+            ("[components.pytorch.thresholds]\nspeed = 3.0\n", "no aim"),
+            ("[components.pytorch.thresholds]\ntflops = nan\n", "no aim"),
+            ("[gpu]\ntest_memroy = true\n", "test_memory"),
+            ("[gpu]\ntimeout_seconds = 5\n[time_limits]\ngpu_seconds = 5\n", "keep one"),
+            ("[run]\nmax_workers = 0\n", "at least 1"),
             ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
             ("[tui]\nshow_progress = true\n", "show_live_progress"),
             ("[charts]\ntheme = \"blue\"\n", "high-contrast"),

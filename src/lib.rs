@@ -5,5 +5,6 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod console;
+pub mod custom;
 pub mod exit;
 pub mod show;

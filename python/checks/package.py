@@ -5,10 +5,26 @@
 
 import dataclasses
 import os
+import subprocess
 import sys
 import tempfile
 
-from rusty_stack_bench import Result, Verdict, gate, store
+from rusty_stack_bench import (
+    ASCIIChartGenerator,
+    BenchmarkComparator,
+    BenchmarkRunner,
+    BenchmarkRunnerConfig,
+    DegradationDetector,
+    ReportGenerator,
+    Result,
+    ResultsPersistence,
+    StatisticalAnalyzer,
+    TrendAnalyzer,
+    Verdict,
+    gate,
+    store,
+)
+from rusty_stack_bench.custom import load
 from rusty_stack_bench.measuring import Settings
 from rusty_stack_bench.pytorch import benchmark_matmul
 
@@ -17,6 +33,93 @@ def slowed(result: Result, factor: float) -> Result:
     """As if every sample had taken longer."""
     samples = [dataclasses.replace(one, times_ns=[factor * time for time in one.times_ns]) for one in result.samples]
     return dataclasses.replace(result, samples=samples)
+
+
+def refused(told: str, function, *arguments) -> None:
+    """It says what is wrong."""
+    try:
+        function(*arguments)
+    except (ValueError, OSError) as error:
+        assert told in str(error), error
+    else:
+        raise AssertionError(f"{arguments} were taken; expected: {told}")
+
+
+def follow_the_guide(directory: str) -> None:
+    """The part of docs/extending.md about Python, then what reads what it stored."""
+    guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "extending.md")
+    with open(guide, encoding="utf-8") as file:
+        listing = file.read().partition("```python\n")[2].partition("```")[0]
+    mine = os.path.join(directory, "mine.py")
+    with open(mine, "w", encoding="utf-8") as file:
+        file.write(listing)
+    program = [sys.executable, "-m", "rusty_stack_bench"]
+    run = [*program, "run", mine, "--results-dir", directory, "--replicates", "3", "--runs", "5"]
+    listed = subprocess.run([*program, "list", mine], check=True, capture_output=True, text=True).stdout
+    assert "component_specific/add_up/cpu:0/n=1000  The sum of numbers." in listed, listed
+    said = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    before = said.rpartition("stored in ")[2].strip()
+    runner = BenchmarkRunner(BenchmarkRunnerConfig(output_dir=directory))
+    results = runner.run_custom_benchmarks(load(mine), Settings(replicates=3, runs=5))
+    assert all(result.is_measured and result.fields["throughput_gb_s"] > 0 for result in results), results
+    assert len(runner.generate_all_reports()) == 5
+    after = store([slowed(result, 20.0) for result in results], directory, "mine")
+    read_what_is_stored(directory, before, after)
+    misnamed = dataclasses.replace(results[0], fields={**results[0].fields, "speediness": 1.0})
+    refused("`speediness` is no field", store, [misnamed], directory)
+
+
+def read_what_is_stored(directory: str, before: str, after: str) -> None:
+    """Comparison, persistence, reports and trends of two runs, of which the second is slower."""
+    compared = BenchmarkComparator(before, after)
+    assert compared.is_significant() and compared.calculate_speedup() < 0.2, compared.to_dict()
+    assert [row["metric"] for row in compared.compare_latency()] == ["time_ms"] * 2, compared.compare_latency()
+    assert len(compared.compare_throughput()) == 2 and compared.compare_scalability() == []
+    assert compared.get_overall_status() == "critical", compared.get_overall_status()
+    assert "Regressed" in compared.generate_comparison_report("json")
+    compared.save_to_db(directory)
+    refused("pdf", compared.generate_comparison_report, "pdf")
+    kept = ResultsPersistence(directory)
+    runs = kept.get_runs()
+    assert len(runs) == 3 and kept.get_latest_results()[0]["run_id"] == runs[0]["run_id"]
+    assert len(kept.get_component_results("add_up")) == 6
+    refused("no-such-run", kept.get_result, "no-such-run")
+    kept.export_to_csv(os.path.join(directory, "all.csv"))
+    kept.export_to_json(os.path.join(directory, "all.json"))
+    assert kept.cleanup_old_results() == []
+    report = ReportGenerator(after, before)
+    assert "n=1000" in report.generate("text") and "<!doctype html>" in report.generate("html").lower()
+    refused("pdf", report.generate, "pdf")
+    assert len(TrendAnalyzer(directory).analyze(case="add_up")) == 2
+    assert not DegradationDetector(directory).has_degraded(case="no such case")
+
+
+def read_figures() -> None:
+    """Statistics, trends and charts of figures that nobody stored."""
+    statistics = StatisticalAnalyzer()
+    assert statistics.analyze([1.0, 2.0, 3.0])["mean"] == 2.0
+    assert statistics.detect_outliers([1.0, 1.1, 0.9, 1.0, 50.0]) == [4]
+    assert statistics.compare([1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.05, 1.95])["is_significant"]
+    refused("no figure", statistics.analyze, [float("nan")])
+    refused("no figures", statistics.analyze, [])
+    refused("confidence", StatisticalAnalyzer(2.0).analyze, [1.0])
+    points = [(f"2026-01-{day:02}T00:00:00Z", 1.0 if day < 15 else 2.0) for day in range(1, 29)]
+    (change,) = TrendAnalyzer.analyze_points(points, "lower")["change_points"]
+    assert change["index"] == 14, change
+    charts = ASCIIChartGenerator(width=60, height=20)
+    for drawn, told in (
+        (charts.generate_bar_chart({"one": 1.0, "two": 2.0}, "times", "ms"), "2.00 ms"),
+        (charts.generate_line_chart({"a": [1.0, 3.0, 2.0]}, title="line"), "line"),
+        (charts.generate_gauge("memory", 42.0), "42"),
+        (charts.generate_heatmap(["r1", "r2"], ["c1", "c2"], [[1.0, 2.0], [3.0, 4.0]]), "r2"),
+        (charts.generate_speedup_chart(["a"], [2.0], [1.0]), "2"),
+        (charts.generate_memory_timeline([10.0, 20.0, 15.0]), "MB"),
+    ):
+        lines = drawn.splitlines()
+        assert told in drawn and len(lines) <= 20 and max(map(len, lines)) <= 60, drawn
+    assert len(charts.generate_sparkline([1.0, 2.0, 3.0])) == 3
+    refused("no figure", charts.generate_bar_chart, {"one": float("inf")})
+    refused("as many", charts.generate_speedup_chart, ["a"], [2.0], [1.0, 2.0])
 
 
 def main() -> int:
@@ -29,6 +132,9 @@ def main() -> int:
     for result in results:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
+    read_figures()
+    with tempfile.TemporaryDirectory() as directory:
+        follow_the_guide(directory)
     with tempfile.TemporaryDirectory() as directory:
         before = store(results, directory)
         after = store([slowed(result, 20.0) for result in results], directory)

@@ -9,6 +9,17 @@ use rsb_engine::models::{Family, SizeClass};
 
 use super::{MeasureArgs, Places};
 
+/// Models by family, by name, of one's own.
+pub(super) const EXAMPLES: &str = "\
+Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
+Examples:
+  models                                     a tiny model of each family, one pass, PyTorch
+  models encoder-only vision --backend cpu,openvino --batch 1,8
+                                             PyTorch and OpenVINO side by side
+  models --model gpt2 --workload generate    first and later tokens
+  models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
+  models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
+
 /// Arguments of `models`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -3,13 +3,15 @@
 use rsb_engine::frameworks::{self, Component};
 use rsb_engine::{gate, suites};
 use rsb_model::json;
-use rsb_model::record::{ComponentStatus, ThresholdCheck};
+use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
-use rsb_stats::{Policy, threshold_checks};
+use rsb_stats::policy::{Target, TargetEffect};
+use rsb_stats::{Policy, glob, threshold_checks};
 use serde_json::{Value, json};
 
 use super::{judge, settings};
 use crate::cli::{ComponentsArgs, Places};
+use crate::config::{ComponentMetric, Config};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -53,7 +55,7 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
         let compared = compared.map(|saved| saved.result);
         for (component, known) in frameworks::all().iter().zip(&mut last) {
             if known.is_none() {
-                *known = of_run(component, &run, &policy, compared.as_ref());
+                *known = of_run(component, &run, (&policy, &config), compared.as_ref());
             }
         }
     }
@@ -65,14 +67,48 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
     Ok(rows.collect())
 }
 
-fn of_run(component: &Component, run: &Run, policy: &Policy, compared: Option<&ComparisonResult>) -> Option<Last> {
+fn of_run(
+    component: &Component,
+    run: &Run,
+    (policy, config): (&Policy, &Config),
+    compared: Option<&ComparisonResult>,
+) -> Option<Last> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);
     let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
+    if record.threshold_checks.iter().any(|check| check.passed == Some(false) && must_be_met(check, policy)) {
+        record.status = ComponentStatus::Failed;
+    }
+    if let Some(section) = config.components.get(component.name) {
+        show_only(&mut record.results, &section.metrics);
+    }
     let against = compared.and_then(|compared| frameworks::against_baseline(component, compared));
     if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
         throughput.comparison_to_baseline = frameworks::rate_change(component, &run.benchmarks, compared);
     }
     Some(Last { started: run.started, record, against: against.map(|against| json!(against)) })
+}
+
+/// Whether the target that `check` is of fails what misses it.
+fn must_be_met(check: &ThresholdCheck, policy: &Policy) -> bool {
+    let is_of = |target: &&Target| {
+        // The check has the very figure of its target.
+        let is_figure = target.value.to_bits() == check.expected.to_bits();
+        is_figure && target.metric == check.metric && glob::matches(&target.id_pattern, &check.id)
+    };
+    policy.targets().iter().filter(is_of).any(|target| target.effect == TargetEffect::Fail)
+}
+
+/// Leaves out of `results` what the configuration does not name.
+fn show_only(results: &mut ComponentResults, metrics: &[ComponentMetric]) {
+    if !metrics.contains(&ComponentMetric::Throughput) {
+        results.throughput = None;
+    }
+    if !metrics.contains(&ComponentMetric::Latency) {
+        results.latency = None;
+    }
+    if !metrics.contains(&ComponentMetric::Memory) {
+        results.memory = None;
+    }
 }
 
 /// Whether a run that goes on is about `component`: its suite is, or is named after it.
@@ -140,4 +176,20 @@ pub(super) fn line(row: &Value) -> String {
         line.extend([INDENT, "missing: ", &text("missing"), INDENT, "cure: ", &text("cure")]);
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::record::Latency;
+
+    #[test]
+    fn only_what_the_configuration_names_is_shown() {
+        let all = || ComponentResults { latency: Some(Latency::default()), ..ComponentResults::default() };
+        let mut shown = all();
+        show_only(&mut shown, &ComponentMetric::ALL);
+        assert_eq!(shown, all());
+        show_only(&mut shown, &[ComponentMetric::Memory]);
+        assert_eq!(shown, ComponentResults::default());
+    }
 }

@@ -20,6 +20,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_BASELINES_DIR", "--baselines-dir"),
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
+    (rsb_engine::custom::VARIABLE, "--custom"),
     ("RSB_CACHE_DIR", "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench"),
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "the file of the HIP runtime, in place of the usual search"),

@@ -11,6 +11,7 @@ use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::{CaseRow, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
+use super::settings;
 use crate::cli::ListArgs;
 use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
@@ -21,6 +22,7 @@ use crate::show;
 /// # Errors
 /// When the settings are wrong, or standard output cannot be written.
 pub fn run(args: &ListArgs, style: Style) -> CliResult {
+    settings::own_benchmarks(args.custom.as_deref())?;
     // Nothing of it counts here, but a file that the next `run` refuses should not pass.
     Config::find(args.config.as_deref()).map_err(CliError::usage)?;
     let machine = machine::here();
@@ -38,9 +40,8 @@ pub fn run(args: &ListArgs, style: Style) -> CliResult {
 
 /// Every benchmark on every backend, every component, and the backends to come.
 pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
-    let native = rsb_workloads::all()
-        .iter()
-        .flat_map(|benchmark| BackendId::ALL.map(|backend| row(*benchmark, backend, machine)));
+    let native =
+        rsb_workloads::known().flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
     let components = frameworks::known().map(|component| CaseRow {
         benchmark: component.name.to_owned(),
         about: component.about.to_owned(),
@@ -125,7 +126,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
 /// Each benchmark with its axes, for `--axis`.
 fn axes() -> String {
     let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
-    for benchmark in rsb_workloads::all() {
+    for benchmark in rsb_workloads::known() {
         text.extend(["\n", benchmark.name(), "\n"]);
         for axis in benchmark.axes() {
             let default = axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();

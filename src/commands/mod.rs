@@ -6,6 +6,7 @@ pub mod chart;
 pub mod compare;
 pub mod completions;
 pub mod components;
+pub mod config;
 pub mod doctor;
 pub mod environment;
 pub mod export;
@@ -32,9 +33,70 @@ pub mod trend;
 pub mod tui;
 pub mod watch;
 
+mod after_run;
 mod interrupt;
 mod judge;
 mod log;
 mod progress;
 pub(crate) mod settings;
 mod shared;
+
+use std::process::ExitCode;
+
+use rsb_report::Style;
+
+use crate::cli::Verb;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// Does what `verb` says.
+///
+/// # Errors
+/// As the verb.
+pub fn dispatch(verb: Verb, style: Style) -> CliResult {
+    match verb {
+        Verb::Tui(args) => tui::run(&args, style),
+        Verb::Probe(args) => probe::run(&args, style),
+        Verb::Doctor(args) => doctor::run(&args, style),
+        Verb::GpuCapability(args) => gpu_capability::run(&args, style),
+        Verb::List(args) => list::run(&args, style),
+        Verb::Run(args) => run::run(&args, style),
+        Verb::Benchmark(name, args) => run::benchmark(&name, &args, style),
+        Verb::Gate(args) => gate::run(&args, style),
+        Verb::Compare(args) => compare::run(&args, style),
+        Verb::Bisect(args) => bisect::run(&args, style),
+        Verb::Baseline(verb) => baseline::run(&verb, style),
+        Verb::Trend(args) => trend::run(&args, style),
+        Verb::Health(args) => health::run(&args, style),
+        Verb::History(args) => history::run(&args, style),
+        Verb::Watch(args) => watch::run(&args, style),
+        Verb::Query(args) => query::run(&args, style),
+        Verb::Export(args) => export::run(&args),
+        Verb::Import(args) => import::run(&args),
+        Verb::Prune(args) => prune::run(&args),
+        Verb::Store(verb) => store::run(&verb),
+        Verb::Report(args) => report::run(&args, style),
+        Verb::Chart(args) => chart::run(&args, style),
+        Verb::Serve(args) => serve::run(&args, style),
+        Verb::Components(args) => components::run(&args),
+        Verb::Models(args) => models::run(&args, style),
+        Verb::Recommend(args) => recommend::run(&args),
+        Verb::Python(verb) => python::run(&verb),
+        Verb::Init(args) => init::run(&args),
+        Verb::Config(verb) => config::run(&verb),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Completions { shell } => completions::run(shell),
+        Verb::Man => man::run(),
+    }
+}
+
+/// How the program ends; what went wrong is said.
+pub fn ended(result: CliResult) -> ExitCode {
+    match result {
+        Ok(exit) => exit.into(),
+        Err(CliError { kind, error }) => {
+            console::say(&format!("error: {}", show::chain(&error)));
+            Exit::from(kind).into()
+        }
+    }
+}

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use rsb_engine::plan::{self, Plan};
-use rsb_engine::{Directories, WorkerCommand, machine, run as engine};
+use rsb_engine::plan::Plan;
+use rsb_engine::{Directories, WorkerCommand, frameworks, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
 use rsb_model::{Event, RunStatus};
@@ -12,8 +12,9 @@ use rsb_report::Style;
 use rsb_store::{Store, output};
 
 use super::progress::Progress;
-use super::{interrupt, judge, log, report, settings, shared};
+use super::{after_run, interrupt, judge, log, report, settings, shared};
 use crate::cli::{MeasureArgs, RunArgs};
+use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{cli, console, show};
 
@@ -23,7 +24,8 @@ use crate::{cli, console, show};
 /// As [`run`].
 pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
     let names = if name == cli::ALL {
-        rsb_workloads::all().iter().map(|benchmark| benchmark.name().to_owned()).collect()
+        let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
+        native.chain(frameworks::all().iter().map(|component| component.name)).map(str::to_owned).collect()
     } else {
         vec![name.to_owned()]
     };
@@ -49,23 +51,27 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if let Some(path) = &args.id_file {
         output::refuse_link(path).map_err(CliError::usage)?;
     }
-    let (store, finished) = if let Some(id) = &args.resume {
+    let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;
-        let finished = watched(|listener| measure_on(id, (&args.measure, &config), &store, listener))?;
+        let finished = watched(&config, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
         (store, finished)
     } else {
         let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
         selection.models = args.models.clone().unwrap_or_default();
-        let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
+        let plan = settings::plan(&selection, &machine::here(), &config)?;
         if args.dry_run {
             return show_plan(&plan, args.measure.json);
         }
         interrupt::listen();
         let store = open_store(&directories.results)?;
-        let finished = measure(&plan, &engine::suite_name(&selection), &settings, &store)?;
+        let suite = engine::suite_name(&selection);
+        let finished = watched(&config, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
         (store, finished)
     };
+    if !config.run.save_raw_results {
+        after_run::drop_samples(&mut finished, &store)?;
+    }
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
         show::json(&rsb_engine::models::document(run))?;
@@ -80,6 +86,9 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     finished.stored?;
     write_reports(args, (&config, &directories), &store, run)?;
+    if config.run.compare_with_baseline {
+        tell(args, &after_run::compared((&config, &directories), &store, run, style))?;
+    }
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
     }
@@ -92,20 +101,28 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     })
 }
 
-/// Writes the reports that were asked for, and says where; on standard error where standard output is a document.
+/// Says what follows a run; on standard error where standard output is a document.
+fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
+    if args.measure.json {
+        console::say(text);
+        return Ok(());
+    }
+    Ok(show::text(text)?)
+}
+
+/// Writes the reports that were asked for, and says where.
 fn write_reports(
     args: &RunArgs,
-    config: (&crate::config::Config, &Directories),
+    config: (&Config, &Directories),
     store: &Store,
     run: &rsb_model::Run,
 ) -> Result<(), CliError> {
-    let forms = report::forms(&args.reports);
+    let forms = after_run::forms(&args.reports, config.0);
     if forms.is_empty() {
         return Ok(());
     }
     for path in report::write_beside(&forms, config, store, run)? {
-        let said = format!("report: {}", path.display());
-        if args.measure.json { console::say(&said) } else { show::text(&said)? }
+        tell(args, &format!("report: {}", path.display()))?;
     }
     Ok(())
 }
@@ -117,24 +134,28 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
-    watched(|listener| measure_with((plan, suite), settings, store, listener))
+    watched(&Config::default(), |listener| measure_with((plan, suite), settings, store, listener))
 }
 
-/// What `measures` comes to, with a progress bar.
+/// What `measures` comes to, with a progress bar, and a line for each case where the configuration is verbose.
 fn watched(
+    config: &Config,
     measures: impl FnOnce(&mut rsb_engine::Listener<'_>) -> Result<engine::FinishedRun, CliError>,
 ) -> Result<engine::FinishedRun, CliError> {
     let mut progress = Progress::default();
     measures(&mut |event: &Event| {
         console::tell(event);
         progress.on_event(event);
+        if config.run.verbose {
+            after_run::say_case(event);
+        }
     })
 }
 
 /// Measures what the stored run `id` still lacks, by its own profile, with a log.
 pub(super) fn measure_on(
     id: &str,
-    (args, config): (&MeasureArgs, &crate::config::Config),
+    (args, config): (&MeasureArgs, &Config),
     store: &Store,
     listener: &mut rsb_engine::Listener<'_>,
 ) -> Result<engine::FinishedRun, CliError> {
@@ -174,7 +195,7 @@ pub(super) fn measure_with(
 }
 
 fn show_targets(
-    config: &crate::config::Config,
+    config: &Config,
     directories: &Directories,
     run: &rsb_model::Run,
     style: Style,

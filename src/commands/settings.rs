@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rsb_engine::directories::PolicyPath;
-use rsb_engine::measure::{Count, Limits, Settings};
-use rsb_engine::plan::{CustomEntry, Selection};
-use rsb_engine::sweep;
-use rsb_engine::{Directories, revisions};
+use rsb_engine::measure::{ComponentSettings, Count, Limits, Settings};
+use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
+use rsb_engine::{Directories, custom, revisions, sweep};
 use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{ExtraMetric, MeasureArgs, Places};
-use crate::config::{self, Config};
+use crate::config::{self, ComponentSection, Config};
 use crate::console;
 use crate::exit::CliError;
 
 /// The configuration and the directories.
 pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
+    own_benchmarks(places.custom.as_deref())?; // Before the configuration, which may name them.
     let config = Config::find(places.config.as_deref()).map_err(CliError::usage)?;
+    custom::configure(config.targets().collect());
     let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
     let directories = Directories::new(
         choose(&places.results_dir, &config.run.results_dir),
@@ -25,6 +26,11 @@ pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
         choose(&places.policy, &config.run.policy),
     );
     Ok((config, directories))
+}
+
+/// Makes the benchmarks of `--custom` known.
+pub(super) fn own_benchmarks(file: Option<&Path>) -> Result<(), CliError> {
+    file.map_or(Ok(()), custom::load).map_err(CliError::usage)
 }
 
 /// As [`load`], with the thresholds of the configuration, the policy and the directory of baselines as `revision` has them,
@@ -59,6 +65,12 @@ pub(super) fn resolve(
     args: &MeasureArgs,
     config: &Config,
 ) -> Result<(Selection, Settings), CliError> {
+    // Who brings benchmarks and names nothing else means those.
+    let own = rsb_workloads::registered().into_iter().filter(|_| suite.is_none() && args.sweep.is_none());
+    let names: Vec<String> = match names {
+        [] => own.map(|benchmark| benchmark.name().to_owned()).collect(),
+        names => names.to_vec(),
+    };
     let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
     let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
@@ -67,15 +79,18 @@ pub(super) fn resolve(
     settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
     settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::asked);
     settings.limits = limits(args.timeout, config);
+    settings.prepare_workers = config.prepare_workers();
+    settings.components =
+        config.components.iter().map(|(name, component)| (name.clone(), of_component(component, args))).collect();
     settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
         .map_err(|message| CliError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
-    let swept = args.sweep.as_deref().map(|file| swept(file, names)).transpose()?;
+    let swept = args.sweep.as_deref().map(|file| swept(file, &names)).transpose()?;
     let devices = if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
     let (names, suite, custom) = match swept {
         Some(entries) => (Vec::new(), Suite::Custom, entries),
-        None => (names.to_vec(), suite, config.custom_entries()),
+        None => (names, suite, config.custom_entries()),
     };
     let configured = custom.iter().flat_map(|entry| &entry.axes);
     if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
@@ -84,6 +99,23 @@ pub(super) fn resolve(
     let selection =
         Selection { names, suite, custom, backend, devices, models: Vec::new(), axes: args.axis.clone(), profile };
     Ok((selection, settings))
+}
+
+/// What is to be measured on `machine`, without what the configuration disables.
+pub(super) fn plan(selection: &Selection, machine: &Machine, config: &Config) -> Result<Plan, CliError> {
+    let mut plan = plan::plan(selection, machine).map_err(CliError::usage)?;
+    config.leave_out(&mut plan);
+    Ok(plan)
+}
+
+/// What the configuration says of a component, under the flags.
+fn of_component(component: &ComponentSection, args: &MeasureArgs) -> ComponentSettings {
+    let said = component.settings();
+    ComponentSettings {
+        limit: said.limit.filter(|_| args.timeout.is_none()),
+        runs: said.runs.filter(|_| args.runs.is_none()),
+        warmup: said.warmup.filter(|_| args.warmup.is_none()),
+    }
 }
 
 /// The scenarios of `file`, of the benchmarks named where any are.
@@ -108,7 +140,7 @@ fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
     Limits {
         component: case(config.time_limits.component_seconds, defaults.component),
-        gpu: case(config.time_limits.gpu_seconds, defaults.gpu),
+        gpu: case(config.gpu.timeout_seconds.or(config.time_limits.gpu_seconds), defaults.gpu),
         suite: config::seconds(config.time_limits.suite_seconds, defaults.suite).min(most),
     }
 }

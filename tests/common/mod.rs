@@ -89,7 +89,12 @@ impl Bench {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rusty-stack-bench"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
+    }
+
+    /// As [`Bench::command`], of another program that is made with this one.
+    pub fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(arguments).current_dir(self.dir.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_")) {
             command.env_remove(name);
@@ -101,7 +106,12 @@ impl Bench {
     }
 
     pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
-        ProgramOutput::of(&self.command(arguments).output().unwrap())
+        self.run_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
+    }
+
+    /// As [`Bench::run`], of another program that is made with this one.
+    pub fn run_of(&self, program: &Path, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(&self.command_of(program, arguments).output().unwrap())
     }
 
     /// The run files stored so far.

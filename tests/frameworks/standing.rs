@@ -54,6 +54,8 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     assert!(checks.iter().any(|check| check["passed"] == false), "{warned}");
     assert_eq!(warned["record"]["status"], "warning");
     assert!(bench.run(&["components"]).expect(0).stdout.contains("target missed"));
+    bench.write("baselines/policy.toml", &format!("{target}fail = true\n"));
+    assert_eq!(row(&bench, "pytorch")["status"], "failed", "what must be met and is not");
     std::fs::remove_file(policy).unwrap();
 
     // So much slower that no neighbor of a test can hide it.

@@ -7,6 +7,7 @@
 
 pub mod advice;
 pub mod backends;
+pub mod custom;
 pub mod directories;
 mod error;
 pub mod frameworks;

@@ -11,11 +11,24 @@ use crate::selection::Machine;
 
 /// The devices here, and why the other backends have none.
 pub fn here() -> Machine {
-    let readiness = crate::frameworks::readiness;
     let sensors = rsb_probe::telemetry::gpus(&ProbeOptions::here());
-    let sensors = sensors.into_iter().filter_map(|gpu| gpu.pci_address).collect();
-    let mut machine = Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors, readiness };
-    for (backend, answer) in every_backend() {
+    let mut machine = with(|_| true);
+    machine.sensors = sensors.into_iter().filter_map(|gpu| gpu.pci_address).collect();
+    let absent = crate::suites::absent_backends();
+    machine.missing.extend(absent.into_iter().filter(|(id, _)| !crate::backends::has_backend(*id)));
+    machine
+}
+
+/// The CPU alone, for what runs on the host: no driver is asked.
+pub fn host() -> Machine {
+    with(|id| id == BackendId::Cpu)
+}
+
+fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
+    let readiness = crate::frameworks::readiness;
+    let mut machine =
+        Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness };
+    for (backend, answer) in every_backend(is_wanted) {
         match answer {
             Ok(devices) => machine.devices.extend(devices),
             Err(Absence::Missing(reason)) => machine.missing.push((backend, reason)),
@@ -25,14 +38,13 @@ pub fn here() -> Machine {
             }
         }
     }
-    let absent = crate::suites::absent_backends();
-    machine.missing.extend(absent.into_iter().filter(|(id, _)| !crate::backends::has_backend(*id)));
     machine
 }
 
-/// What each backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
-fn every_backend() -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
-    let known: Vec<BackendId> = crate::backends::backends().iter().map(|backend| backend.id()).collect();
+/// What each wanted backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
+fn every_backend(is_wanted: impl Fn(BackendId) -> bool) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
+    let known = crate::backends::backends().into_iter().map(|backend| backend.id());
+    let known: Vec<BackendId> = known.filter(|id| is_wanted(*id)).collect();
     let ask = |id: BackendId| {
         let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
         found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))

@@ -44,6 +44,18 @@ impl Plan {
         skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
     }
 
+    /// Takes out the cases for which `why` gives an entry in their place, each entry once.
+    pub fn leave_out(&mut self, why: impl Fn(&Case) -> Option<(Case, Reason)>) {
+        let skipped = &mut self.skipped;
+        self.cases.retain(|case| {
+            let Some(entry) = why(case) else { return true };
+            if skipped.iter().all(|(known, _)| known.id != entry.0.id) {
+                skipped.push(entry);
+            }
+            false
+        });
+    }
+
     /// The devices, as a run records them.
     pub fn run_devices(&self) -> Vec<RunDevice> {
         self.devices.iter().map(DeviceInfo::record).collect()
@@ -92,7 +104,7 @@ pub enum PlanError {
 /// The benchmark with the most similar name, when one is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
-    let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
+    let native = rsb_workloads::known().map(rsb_workloads::Benchmark::name);
     native
         .chain(frameworks::known().map(|component| component.name))
         .map(similar)

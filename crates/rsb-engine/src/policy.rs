@@ -9,7 +9,7 @@ use rsb_model::record::ThresholdCheck;
 use rsb_model::{Event, Run};
 use rsb_stats::{Policy, PolicyError, PolicyFile};
 
-use crate::{Directories, EngineError, Listener};
+use crate::{Directories, EngineError, Listener, custom};
 
 /// Thresholds in percent by benchmark name.
 pub type Thresholds = BTreeMap<String, f64>;
@@ -43,7 +43,7 @@ pub fn load(
         listener(&Event::note(format!("{} leaves out the cases {cases}", path.display())));
     }
     let invalid = |error: PolicyError| EngineError::usage(anyhow!("{}: {error}", path.display()));
-    let mut policy = Policy::try_from(file).map_err(invalid)?;
+    let mut policy = Policy::try_from(with_own_targets(file)).map_err(invalid)?;
     for (benchmark, percent) in thresholds {
         policy = policy.or_benchmark_threshold(benchmark, *percent).map_err(invalid)?;
     }
@@ -52,6 +52,12 @@ pub fn load(
     }
     policy.check_control().map_err(invalid)?;
     Ok(policy)
+}
+
+/// `file` with the targets that benchmarks of one's own bring along.
+fn with_own_targets(mut file: PolicyFile) -> PolicyFile {
+    file.target.extend(custom::targets());
+    file
 }
 
 /// Looks at `policy` beside the cases called `ids` that it is for. `heard` says whether a control set is.
@@ -100,7 +106,7 @@ pub fn targets(
     } else {
         let broken = |error: String| EngineError::usage(anyhow!("the policy that comes with the program: {error}"));
         let file: PolicyFile = toml::from_str(own).map_err(|error| broken(error.to_string()))?;
-        Policy::try_from(file).map_err(|error| broken(error.to_string()))?
+        Policy::try_from(with_own_targets(file)).map_err(|error| broken(error.to_string()))?
     };
     Ok(rsb_stats::threshold_checks(std::slice::from_ref(run), &policy))
 }

@@ -11,7 +11,7 @@ use crate::measure::{self, Settings, assemble};
 use crate::plan::{self, Plan};
 use crate::recorder::Recorder;
 use crate::selection::Selection;
-use crate::{EngineError, Listener, WorkerCommand, gate, machine_lock};
+use crate::{EngineError, Listener, WorkerCommand, frameworks, gate, machine_lock};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ pub fn suite_name(selection: &Selection) -> String {
         return selection.suite.as_str().to_owned();
     }
     let names: std::collections::BTreeSet<&str> = selection.names.iter().map(String::as_str).collect();
-    if names.len() == rsb_workloads::all().len() {
+    if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
         return plan::ALL.to_owned();
     }
     names.into_iter().collect::<Vec<_>>().join("_")

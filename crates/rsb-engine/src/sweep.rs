@@ -14,14 +14,16 @@ use crate::frameworks::{self, Component};
 use crate::plan;
 use crate::selection::CustomEntry;
 
-/// A file of scenarios that cannot be used.
+/// A file of entries that cannot be used: scenarios, or benchmarks of one's own.
 #[derive(Debug, thiserror::Error)]
-pub enum SweepError {
+pub enum EntryFileError {
     /// It cannot be read.
-    #[error("cannot read {}: {source}; name a TOML file with [[scenario]] entries", path.display())]
+    #[error("cannot read {}: {source}; name a TOML file with [[{entry}]] entries", path.display())]
     Read {
         /// Which.
         path: PathBuf,
+        /// What its entries are called.
+        entry: &'static str,
         /// Why.
         source: std::io::Error,
     },
@@ -48,39 +50,39 @@ struct File {
 struct Scenario {
     benchmark: Spanned<String>,
     #[serde(default)]
-    workload: Option<Spanned<Values>>,
+    workload: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    batch_size: Option<Spanned<Values>>,
+    batch_size: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    sequence_length: Option<Spanned<Values>>,
+    sequence_length: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    precision: Option<Spanned<Values>>,
+    precision: Option<Spanned<AxisValues>>,
     #[serde(default)]
-    axes: BTreeMap<String, Spanned<Values>>,
+    axes: BTreeMap<String, Spanned<AxisValues>>,
 }
 
 /// One value or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Values {
-    One(Value),
-    Several(Vec<Value>),
+pub(crate) enum AxisValues {
+    One(AxisValue),
+    Several(Vec<AxisValue>),
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Value {
+pub(crate) enum AxisValue {
     Whole(i64),
     Number(f64),
     Text(String),
 }
 
-impl Values {
-    fn texts(&self) -> Vec<String> {
-        let text = |value: &Value| match value {
-            Value::Whole(number) => number.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Text(text) => text.clone(),
+impl AxisValues {
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let text = |value: &AxisValue| match value {
+            AxisValue::Whole(number) => number.to_string(),
+            AxisValue::Number(number) => number.to_string(),
+            AxisValue::Text(text) => text.clone(),
         };
         match self {
             Self::One(value) => vec![text(value)],
@@ -102,9 +104,18 @@ type Wished = (String, Vec<String>, Range<usize>);
 ///
 /// # Errors
 /// When the file cannot be read, is not TOML, or names what does not exist.
-pub fn read(path: &Path) -> Result<Vec<CustomEntry>, SweepError> {
-    let text = std::fs::read_to_string(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
-    parse(&text).map_err(|message| SweepError::Invalid { path: path.to_owned(), message })
+pub fn read(path: &Path) -> Result<Vec<CustomEntry>, EntryFileError> {
+    parsed((path, "scenario"), parse)
+}
+
+/// What `parse` makes of the file at `path`, whose entries are called `entry`.
+pub(crate) fn parsed<T>(
+    (path, entry): (&Path, &'static str),
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, EntryFileError> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|source| EntryFileError::Read { path: path.to_owned(), entry, source })?;
+    parse(&text).map_err(|message| EntryFileError::Invalid { path: path.to_owned(), message })
 }
 
 fn parse(text: &str) -> Result<Vec<CustomEntry>, String> {

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::protocol::{SLOWDOWN, WORKER_ARGUMENT};
 
+use crate::custom;
+
 /// The program called `name` beside `program`, or one directory up where `program` is a bench or a test of cargo.
 pub fn beside(program: &Path, name: &str) -> Option<PathBuf> {
     let dirs = program.ancestors().skip(1).take(2);
@@ -25,7 +27,9 @@ impl WorkerCommand {
     /// A build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
         // ROCm's compiler has a cache of its own since version 6, which would answer in its place when it is measured.
-        let environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
+        let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
+        let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
+        environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));
         Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment }
     }
 

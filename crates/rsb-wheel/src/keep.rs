@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rsb_engine::gate::Judge;
 use rsb_engine::policy::Thresholds;
 use rsb_engine::{Directories, EngineError, Event, machine, run};
-use rsb_model::BenchmarkResult;
+use rsb_model::{BenchmarkResult, ComparisonResult, Field, Run};
 use rsb_store::{Store, StoreError};
 
 /// Why results are not kept, or not judged.
@@ -19,6 +19,8 @@ pub(crate) enum KeepError {
     Engine(EngineError),
     /// A side has no file.
     NoFile,
+    /// A word that means nothing here, with those that do.
+    Unknown(String),
 }
 
 impl std::fmt::Display for KeepError {
@@ -27,6 +29,7 @@ impl std::fmt::Display for KeepError {
             Self::Records(error) => write!(f, "these are no results: {error}; give what a benchmark returned"),
             Self::Store(error) => write!(f, "{error}"),
             Self::Engine(error) => write!(f, "{:#}", error.error),
+            Self::Unknown(said) => write!(f, "{said}"),
             Self::NoFile => write!(f, "there is no file on one side; give the path that `store` returned"),
         }
     }
@@ -35,6 +38,12 @@ impl std::fmt::Display for KeepError {
 /// Keeps `results` as a run of `suite`, with the machine and the Python environment of `program`.
 pub(crate) fn store(results: &str, directory: &str, suite: &str, program: PathBuf) -> Result<String, KeepError> {
     let results: Vec<BenchmarkResult> = serde_json::from_str(results).map_err(KeepError::Records)?;
+    let fields =
+        results.iter().filter_map(BenchmarkResult::fields).flat_map(|fields| fields.iter().map(|(name, _)| name));
+    if let Some(name) = fields.into_iter().find(|name| Field::find(name).is_none()) {
+        let said = format!("`{name}` is no field of a result; name one of docs/glossary.md, such as throughput_gb_s");
+        return Err(KeepError::Unknown(said));
+    }
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(directory)).map_err(KeepError::Store)?;
     let path = run::keep(results, (suite, "python"), &store, machine::environment()).map_err(KeepError::Engine)?;
@@ -53,8 +62,20 @@ pub(crate) struct GateRequest {
     pub(crate) policy: Option<PathBuf>,
 }
 
-/// The comparison of the runs in files, as JSON, and what the engine has to say beside it.
-pub(crate) fn gate(request: GateRequest) -> Result<(String, Vec<String>), KeepError> {
+/// What became of the runs in files, and what the engine has to say beside it.
+pub(crate) struct GateAnswer {
+    /// The comparison.
+    pub(crate) result: ComparisonResult,
+    /// The runs of the baseline.
+    pub(crate) baseline: Vec<Run>,
+    /// The runs that were judged.
+    pub(crate) current: Vec<Run>,
+    /// Cases that the policy leaves out, say.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Judges the runs in files.
+pub(crate) fn gate(request: GateRequest) -> Result<GateAnswer, KeepError> {
     if request.baseline.is_empty() || request.current.is_empty() {
         return Err(KeepError::NoFile);
     }
@@ -71,5 +92,10 @@ pub(crate) fn gate(request: GateRequest) -> Result<(String, Vec<String>), KeepEr
     let (baseline, current) = (side(&request.baseline)?, side(&request.current)?);
     judge.check(&baseline, &current).map_err(KeepError::Engine)?;
     let result = judge.judge(&baseline, &current);
-    Ok((serde_json::to_string(&result).map_err(KeepError::Records)?, notices))
+    Ok(GateAnswer { result, baseline, current, notices })
+}
+
+/// A document as JSON.
+pub(crate) fn text(document: &impl serde::Serialize) -> Result<String, KeepError> {
+    serde_json::to_string(document).map_err(KeepError::Records)
 }

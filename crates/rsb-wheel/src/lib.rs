@@ -4,7 +4,10 @@
 //!
 //! `python/checks` measures its quality.
 
+mod compared;
+mod figures;
 mod keep;
+mod stored;
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -12,7 +15,10 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyOSError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
-use keep::{GateRequest, KeepError};
+use rsb_report::Glyphs;
+
+use figures::Drawing;
+use keep::{GateAnswer, GateRequest, KeepError};
 
 impl From<KeepError> for PyErr {
     fn from(error: KeepError) -> Self {
@@ -43,17 +49,152 @@ fn gate(
     policy: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let (comparison, notices) = py.detach(|| keep::gate(request))?;
+    let answer = py.detach(|| keep::gate(request))?;
+    warn(py, &answer)?;
+    Ok(keep::text(&answer.result)?)
+}
+
+/// What the engine has to say beside a comparison, as warnings.
+fn warn(py: Python<'_>, answer: &GateAnswer) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
-    for notice in notices {
+    for notice in &answer.notices {
         let text = CString::new(notice.replace('\0', " "))?;
         PyErr::warn(py, &category, &text, 1)?;
     }
-    Ok(comparison)
+    Ok(())
+}
+
+/// As [`gate`], with the textbook statistics of each case, every metric of both sides and the overall speed-up.
+#[pyfunction]
+#[pyo3(signature = (baseline, current, threshold_percent=None, policy=None, results_dir=None))]
+fn compare(
+    py: Python<'_>,
+    baseline: Vec<String>,
+    current: Vec<String>,
+    threshold_percent: Option<f64>,
+    policy: Option<PathBuf>,
+    results_dir: Option<&str>,
+) -> PyResult<String> {
+    let request = GateRequest { baseline, current, threshold_percent, policy };
+    let answer = py.detach(|| keep::gate(request))?;
+    warn(py, &answer)?;
+    if let Some(results_dir) = results_dir {
+        compared::kept(&answer, results_dir)?;
+    }
+    Ok(compared::document(&answer)?)
+}
+
+/// The comparison as `text`, `json`, `markdown`, `junit`, `sarif` or `github`.
+#[pyfunction]
+#[pyo3(signature = (baseline, current, format, threshold_percent=None, policy=None))]
+fn comparison_report(
+    py: Python<'_>,
+    baseline: Vec<String>,
+    current: Vec<String>,
+    format: &str,
+    threshold_percent: Option<f64>,
+    policy: Option<PathBuf>,
+) -> PyResult<String> {
+    let request = GateRequest { baseline, current, threshold_percent, policy };
+    let answer = py.detach(|| keep::gate(request))?;
+    Ok(compared::written(&answer, format)?)
+}
+
+/// What there is to say of figures.
+#[pyfunction]
+fn statistics(values: Vec<f64>, confidence: f64) -> PyResult<String> {
+    Ok(figures::statistics(&values, confidence)?)
+}
+
+/// Whether two lists of figures differ.
+#[pyfunction]
+fn difference(before: Vec<f64>, after: Vec<f64>, confidence: f64) -> PyResult<String> {
+    Ok(figures::difference(&before, &after, confidence)?)
+}
+
+/// The trend of figures over time.
+#[pyfunction]
+#[pyo3(signature = (name, points, better=None))]
+fn trend(name: &str, points: Vec<(String, f64)>, better: Option<&str>) -> PyResult<String> {
+    Ok(figures::trend(name, better, &points)?)
+}
+
+/// The trends of stored series.
+#[pyfunction]
+#[pyo3(signature = (results_dir, metric, case=None))]
+fn stored_trends(py: Python<'_>, results_dir: &str, metric: &str, case: Option<&str>) -> PyResult<String> {
+    Ok(py.detach(|| stored::trends(results_dir, metric, case))?)
+}
+
+/// The stored run that an id or the beginning of one names.
+#[pyfunction]
+fn stored_run(py: Python<'_>, results_dir: &str, id: &str) -> PyResult<String> {
+    Ok(py.detach(|| stored::run(results_dir, id))?)
+}
+
+/// Every stored run, the newest first.
+#[pyfunction]
+fn stored_runs(py: Python<'_>, results_dir: &str) -> PyResult<String> {
+    Ok(py.detach(|| stored::runs(results_dir))?)
+}
+
+/// Every stored result, as `csv` or `json`.
+#[pyfunction]
+fn export(py: Python<'_>, results_dir: &str, format: &str) -> PyResult<String> {
+    Ok(py.detach(|| stored::exported(results_dir, format))?)
+}
+
+/// Deletes old runs; their ids.
+#[pyfunction]
+fn prune(py: Python<'_>, results_dir: &str, baselines_dir: &str, days: u32, keep: usize) -> PyResult<Vec<String>> {
+    Ok(py.detach(|| stored::prune(results_dir, baselines_dir, days, keep))?)
+}
+
+/// A report on a run, as `markdown`, `html`, `text`, `csv` or `json`.
+#[pyfunction]
+#[pyo3(signature = (current, format, baseline=None))]
+fn report(py: Python<'_>, current: &str, format: &str, baseline: Option<&str>) -> PyResult<String> {
+    Ok(py.detach(|| stored::report(current, baseline, format))?)
+}
+
+/// A chart in characters: `bar`, `line`, `gauge`, `heatmap` or `speedup`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // As many as a chart is made of; Python names them.
+fn draw(
+    kind: String,
+    title: String,
+    unit: String,
+    labels: Vec<String>,
+    names: Vec<String>,
+    figures: Vec<Vec<f64>>,
+    size: (usize, usize),
+    ascii: bool,
+) -> PyResult<String> {
+    let glyphs = if ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+    Ok(figures::draw(&Drawing { kind, title, unit, labels, names, figures }, size, glyphs)?)
+}
+
+/// Figures in one line of blocks.
+#[pyfunction]
+fn sparkline(values: Vec<f64>, width: usize) -> String {
+    rsb_report::spark::sparkline(&values, width)
 }
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store, module)?)?;
-    module.add_function(wrap_pyfunction!(gate, module)?)
+    module.add_function(wrap_pyfunction!(gate, module)?)?;
+    module.add_function(wrap_pyfunction!(compare, module)?)?;
+    module.add_function(wrap_pyfunction!(comparison_report, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(difference, module)?)?;
+    module.add_function(wrap_pyfunction!(trend, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_trends, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_run, module)?)?;
+    module.add_function(wrap_pyfunction!(stored_runs, module)?)?;
+    module.add_function(wrap_pyfunction!(export, module)?)?;
+    module.add_function(wrap_pyfunction!(prune, module)?)?;
+    module.add_function(wrap_pyfunction!(report, module)?)?;
+    module.add_function(wrap_pyfunction!(draw, module)?)?;
+    module.add_function(wrap_pyfunction!(sparkline, module)?)
 }

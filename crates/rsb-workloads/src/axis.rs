@@ -54,6 +54,8 @@ pub enum AxisKind {
     Path(&'static str),
     /// A name of letters, digits, dashes and dots; the text is an example.
     Name(&'static str),
+    /// Any word of a benchmark of one's own: nothing that a shell, an id or a list would take for something else.
+    Word,
 }
 
 impl AxisInfo {
@@ -91,6 +93,7 @@ impl AxisInfo {
             }
             AxisKind::Path(word) => (text == word || text.contains(['/', '.'])).then(|| text.to_owned()),
             AxisKind::Name(_) => is_name(text).then(|| text.to_owned()),
+            AxisKind::Word => is_word(text).then(|| text.to_owned()),
         }
     }
 
@@ -109,12 +112,17 @@ impl AxisInfo {
             AxisKind::Number => "a number".to_owned(),
             AxisKind::Path(word) => format!("{word}, or a path such as /path/to/dir"),
             AxisKind::Name(example) => format!("a name such as {example}"),
+            AxisKind::Word => "a word of letters, digits and -+._:%@".to_owned(),
         }
     }
 }
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-+._:%@".contains(c))
 }
 
 /// `gfx` and a number whose last two digits are hexadecimal.
@@ -159,6 +167,7 @@ mod tests {
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
         let name = AxisInfo::value("model", "", AxisKind::Name("gpt2"));
+        let word = AxisInfo::value("n", "", AxisKind::Word);
         for (axis, text, expected) in [
             (&DTYPE, "float32", Some("f32")),
             (&DTYPE, "f33", None),
@@ -181,6 +190,10 @@ mod tests {
             (&number, "nan", None),
             (&name, "llama-2-7b", Some("llama-2-7b")),
             (&name, "a/b", None),
+            (&word, "-1.5e+3", Some("-1.5e+3")),
+            (&word, "a;b", None),
+            (&word, "a b", None),
+            (&word, "", None),
         ] {
             assert_eq!(axis.canonical(text).as_deref(), expected, "{}={text}", axis.name);
         }

@@ -28,7 +28,7 @@ use rsb_model::{DeviceType, Dtype, Note, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
-/// Every benchmark, the control set first, then memory.
+/// Every benchmark of this crate, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     &[
         &control::ControlBenchmark,
@@ -53,11 +53,6 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &occupancy::OccupancyBenchmark,
         &kernel_compilation::KernelCompilation,
     ]
-}
-
-/// The benchmark of that name.
-pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
-    all().iter().copied().find(|benchmark| benchmark.name() == name)
 }
 
 /// Axis `name` at each of `values`.

@@ -10,11 +10,13 @@ mod cases;
 mod device_group;
 mod plausibility;
 mod profiler;
+mod registered;
 mod ring;
 mod timed;
 mod transformer;
 
 pub use axis::{AxisInfo, AxisKind, IdForm};
 pub use benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-pub use benchmarks::{all, find, sized_down};
+pub use benchmarks::{all, sized_down};
 pub use cases::{CaseOrReason, UsageError, cases};
+pub use registered::{NameTaken, find, known, register, registered};

@@ -38,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "timed-child",
         ],
     ),
-    ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-store"]),
+    ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-report", "rsb-stats", "rsb-store"]),
     ("runtime-loading", &[]),
     ("timed-child", &[]),
     ("packed-files", &[]),

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::health::HealthLimits;
 use rsb_engine::measure::Settings;
-use rsb_engine::plan::{self, Machine, Plan, Selection};
+use rsb_engine::plan::{Machine, Plan, Selection};
 use rsb_engine::{Directories, machine, run as engine};
 use rsb_model::json;
 use rsb_model::{Event, Outcome, Reason, Timestamp};
@@ -132,7 +132,7 @@ impl JobWorker {
     fn preview(&mut self, wish: &Wish) -> Result<PlanSummary, CliError> {
         let (selection, settings) = self.resolved(wish)?;
         let here = self.machine.get_or_insert_with(machine::here);
-        let plan = plan::plan(&selection, here).map_err(CliError::usage)?;
+        let plan = settings::plan(&selection, here, &self.config)?;
         Ok(PlanSummary {
             cases: plan.cases.len(),
             profile: settings.profile.as_str().to_owned(),
@@ -144,7 +144,7 @@ impl JobWorker {
     /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that is gone at the end.
     fn measure(&mut self, wish: &Wish) -> Result<Box<RunEnd>, CliError> {
         let (selection, settings) = self.resolved(wish)?;
-        let plan = plan::plan(&selection, &machine::here()).map_err(CliError::usage)?;
+        let plan = settings::plan(&selection, &machine::here(), &self.config)?;
         let keeps = self.config.tui.save_results_automatically;
         self.unkept = if keeps { None } else { Some(tempfile::tempdir()?) };
         let results = self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());

@@ -47,6 +47,7 @@ pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
 pub(super) fn ask_for(command: &mut Command, (name, times): (&str, CriterionTimes), home: &Path) {
     command
         .env("CRITERION_HOME", home)
+        .env("RSB_RESULTS_DIR", home.join("runs")) // Benches that are made with this program keep runs besides.
         .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
         .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())

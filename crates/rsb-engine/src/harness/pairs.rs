@@ -67,7 +67,7 @@ impl<'a> BenchPairs<'a> {
         case: &Case,
         (replicate, left): (u32, Duration),
     ) -> Result<Samples, WorkerError> {
-        let limit = self.settings.case_limit(case.benchmark_type).min(left);
+        let limit = self.settings.limit_of(case).min(left);
         let home = tempfile::tempdir_in(self.scratch.path());
         let home = home.map_err(|error| failed(&case.id, &format!("no room for its result: {error}")))?;
         let ended = self.sides[which].measure((case, hurry), home.path(), limit);

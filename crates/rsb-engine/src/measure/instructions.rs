@@ -183,7 +183,7 @@ impl<'a> Counting<'a> {
             let why = "the time limit of the whole run was over before its turn";
             return Err(WorkerError::Skipped(Reason::new("instructions", why, cure)));
         }
-        let limit = self.settings.case_limit(case.benchmark_type).min(left);
+        let limit = self.settings.limit_of(case).min(left);
         counter.count(command, case, limit).map(|count| (count, counter.source()))
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod instructions;
 mod interleaved;
 pub mod interrupt;
 mod noise;
+mod prepare;
 mod quiet;
 mod serve;
 mod session;
@@ -30,7 +31,7 @@ pub use devices::{devices_of, has_compiler};
 pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, interleaved};
 pub use serve::{as_child, as_child_of};
 pub use session::{Cost, Replicate};
-pub use settings::{Count, Limits, Settings, is_long};
+pub use settings::{ComponentSettings, Count, Limits, Settings, is_long};
 
 use crate::Listener;
 use crate::plan::Plan;
@@ -66,6 +67,7 @@ pub fn measure(
     let due = |case| plan.due(case, settings.replicates_of(case));
     let steps = plan.cases.iter().map(|case| due(case) as usize).sum();
     let began = Instant::now();
+    prepare::side_by_side(plan, settings, command, listener);
     let mut step = 0;
     for replicate in 0..settings.replicates.most() {
         for index in shuffled(plan.cases.len(), replicate) {

@@ -12,6 +12,7 @@ use rsb_workloads::Failure;
 
 use super::inject;
 use crate::backends::registry;
+use crate::custom;
 use crate::memory_profile;
 
 /// What this process does as a child of itself: a worker, or an answer about devices or a compiler. `None` when it is no child.
@@ -90,13 +91,7 @@ fn converse(
     let gone = |error: std::io::Error| {
         Failure::Failed(Reason::new("worker", format!("nobody reads its answers: {error}"), "start it through `run`"))
     };
-    let benchmark = rsb_workloads::find(&case.benchmark).ok_or_else(|| {
-        Failure::Failed(Reason::new(
-            format!("benchmark {}", case.benchmark),
-            "this worker does not know it",
-            "use the program and worker of one version",
-        ))
-    })?;
+    let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
     let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::default();

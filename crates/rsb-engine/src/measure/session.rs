@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
         (replicate, left): (u32, Duration),
     ) -> Result<Replicate, WorkerError> {
         let mut side = Side::start(command, case, self.limit(case, left))?;
-        self.warm_up(&mut side)?;
+        self.warm_up(case, &mut side)?;
         let mut samples = Samples::new(replicate);
         let runs = self.runs_of_one(case, &side);
         while {
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
             [start(0)?, second]
         };
         for (which, side) in sides.iter_mut().enumerate() {
-            self.warm_up(side).map_err(|problem| (which, problem))?;
+            self.warm_up(case, side).map_err(|problem| (which, problem))?;
         }
         let runs = self.runs_of_pair(&sides);
         let mut samples = [Samples::new(replicate), Samples::new(replicate)];
@@ -164,14 +164,14 @@ impl<'a> Session<'a> {
     }
 
     fn limit(&self, case: &Case, left: Duration) -> Duration {
-        self.settings.case_limit(case.benchmark_type).min(left)
+        self.settings.limit_of(case).min(left)
     }
 
     /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
-    fn warm_up(&self, side: &mut Side) -> Result<(), WorkerError> {
-        let limit = self.settings.measurement_time / 4;
-        while side.warm_up < self.settings.warmup && (side.warm_up == 0 || side.measure < limit) {
-            let iters = side.warm_up.max(1).min(self.settings.warmup - side.warm_up);
+    fn warm_up(&self, case: &Case, side: &mut Side) -> Result<(), WorkerError> {
+        let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
+        while side.warm_up < wanted && (side.warm_up == 0 || side.measure < limit) {
+            let iters = side.warm_up.max(1).min(wanted - side.warm_up);
             side.sample(iters)?;
             side.warm_up += iters;
         }
@@ -181,7 +181,8 @@ impl<'a> Session<'a> {
     /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do not fit into its time.
     fn runs_of_one(&self, case: &Case, side: &Side) -> usize {
         let fit = self.settings.measurement_time.as_secs_f64() / side.of_iteration().max(1e-9);
-        (fit as usize).clamp(self.settings.runs.long, self.settings.runs_of(case))
+        let most = self.settings.runs_of(case);
+        (fit as usize).clamp(self.settings.runs.long.min(most), most)
     }
 
     /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,

@@ -1,5 +1,6 @@
 //! How thoroughly to measure: the profiles, and what flags and files change in them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rsb_model::{BenchmarkType, Case, Profile, Samples};
@@ -59,6 +60,21 @@ pub struct Settings {
     pub count_instructions: bool,
     /// Limits.
     pub limits: Limits,
+    /// What is asked of one component alone, by its name.
+    pub components: BTreeMap<String, ComponentSettings>,
+    /// As many workers compile kernels for GPUs side by side before anything is measured; with one, none does.
+    pub prepare_workers: usize,
+}
+
+/// How one component is measured, where it is not as every other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ComponentSettings {
+    /// The longest that one replicate of a case may take.
+    pub limit: Option<Duration>,
+    /// Samples in a round.
+    pub runs: Option<usize>,
+    /// Iterations before the first round.
+    pub warmup: Option<u64>,
 }
 
 /// The longest that things may take.
@@ -98,7 +114,25 @@ impl Settings {
             time_cap: Duration::from_millis(cap_ms),
             count_instructions: false,
             limits: Limits::default(),
+            components: BTreeMap::new(),
+            prepare_workers: 1,
         }
+    }
+
+    /// What is asked of the component that `case` is of.
+    fn component(&self, case: &Case) -> ComponentSettings {
+        let own = self.components.get(&case.benchmark);
+        own.copied().filter(|_| case.benchmark_type == BenchmarkType::ComponentSpecific).unwrap_or_default()
+    }
+
+    /// The longest that one replicate of `case` may take.
+    pub fn limit_of(&self, case: &Case) -> Duration {
+        self.component(case).limit.unwrap_or_else(|| self.case_limit(case.benchmark_type))
+    }
+
+    /// Iterations of `case` before the first round.
+    pub fn warmup_of(&self, case: &Case) -> u64 {
+        self.component(case).warmup.unwrap_or(self.warmup)
     }
 
     /// The longest that one replicate of a case may take.
@@ -118,7 +152,7 @@ impl Settings {
 
     /// Samples in a round of `case`.
     pub fn runs_of(&self, case: &Case) -> usize {
-        self.runs.of(case)
+        self.component(case).runs.unwrap_or_else(|| self.runs.of(case))
     }
 
     /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
@@ -183,6 +217,27 @@ mod tests {
         assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
         let once = Settings { replicates: Count::asked(1), ..asked };
         assert_eq!(once.replicates_of(&long), 1);
+    }
+
+    #[test]
+    fn a_component_is_measured_as_its_own_settings_say() {
+        let own = ComponentSettings { limit: Some(Duration::from_secs(7)), runs: Some(30), warmup: None };
+        let mut settings = Settings::of(Profile::Standard);
+        settings.components.insert("pytorch".to_owned(), own);
+        let case = |name: &str, benchmark_type: BenchmarkType| Case {
+            id: "component_specific/x/cpu:0".parse().unwrap(),
+            benchmark: name.to_owned(),
+            benchmark_type,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        };
+        let of = |name: &str| case(name, BenchmarkType::ComponentSpecific);
+        let (pytorch, triton) = (of("pytorch"), of("triton"));
+        assert_eq!((settings.limit_of(&pytorch), settings.runs_of(&pytorch)), (Duration::from_secs(7), 30));
+        assert_eq!(settings.warmup_of(&pytorch), 10);
+        assert_eq!((settings.limit_of(&triton), settings.runs_of(&triton)), (Duration::from_mins(5), MIN_SAMPLES));
+        let native = case("pytorch", BenchmarkType::CpuPerformance);
+        assert_eq!(settings.limit_of(&native), Duration::from_mins(5), "a benchmark of that name is no component");
     }
 
     #[test]

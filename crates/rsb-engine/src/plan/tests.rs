@@ -3,6 +3,7 @@
 use rsb_model::DeviceRef;
 
 use super::*;
+use crate::custom::OwnBenchmark;
 use rsb_model::Profile;
 
 fn machine() -> Machine {
@@ -201,4 +202,26 @@ fn an_axis_concerns_the_benchmarks_that_have_it() {
         plan.cases.iter().filter(|case| case.benchmark == "gemm").map(|case| case.id.as_str()).collect();
     assert!(gemm.iter().all(|id| id.contains("64x64x64")), "{gemm:?}");
     assert!(plan.cases.iter().any(|case| case.benchmark == "memory-bandwidth"));
+}
+
+#[test]
+fn benchmarks_that_somebody_brings_are_planned_with_their_targets() {
+    let prepare = |_: &Params| Err(rsb_workloads::Failure::Skipped(Reason::new("case", "it is for a test", "none")));
+    let target = rsb_stats::policy_file::TargetFile {
+        id: "*".to_owned(),
+        metric: "time_ms".to_owned(),
+        above: None,
+        below: Some(5.0),
+        fail: false,
+        reference: None,
+    };
+    let own = || OwnBenchmark::new("plan-test-sum", "for a test", Box::new(prepare));
+    let values = ["10", "20"].map(str::to_owned).to_vec();
+    own().axis("n", values).target(target).register().unwrap();
+    let planned = plan(&selection(&["plan-test-sum"], Suite::Quick), &machine()).unwrap();
+    let ids: Vec<&str> = planned.cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, ["cpu_performance/plan-test-sum/cpu:0/n=10", "cpu_performance/plan-test-sum/cpu:0/n=20"]);
+    assert!(crate::custom::targets().iter().any(|target| target.id == "*/plan-test-sum/*"));
+    let again = own().register().unwrap_err().to_string();
+    assert!(again.contains("already"), "{again}");
 }

@@ -50,7 +50,7 @@ struct Words {
 }
 
 fn all_words() -> impl Iterator<Item = Words> {
-    let native = rsb_workloads::all().iter().map(|benchmark| {
+    let native = rsb_workloads::known().map(|benchmark| {
         let kinds = [BenchmarkType::CpuPerformance, BenchmarkType::GpuPerformance];
         Words::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
     });
@@ -149,7 +149,7 @@ impl Fragment<'_> {
             AxisKind::Number => ".-+e",
             AxisKind::Architecture | AxisKind::ArchitectureOrHere => "abcdefgxsm_hr",
             AxisKind::BusAddressOrHere => "abcdefhr:.",
-            AxisKind::Path(_) => return true,
+            AxisKind::Path(_) | AxisKind::Word => return true,
         };
         self.text.chars().all(|c| c.is_ascii_digit() || letters.contains(c))
     }

@@ -1,0 +1,356 @@
+//! A command as a benchmark: run once and verified, then timed by the clock or by the number that it prints.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use rsb_model::{Better, Field, Fields, Params, Reason, Unit};
+use rsb_workloads::{Failure, Prepared};
+
+/// What is run: a line for a shell, or a program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CommandLine {
+    /// For `/bin/sh`.
+    Shell(String),
+    /// The program first; no shell is between.
+    Program(Vec<String>),
+}
+
+/// What a run of a command must be like.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Expected {
+    /// How it ends.
+    pub(super) exit_code: i32,
+    /// All that it prints, but for white space around it.
+    pub(super) output: Option<String>,
+    /// Part of what it prints.
+    pub(super) contains: Option<String>,
+}
+
+/// How a figure is read out of what a command prints.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FigureReader {
+    /// The text before the number; without one the first number counts.
+    pub(super) after: Option<String>,
+    /// What the number is.
+    pub(super) unit: FigureUnit,
+}
+
+/// What a number counts: a time, or a rate, which is the time of so much work turned round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FigureUnit {
+    /// The number times this is in the unit of `field`.
+    factor: f64,
+    /// The field that it is recorded as.
+    field: &'static Field,
+}
+
+/// One case of a command.
+pub(super) struct CommandCase {
+    pub(super) what: String,
+    pub(super) line: CommandLine,
+    pub(super) expected: Expected,
+    pub(super) figure: Option<FigureReader>,
+}
+
+/// Units in which a command may print its figure, with the field of each.
+const UNITS: [(&str, f64, &str); 10] = [
+    ("ns", 1e-6, "time_ms"),
+    ("us", 1e-3, "time_ms"),
+    ("µs", 1e-3, "time_ms"),
+    ("ms", 1.0, "time_ms"),
+    ("s", 1e3, "time_ms"),
+    ("MB/s", 1e-3, "throughput_gb_s"),
+    ("GB/s", 1.0, "throughput_gb_s"),
+    ("GFLOP/s", 1.0, "gflops"),
+    ("TFLOP/s", 1.0, "tflops"),
+    ("1/s", 1.0, "throughput_samples_per_second"),
+];
+
+impl FigureUnit {
+    /// The unit called `name`, recorded as the field `field` where one is asked for.
+    ///
+    /// # Errors
+    /// When there is no such unit, or the field counts something else.
+    pub(super) fn of(name: &str, field: Option<&str>, better: Option<Better>) -> Result<Self, String> {
+        let known = || UNITS.map(|(name, ..)| name).join(", ");
+        let row = UNITS.iter().find(|(unit, ..)| *unit == name);
+        let (_, factor, usual) =
+            row.ok_or_else(|| format!("`{name}` is no unit of a figure; it is one of {}", known()))?;
+        let usual = Field::find(usual).ok_or_else(|| format!("no field has the unit {name}"))?;
+        let chosen = field
+            .map_or(Some(usual), Field::find)
+            .filter(|field| field.unit == usual.unit && field.better() == usual.better());
+        let field = chosen.ok_or_else(|| {
+            let field = field.unwrap_or_default();
+            format!(
+                "`{field}` is no field for a figure in {name}; leave it out for `{}`, or see docs/glossary.md",
+                usual.name
+            )
+        })?;
+        if better.is_some_and(|better| Some(better) != field.better()) {
+            return Err(format!("a figure in {name} is better the other way: leave `better` out"));
+        }
+        Ok(Self { factor: *factor, field })
+    }
+
+    /// Nanoseconds of an iteration, or of a unit of work where `number` is a rate.
+    fn time_ns(self, number: f64) -> f64 {
+        let value = number * self.factor;
+        if self.field.unit == Unit::Milliseconds { value * 1e6 } else { 1e9 / value }
+    }
+}
+
+impl FigureReader {
+    fn time_ns(&self, printed: &str) -> Result<f64, String> {
+        let text = match &self.after {
+            None => printed,
+            Some(mark) => printed
+                .split_once(mark.as_str())
+                .map(|(_, rest)| rest)
+                .ok_or_else(|| format!("`{mark}` is not in what it printed: {}", shortened(printed)))?,
+        };
+        let number = text.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).find_map(leading_number);
+        let number = number.ok_or_else(|| format!("there is no number in what it printed: {}", shortened(text)))?;
+        let time_ns = self.unit.time_ns(number);
+        if time_ns.is_finite() && time_ns > 0.0 {
+            Ok(time_ns)
+        } else {
+            Err(format!("its figure is {number}, not a finite one above zero"))
+        }
+    }
+}
+
+/// The number that `word` begins with: `12.5`, `1e-3`, `3ms`, `nan`.
+fn leading_number(word: &str) -> Option<f64> {
+    let whole = word.trim_end_matches('.');
+    if let Ok(number) = whole.parse() {
+        return Some(number);
+    }
+    let end = whole.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)))?;
+    whole[..end].parse().ok()
+}
+
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    let short: String = text.chars().take(200).collect();
+    format!("`{}{}`", short.escape_debug(), if short.len() < text.len() { " …" } else { "" })
+}
+
+impl CommandLine {
+    /// With the values of the axes for `{axis}`.
+    pub(super) fn filled(&self, params: &Params) -> Self {
+        let fill = |text: &String| {
+            params.iter().fold(text.clone(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        };
+        match self {
+            Self::Shell(line) => Self::Shell(fill(line)),
+            Self::Program(words) => Self::Program(words.iter().map(fill).collect()),
+        }
+    }
+
+    /// Whether `{axis}` stands in it.
+    pub(super) fn mentions(&self, axis: &str) -> bool {
+        let mark = format!("{{{axis}}}");
+        match self {
+            Self::Shell(line) => line.contains(&mark),
+            Self::Program(words) => words.iter().any(|word| word.contains(&mark)),
+        }
+    }
+
+    /// For people.
+    fn shown(&self) -> String {
+        match self {
+            Self::Shell(line) => line.clone(),
+            Self::Program(words) => words.join(" "),
+        }
+    }
+
+    fn run(&self) -> std::io::Result<Output> {
+        let mut command = match self {
+            Self::Shell(line) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", line]);
+                shell
+            }
+            Self::Program(words) => {
+                let mut program = Command::new(words.first().map(String::as_str).unwrap_or_default());
+                program.args(words.get(1..).unwrap_or_default());
+                program
+            }
+        };
+        command.stdin(Stdio::null()).output()
+    }
+}
+
+impl CommandCase {
+    /// Runs what must be there before, then the command once: what does not do what it should is never timed.
+    pub(super) fn prepare(self, set_up: Option<&CommandLine>) -> Result<Self, Failure> {
+        if let Some(line) = set_up {
+            let output = self.run(line, "its set-up")?;
+            self.check_end(&output, 0, "its set-up")?;
+        }
+        let printed = self.once()?.1;
+        let Expected { output, contains, .. } = &self.expected;
+        let wrong = |expected: &str| {
+            let why = format!("it printed {}, where {} is expected", shortened(&printed), shortened(expected));
+            self.failed(why, "mend the command, or what its file expects")
+        };
+        if let Some(whole) = output.as_ref().filter(|whole| whole.trim() != printed.trim()) {
+            return Err(wrong(whole));
+        }
+        if let Some(part) = contains.as_ref().filter(|part| !printed.contains(part.as_str())) {
+            return Err(wrong(part));
+        }
+        Ok(self)
+    }
+
+    fn failed(&self, why: String, cure: &str) -> Failure {
+        Failure::Failed(Reason::new(self.what.clone(), why, cure))
+    }
+
+    fn run(&self, line: &CommandLine, role: &str) -> Result<Output, Failure> {
+        line.run().map_err(|error| {
+            let why = format!("{role} `{}` cannot be started: {error}", line.shown());
+            let reason = Reason::new(self.what.clone(), why, "install the program, or write its path");
+            if error.kind() == std::io::ErrorKind::NotFound {
+                Failure::Skipped(reason)
+            } else {
+                Failure::Failed(reason)
+            }
+        })
+    }
+
+    fn check_end(&self, output: &Output, expected: i32, role: &str) -> Result<(), Failure> {
+        if output.status.code() == Some(expected) {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = if said.trim().is_empty() { String::new() } else { format!("; it said {}", shortened(&said)) };
+        let why = format!("{role} ended with {}, where {expected} is expected{said}", output.status);
+        Err(self.failed(why, "run it by hand to see more, or set `exit_code`"))
+    }
+
+    /// The nanoseconds of one run, and what it printed.
+    fn once(&self) -> Result<(f64, String), Failure> {
+        let began = Instant::now();
+        let output = self.run(&self.line, "its command")?;
+        let wall_ns = began.elapsed().as_nanos() as f64;
+        self.check_end(&output, self.expected.exit_code, "its command")?;
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let time_ns = match &self.figure {
+            None => wall_ns,
+            Some(figure) => {
+                figure.time_ns(&printed).map_err(|why| self.failed(why, "check `after` and `unit` of its figure"))?
+            }
+        };
+        Ok((time_ns, printed))
+    }
+}
+
+impl Prepared for CommandCase {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        (0..iters).try_fold(0.0, |total, _| Ok(total + self.once()?.0))
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        let fields = Fields::new().with("operation", self.line.shown()).with("provider", "command");
+        let fields = fields.with("time_ms", time_ns / 1e6);
+        Ok(match &self.figure {
+            Some(FigureReader { unit, .. }) if unit.field.unit != Unit::Milliseconds => {
+                fields.with(unit.field.name, 1e9 / time_ns)
+            }
+            Some(FigureReader { unit, .. }) => fields.with(unit.field.name, time_ns / 1e6),
+            None => fields,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(line: &str, expected: Expected, figure: Option<(&str, &str)>) -> CommandCase {
+        let figure = figure.map(|(after, unit)| FigureReader {
+            after: (!after.is_empty()).then(|| after.to_owned()),
+            unit: FigureUnit::of(unit, None, None).unwrap(),
+        });
+        CommandCase { what: "case a".to_owned(), line: CommandLine::Shell(line.to_owned()), expected, figure }
+    }
+
+    fn prints(text: &str) -> Expected {
+        Expected { output: Some(text.to_owned()), ..Expected::default() }
+    }
+
+    #[test]
+    fn a_number_on_the_output_is_a_time_or_a_rate_turned_round() {
+        for (line, figure, time_ns) in [
+            ("echo took 2.5 ms", ("took", "ms"), 2.5e6),
+            ("echo 3us", ("", "us"), 3e3),
+            ("echo run 7: 0.5 GB/s", ("run 7:", "GB/s"), 2e9),
+            ("echo 1e3", ("", "1/s"), 1e6),
+            ("echo 'rate=200.'", ("rate=", "MB/s"), 5e9),
+        ] {
+            let mut case = case(line, Expected::default(), Some(figure)).prepare(None).unwrap();
+            let found = case.sample(2).unwrap() / 2.0;
+            assert!((found - time_ns).abs() < 1e-6 * time_ns, "{line}: {found}");
+        }
+        let mut rate = case("echo 0.5", Expected::default(), Some(("", "GB/s"))).prepare(None).unwrap();
+        assert_eq!(rate.fields(2e9).unwrap().number("throughput_gb_s"), Some(0.5));
+        let mut timed = case("true", Expected::default(), None).prepare(None).unwrap();
+        assert!(timed.sample(1).unwrap() > 0.0);
+        assert_eq!(timed.fields(2e6).unwrap().number("time_ms"), Some(2.0));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_command_is_told_before_it_is_timed() {
+        for (line, expected, figure, told) in [
+            ("echo no >&2; exit 3", Expected::default(), None, "exit status: 3"),
+            ("echo no >&2; exit 3", Expected::default(), None, "no"),
+            ("kill -9 $$", Expected::default(), None, "SIGKILL"),
+            ("echo 41", prints("42"), None, "`41`, where `42`"),
+            ("echo 41", Expected { contains: Some("2".into()), ..Expected::default() }, None, "`2` is expected"),
+            ("echo nan", Expected::default(), Some(("", "ms")), "NaN"),
+            ("echo 0", Expected::default(), Some(("", "GB/s")), "above zero"),
+            ("echo -4 ms", Expected::default(), Some(("", "ms")), "above zero"),
+            ("echo fast", Expected::default(), Some(("", "ms")), "no number"),
+            ("echo 4 ms", Expected::default(), Some(("took", "ms")), "`took` is not in"),
+        ] {
+            let Err(Failure::Failed(reason)) = case(line, expected, figure).prepare(None) else { panic!("{line}") };
+            assert!(reason.why.contains(told) && !reason.cure.is_empty(), "{line}: {reason}");
+        }
+        let passes = Expected { exit_code: 3, ..prints("42") };
+        assert!(case("echo 42; exit 3", passes, None).prepare(None).is_ok());
+        let set_up = CommandLine::Shell("exit 1".to_owned());
+        let Err(failure) = case("true", Expected::default(), None).prepare(Some(&set_up)) else {
+            panic!("it is set up")
+        };
+        assert!(failure.reason().why.starts_with("its set-up ended"), "{failure}");
+        let missing = CommandLine::Program(vec!["/no/such/program".to_owned()]);
+        let none = CommandCase { line: missing, ..case("", Expected::default(), None) }.prepare(None);
+        assert!(matches!(none, Err(Failure::Skipped(_))));
+    }
+
+    #[test]
+    fn values_stand_for_their_axes() {
+        let line = CommandLine::Program(vec!["seq".to_owned(), "{n}".to_owned(), "{print $1}".to_owned()]);
+        let filled = line.filled(&Params::new().with("n", "7"));
+        assert_eq!(filled, CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()]));
+        assert!(line.mentions("n") && !line.mentions("m"));
+    }
+
+    #[test]
+    fn a_unit_goes_with_its_field_and_its_direction() {
+        let of = |unit, field, better| FigureUnit::of(unit, field, better).map(|unit| unit.field.name);
+        assert_eq!(of("1/s", Some("tokens_per_second"), Some(Better::Higher)), Ok("tokens_per_second"));
+        assert_eq!(of("us", None, None), Ok("time_ms"));
+        for (unit, field, better, told) in [
+            ("MB", None, None, "one of ns"),
+            ("1/s", Some("time_ms"), None, "no field"),
+            ("1/s", Some("speediness"), None, "no field"),
+            ("ms", None, Some(Better::Higher), "the other way"),
+        ] {
+            let message = of(unit, field, better).unwrap_err();
+            assert!(message.contains(told), "{message}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The file of `--custom`: `[[benchmark]]` entries, each a command. Strict, as every file that a person writes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rsb_model::{Better, Params};
+use rsb_stats::policy_file::TargetFile;
+use serde::Deserialize;
+
+use super::OwnBenchmark;
+use super::command::{CommandCase, CommandLine, Expected, FigureReader, FigureUnit};
+use crate::sweep::{self, AxisValues, EntryFileError};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    benchmark: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    about: String,
+    command: Line,
+    set_up: Option<Line>,
+    #[serde(default)]
+    axes: BTreeMap<String, AxisValues>,
+    figure: Option<FigureEntry>,
+    #[serde(default)]
+    exit_code: i32,
+    output: Option<String>,
+    contains: Option<String>,
+    #[serde(default)]
+    target: Vec<TargetEntry>,
+}
+
+/// A line for a shell, or a program and its arguments.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Shell(String),
+    Program(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FigureEntry {
+    after: Option<String>,
+    unit: String,
+    field: Option<String>,
+    better: Option<Better>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetEntry {
+    #[serde(default)]
+    case: String,
+    metric: String,
+    above: Option<f64>,
+    below: Option<f64>,
+    #[serde(default)]
+    fail: bool,
+}
+
+/// The benchmarks in the file at `path`.
+pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
+    sweep::parsed((path, "benchmark"), parse)
+}
+
+fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    if file.benchmark.is_empty() {
+        return Err("it has no benchmark; write [[benchmark]] with a `name` and a `command`".to_owned());
+    }
+    let benchmark = |entry: Entry| {
+        let name = entry.name.clone();
+        benchmark(entry).map_err(|why| format!("benchmark `{name}`: {why}"))
+    };
+    file.benchmark.into_iter().map(benchmark).collect()
+}
+
+fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
+    let (command, set_up) = (line(entry.command)?, entry.set_up.map(line).transpose()?);
+    let is_used = |axis: &str| command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis));
+    if let Some(axis) = entry.axes.keys().find(|axis| !is_used(axis)) {
+        return Err(format!("nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"));
+    }
+    let reader = |figure: FigureEntry| {
+        let unit = FigureUnit::of(&figure.unit, figure.field.as_deref(), figure.better)?;
+        Ok::<_, String>(FigureReader { after: figure.after, unit })
+    };
+    let figure = entry.figure.map(reader).transpose()?;
+    let expected = Expected { exit_code: entry.exit_code, output: entry.output, contains: entry.contains };
+    // What is registered lives as long as the process.
+    let [name, about]: [&'static str; 2] = [entry.name, entry.about].map(|text| &*text.leak());
+    let prepare = move |params: &Params| {
+        let case = CommandCase {
+            what: format!("benchmark {name}"),
+            line: command.filled(params),
+            expected: expected.clone(),
+            figure: figure.clone(),
+        };
+        let set_up = set_up.as_ref().map(|line| line.filled(params));
+        Ok(Box::new(case.prepare(set_up.as_ref())?) as Box<dyn rsb_workloads::Prepared>)
+    };
+    let mut own = OwnBenchmark::new(name, about, Box::new(prepare));
+    for (axis, values) in entry.axes {
+        own = own.axis(axis.leak(), values.texts());
+    }
+    for TargetEntry { case, metric, above, below, fail } in entry.target {
+        let id = format!("*{case}");
+        own = own.target(TargetFile { id, metric, above, below, fail, reference: None });
+    }
+    Ok(own)
+}
+
+fn line(line: Line) -> Result<CommandLine, String> {
+    let line = match line {
+        Line::Shell(line) => CommandLine::Shell(line),
+        Line::Program(words) => CommandLine::Program(words),
+    };
+    let first = match &line {
+        CommandLine::Shell(line) => line.trim(),
+        CommandLine::Program(words) => words.first().map(String::as_str).unwrap_or_default(),
+    };
+    if first.is_empty() { Err("a command is empty; write what to run".to_owned()) } else { Ok(line) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_in_the_documentation_is_valid() {
+        let benchmarks = parse(include_str!("../../../../docs/custom.example.toml")).unwrap();
+        assert_eq!(benchmarks.len(), 3);
+    }
+
+    #[test]
+    fn each_mistake_says_where_and_what_is_valid() {
+        let of = |more: &str| format!("[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n{more}\n");
+        for (text, expected) in [
+            (String::new(), "[[benchmark]]"),
+            ("[[benchmark]\n".to_owned(), "line 1"),
+            ("[[benchmark]]\nname = \"a\"\n".to_owned(), "missing field `command`"),
+            (of("comand = 1"), "line 4"),
+            (of("comand = 1"), "expected one of `name`, `about`, `command`"),
+            (of("axes = { n = [1] }"), "write {n}"),
+            (of("figure = { unit = \"MB\" }"), "one of ns"),
+            (of("figure = { after = \"x\" }"), "missing field `unit`"),
+            (of("figure = { unit = \"ms\", better = \"faster\" }"), "higher"),
+            ("[[benchmark]]\nname = \"a\"\ncommand = []\n".to_owned(), "empty"),
+            (of("[[benchmark.target]]\nmetrics = \"x\""), "metric"),
+        ] {
+            let Err(message) = parse(&text) else { panic!("{text}") };
+            assert!(message.contains(expected), "{text}\n{message}");
+        }
+    }
+}

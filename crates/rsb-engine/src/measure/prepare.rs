@@ -1,0 +1,70 @@
+//! Before anything is measured: kernels for GPUs are compiled side by side, into the directory where compiled kernels are
+//! kept. What cannot be prepared says so when its turn comes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rsb_model::{BenchmarkType, Case, Event};
+
+use super::client::Worker;
+use super::interrupt;
+use super::settings::Settings;
+use crate::Listener;
+use crate::plan::Plan;
+use crate::worker_command::WorkerCommand;
+
+/// Has `settings.prepare_workers` workers at a time prepare the cases on GPUs, and ends before it returns.
+pub(super) fn side_by_side(plan: &Plan, settings: &Settings, command: &WorkerCommand, listener: &mut Listener<'_>) {
+    let cases: Vec<&Case> = to_compile(plan, settings);
+    if cases.is_empty() {
+        return;
+    }
+    let workers = settings.prepare_workers.min(cases.len());
+    listener(&Event::note(format!("compiling the kernels of {} cases, {workers} at a time", cases.len())));
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if interrupt::asked() {
+                        return;
+                    }
+                    // It is prepared again, and judged, when it is measured.
+                    drop(Worker::start(command, case, settings.limit_of(case)));
+                }
+            });
+        }
+    });
+}
+
+/// The cases whose kernels are compiled; none unless several workers were asked for.
+fn to_compile<'p>(plan: &'p Plan, settings: &Settings) -> Vec<&'p Case> {
+    let compiles = |case: &&Case| {
+        settings.prepare_workers > 1
+            && case.benchmark_type == BenchmarkType::GpuPerformance
+            && case.device.device().is_some_and(|device| !device.is_cpu())
+    };
+    plan.cases.iter().filter(compiles).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::{Params, Profile};
+
+    #[test]
+    fn only_cases_on_gpus_are_prepared_and_only_where_it_is_asked_for() {
+        let case = |id: &str| Case {
+            id: id.parse().unwrap(),
+            benchmark: "gemm".to_owned(),
+            benchmark_type: id.split('/').next().unwrap().parse().unwrap(),
+            device: id.rsplit('/').next().unwrap().parse().unwrap(),
+            params: Params::new(),
+        };
+        let cases = ["gpu_performance/gemm/rocm:0", "cpu_performance/gemm/cpu:0", "component_specific/pytorch/rocm:0"];
+        let plan = Plan { cases: cases.map(case).to_vec(), ..Plan::default() };
+        let of = |workers| Settings { prepare_workers: workers, ..Settings::of(Profile::Quick) };
+        assert!(to_compile(&plan, &of(1)).is_empty());
+        let found: Vec<&str> = to_compile(&plan, &of(4)).iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(found, ["gpu_performance/gemm/rocm:0"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! Two sides beside each other, metric by metric, and the verdict written for people.
+
+use rsb_model::{Better, Field, Run, Unit};
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
+use rsb_store::Store;
+use serde_json::{Value, json};
+use std::path::Path;
+
+use crate::keep::{GateAnswer, KeepError, text};
+
+/// What a metric is about.
+fn group(field: &Field) -> &'static str {
+    match (field.name, field.unit) {
+        ("efficiency" | "speedup" | "communication_overhead_percent", _) => "scalability",
+        (_, Unit::GigabytesPerSecond | Unit::Gigaflops | Unit::Teraflops | Unit::PerSecond) => "throughput",
+        (_, Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds) => "latency",
+        (_, Unit::Bytes | Unit::Megabytes | Unit::Gigabytes) => "memory",
+        _ => "other",
+    }
+}
+
+/// Every metric that a case has on both sides; of several runs on a side the median.
+pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
+    let Some(first) = current.first() else { return Vec::new() };
+    let rows = first.benchmarks.iter().flat_map(|result| {
+        let fields = result.fields().into_iter().flat_map(rsb_model::Fields::metrics);
+        fields.filter_map(|(field, _)| row(result.benchmark_id.as_str(), field, baseline, current))
+    });
+    rows.collect()
+}
+
+fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Option<Value> {
+    let middle = |runs: &[Run]| {
+        let of_case = runs.iter().flat_map(|run| &run.benchmarks).filter(|result| result.benchmark_id.as_str() == id);
+        rsb_stats::median(&of_case.filter_map(|result| result.figure(field.name)).collect::<Vec<f64>>())
+    };
+    let (before, after) = (middle(baseline)?, middle(current)?);
+    let change = (before != 0.0).then(|| 100.0 * (after - before) / before);
+    // Above 1 where it got better.
+    let speedup = match field.better()? {
+        Better::Higher => after / before,
+        Better::Lower => before / after,
+    };
+    Some(json!({
+        "id": id,
+        "metric": field.name,
+        "unit": field.unit,
+        "group": group(field),
+        "better": field.better(),
+        "baseline_value": before,
+        "current_value": after,
+        "difference_percent": change,
+        "speedup": speedup.is_finite().then_some(speedup),
+    }))
+}
+
+/// The geometric mean of the speed-ups of the times among `rows`; none where there are none.
+fn overall_speedup(rows: &[Value]) -> Option<f64> {
+    let times = rows.iter().filter(|row| row["metric"] == "time_ms").filter_map(|row| row["speedup"].as_f64());
+    let logarithms: Vec<f64> = times.filter(|speedup| *speedup > 0.0).map(f64::ln).collect();
+    rsb_stats::estimate::mean(&logarithms).map(f64::exp)
+}
+
+/// The whole comparison as a document.
+pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
+    let rows = metrics(&answer.baseline, &answer.current);
+    let result = rsb_stats::with_statistics(answer.result.clone(), &answer.baseline, &answer.current);
+    text(&json!({ "comparison": result, "metrics": rows, "speedup": overall_speedup(&rows) }))
+}
+
+/// The comparison in one of the gate's formats.
+pub(crate) fn written(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
+    let format: GateFormat = format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
+    let written = rsb_report::gate::write(&answer.result, format, Style::PLAIN, Detail::Full);
+    written.map_err(|error| KeepError::Unknown(error.to_string()))
+}
+
+/// Keeps the comparison beside the results; the path of its file.
+pub(crate) fn kept(answer: &GateAnswer, results_dir: &str) -> Result<String, KeepError> {
+    let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
+    let path = store.save_comparison(&answer.result).map_err(KeepError::Store)?;
+    Ok(path.to_string_lossy().into_owned())
+}

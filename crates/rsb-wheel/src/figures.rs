@@ -1,0 +1,279 @@
+//! Statistics of lists of figures, the trend of one, and charts of them in characters.
+
+use rsb_model::{Better, Timestamp};
+use rsb_report::chart::{
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
+};
+use rsb_report::{Glyphs, Style, format_quantity, picture};
+use rsb_stats::estimate::{OutlierRule, mean, median, median_absolute_deviation, outliers, quantile, std_dev};
+use rsb_stats::hypothesis::{TestResult, mann_whitney, welch_t};
+use rsb_stats::interval::{Interval, difference_interval, mean_interval};
+use rsb_stats::{SeriesInput, effect};
+use serde_json::{Value, json};
+
+use crate::keep::{KeepError, text};
+
+/// Figures that can be reckoned with.
+fn checked(values: &[f64]) -> Result<(), KeepError> {
+    match values.iter().find(|value| !value.is_finite()) {
+        Some(value) => Err(KeepError::Unknown(format!("{value} is no figure; leave it out"))),
+        None if values.is_empty() => Err(KeepError::Unknown("there are no figures; give one or more".to_owned())),
+        None => Ok(()),
+    }
+}
+
+fn rate(confidence: f64) -> Result<f64, KeepError> {
+    if (0.5..1.0).contains(&confidence) {
+        return Ok(1.0 - confidence);
+    }
+    Err(KeepError::Unknown(format!("a confidence is from 0.5 to below 1, such as 0.95, not {confidence}")))
+}
+
+fn ends(interval: Option<Interval>) -> Value {
+    interval.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
+}
+
+/// What there is to say of `values`.
+pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, KeepError> {
+    checked(values)?;
+    let at = |p: f64| quantile(values, p);
+    text(&json!({
+        "n": values.len(),
+        "mean": mean(values),
+        "median": median(values),
+        "std_dev": std_dev(values),
+        "median_absolute_deviation": median_absolute_deviation(values),
+        "min": at(0.0),
+        "max": at(1.0),
+        "percentiles": { "p50": at(0.5), "p90": at(0.9), "p95": at(0.95), "p99": at(0.99) },
+        "confidence_interval": ends(mean_interval(values, rate(confidence)?)),
+        "outliers": outliers(values, OutlierRule::Mad(3.5)),
+    }))
+}
+
+/// Whether `after` differs from `before`.
+pub(crate) fn difference(before: &[f64], after: &[f64], confidence: f64) -> Result<String, KeepError> {
+    checked(before)?;
+    checked(after)?;
+    let alpha = rate(confidence)?;
+    let told = |test: Option<TestResult>| {
+        test.map_or(Value::Null, |test| json!({ "statistic": test.statistic, "p_value": test.p_value }))
+    };
+    let (welch, ranks) = (welch_t(before, after), mann_whitney(before, after));
+    let change = mean(before).zip(mean(after)).filter(|(before, _)| *before != 0.0);
+    text(&json!({
+        "change_percent": change.map(|(before, after)| 100.0 * (after - before) / before),
+        "difference_interval": ends(difference_interval(before, after, alpha)),
+        "welch_t": told(welch),
+        "mann_whitney": told(ranks),
+        "cohens_d": effect::cohens_d(before, after),
+        "cliffs_delta": effect::cliffs_delta(before, after),
+        "is_significant": ranks.or(welch).is_some_and(|test| test.p_value < alpha),
+    }))
+}
+
+/// The trend of `points`, times as RFC 3339.
+pub(crate) fn trend(name: &str, better: Option<&str>, points: &[(String, f64)]) -> Result<String, KeepError> {
+    let better = match better {
+        None => None,
+        Some("higher") => Some(Better::Higher),
+        Some("lower") => Some(Better::Lower),
+        Some(other) => return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower"))),
+    };
+    let point = |(time, value): &(String, f64)| {
+        let time = time.parse::<Timestamp>();
+        time.map(|time| (time, *value)).map_err(|error| KeepError::Unknown(format!("a time of the series: {error}")))
+    };
+    let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+    let input = SeriesInput { id: name.to_owned(), metric: "value".to_owned(), unit: String::new(), better, points };
+    text(&rsb_stats::trend(&[input]))
+}
+
+/// What is to be drawn.
+pub(crate) struct Drawing {
+    /// Which chart.
+    pub(crate) kind: String,
+    /// For people.
+    pub(crate) title: String,
+    /// Of the figures.
+    pub(crate) unit: String,
+    /// Of the rows, or of the points from left to right.
+    pub(crate) labels: Vec<String>,
+    /// Of the columns of a heat map, or of the lines.
+    pub(crate) names: Vec<String>,
+    /// A list for each line, or row of a heat map; one for bars.
+    pub(crate) figures: Vec<Vec<f64>>,
+}
+
+/// `drawing` in characters, never larger than `size`.
+pub(crate) fn draw(drawing: &Drawing, (width, height): (usize, usize), glyphs: Glyphs) -> Result<String, KeepError> {
+    for figures in &drawing.figures {
+        checked(figures)?;
+    }
+    let chart = match drawing.kind.as_str() {
+        "bar" => bars(drawing, None)?,
+        "gauge" => bars(drawing, Some(Mark::Room(100.0)))?,
+        "speedup" => bars(
+            &Drawing { figures: vec![ratios(drawing)?], unit: "×".to_owned(), ..copied(drawing) },
+            Some(Mark::Even),
+        )?,
+        "heatmap" => heat_map(drawing)?,
+        "line" => lines(drawing)?,
+        other => {
+            return Err(KeepError::Unknown(format!(
+                "`{other}` is no chart; bar, line, gauge, heatmap and speedup are"
+            )));
+        }
+    };
+    Ok(picture(&chart, width, height, glyphs).text(Style::PLAIN))
+}
+
+/// What stands beside bars.
+#[derive(Clone, Copy)]
+enum Mark {
+    /// How far each could reach.
+    Room(f64),
+    /// A line where nothing has changed.
+    Even,
+}
+
+fn copied(drawing: &Drawing) -> Drawing {
+    Drawing {
+        kind: drawing.kind.clone(),
+        title: drawing.title.clone(),
+        unit: String::new(),
+        labels: drawing.labels.clone(),
+        names: Vec::new(),
+        figures: Vec::new(),
+    }
+}
+
+/// How many times faster the second list of times is than the first.
+fn ratios(drawing: &Drawing) -> Result<Vec<f64>, KeepError> {
+    let [before, after] = drawing.figures.as_slice() else {
+        return Err(KeepError::Unknown("a speed-up needs the times before and those after".to_owned()));
+    };
+    if before.len() != after.len() || before.iter().chain(after).any(|time| *time <= 0.0) {
+        return Err(KeepError::Unknown("both sides need as many times, all above zero".to_owned()));
+    }
+    Ok(before.iter().zip(after).map(|(before, after)| before / after).collect())
+}
+
+fn fits(drawing: &Drawing, figures: &[f64]) -> Result<(), KeepError> {
+    if figures.len() == drawing.labels.len() {
+        return Ok(());
+    }
+    let said = format!("there are {} figures and {} labels; give as many of both", figures.len(), drawing.labels.len());
+    Err(KeepError::Unknown(said))
+}
+
+fn linear(title: &str, low: f64, high: f64) -> Axis {
+    let high = if high > low { high } else { low + 1.0 };
+    let label = |at: f64| Label { at, text: format_quantity(at, "") };
+    let labels = [low, f64::midpoint(low, high), high].map(label).to_vec();
+    Axis { title: title.to_owned(), bounds: [low, high], labels, scale: AxisScale::Linear }
+}
+
+fn rows(labels: &[String]) -> Axis {
+    let label = |(at, text): (usize, &String)| Label { at: at as f64, text: text.clone() };
+    let bounds = [-0.5, labels.len() as f64 - 0.5];
+    Axis {
+        title: String::new(),
+        bounds,
+        labels: labels.iter().enumerate().map(label).collect(),
+        scale: AxisScale::Rows,
+    }
+}
+
+fn chart(drawing: &Drawing, (x_axis, y_axis): (Axis, Axis), datasets: Vec<Dataset>) -> Chart {
+    Chart {
+        name: drawing.kind.clone(),
+        title: drawing.title.clone(),
+        subtitle: String::new(),
+        place: ChartPlace::Other,
+        x_axis,
+        y_axis,
+        legend_position: if datasets.iter().any(|one| !one.name.is_empty()) { Legend::Below } else { Legend::Hidden },
+        datasets,
+    }
+}
+
+fn bars(drawing: &Drawing, mark: Option<Mark>) -> Result<Chart, KeepError> {
+    const THICKNESS: f64 = 0.62;
+    let figures = drawing.figures.first().map(Vec::as_slice).unwrap_or_default();
+    fits(drawing, figures)?;
+    if let Some(value) = figures.iter().find(|value| **value < 0.0) {
+        return Err(KeepError::Unknown(format!("a bar begins at 0 and cannot show {value}")));
+    }
+    let bar = |(row, &value): (usize, &f64)| Point::at(value, row as f64).saying(format_quantity(value, &drawing.unit));
+    let mut datasets = vec![Dataset::new(
+        DatasetKind::Bars { thickness: THICKNESS },
+        Paint::Plain,
+        figures.iter().enumerate().map(bar).collect(),
+    )];
+    let mut top = figures.iter().copied().fold(0.0, f64::max);
+    match mark {
+        Some(Mark::Room(room)) => {
+            top = room;
+            let tracks = (0..figures.len()).map(|row| Point::at(room, row as f64)).collect();
+            datasets.insert(0, Dataset::new(DatasetKind::Tracks { thickness: THICKNESS }, Paint::Faded, tracks));
+        }
+        Some(Mark::Even) => {
+            top = top.max(1.0);
+            datasets.push(Dataset::new(
+                DatasetKind::Rules,
+                Paint::Faded,
+                vec![Point::at(1.0, 0.0).saying("as before")],
+            ));
+        }
+        None => {}
+    }
+    Ok(chart(drawing, (linear(&drawing.unit, 0.0, top), rows(&drawing.labels)), datasets))
+}
+
+fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
+    let mut datasets = Vec::new();
+    for (index, figures) in drawing.figures.iter().enumerate() {
+        fits(drawing, figures)?;
+        let points = figures.iter().enumerate().map(|(at, &value)| Point::at(at as f64, value)).collect();
+        let name = drawing.names.get(index).cloned().unwrap_or_default();
+        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).named(name));
+    }
+    let all = || drawing.figures.iter().flatten().copied();
+    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    if !low.is_finite() {
+        return Err(KeepError::Unknown("there is no line; give one list of figures for each".to_owned()));
+    }
+    // Some labels are enough to read from.
+    let step = drawing.labels.len().div_ceil(6).max(1);
+    let label = |(at, text): (usize, &String)| Label { at: at as f64, text: text.clone() };
+    let labels = drawing.labels.iter().enumerate().step_by(step).map(label).collect();
+    let last = drawing.labels.len().saturating_sub(1).max(1) as f64;
+    let x_axis = Axis { title: String::new(), bounds: [0.0, last], labels, scale: AxisScale::Linear };
+    Ok(chart(drawing, (x_axis, linear(&drawing.unit, low, high)), datasets))
+}
+
+fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
+    if drawing.figures.len() != drawing.labels.len()
+        || drawing.figures.iter().any(|figures| figures.len() != drawing.names.len())
+    {
+        let said = "a heat map needs a list for each row label, with a figure for each column name";
+        return Err(KeepError::Unknown(said.to_owned()));
+    }
+    let all = || drawing.figures.iter().flatten().copied();
+    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let level = |value: f64| {
+        let share = if high > low { (value - low) / (high - low) } else { 0.5 };
+        (share * f64::from(HEAT_LEVELS - 1)).round() as u8
+    };
+    let cells = |wanted: u8| {
+        let row = move |(y, figures): (usize, &Vec<f64>)| {
+            let cell =
+                move |(x, &value): (usize, &f64)| Point::at(x as f64, y as f64).saying(format_quantity(value, ""));
+            figures.iter().enumerate().filter(|(_, value)| level(**value) == wanted).map(cell).collect::<Vec<_>>()
+        };
+        drawing.figures.iter().enumerate().flat_map(row).collect()
+    };
+    let datasets = (0..HEAT_LEVELS).map(|wanted| Dataset::new(DatasetKind::Cells, Paint::Heat(wanted), cells(wanted)));
+    Ok(chart(drawing, (rows(&drawing.names), rows(&drawing.labels)), datasets.collect()))
+}

@@ -1,0 +1,126 @@
+//! Stored runs: one of them, a list, an export, a report, their trends, and letting old ones go.
+
+use std::path::Path;
+
+use rsb_model::{Run, Timestamp};
+use rsb_report::{ItemWriter, PageLook, Report, Style};
+use rsb_stats::SeriesInput;
+use rsb_store::{Baselines, PruneRule, SeriesFilter, Store, export};
+use serde_json::json;
+
+use crate::keep::{GateRequest, KeepError, gate, text};
+
+fn open(results_dir: &str) -> Result<Store, KeepError> {
+    Store::open_existing(Path::new(results_dir)).map_err(KeepError::Store)
+}
+
+fn unwritten(error: impl std::fmt::Display) -> KeepError {
+    KeepError::Unknown(error.to_string())
+}
+
+/// The run that `id` names, as it is stored.
+pub(crate) fn run(results_dir: &str, id: &str) -> Result<String, KeepError> {
+    text(&open(results_dir)?.run(id).map_err(KeepError::Store)?)
+}
+
+/// The stored runs, the newest first.
+pub(crate) fn runs(results_dir: &str) -> Result<String, KeepError> {
+    let runs = open(results_dir)?.runs().map_err(KeepError::Store)?;
+    let rows = runs.iter().map(|run| {
+        json!({
+            "run_id": run.run_id,
+            "path": run.path,
+            "started": run.started.to_string(),
+            "suite": run.suite,
+            "profile": run.profile,
+            "commit": run.commit,
+            "measured": run.counts.measured,
+            "skipped": run.counts.skipped,
+            "failed": run.counts.failed,
+        })
+    });
+    text(&rows.collect::<Vec<_>>())
+}
+
+/// Every stored result as `csv` or `json`, as the verb `export` writes it.
+pub(crate) fn exported(results_dir: &str, format: &str) -> Result<String, KeepError> {
+    let store = open(results_dir)?;
+    let runs = store.runs().map_err(KeepError::Store)?;
+    match format {
+        "csv" => {
+            let mut out = export::csv_header().map_err(unwritten)?;
+            for run in &runs {
+                let rows = store.history_of(&run.run_id).map_err(KeepError::Store)?;
+                out.push_str(&export::csv_lines(&rows).map_err(unwritten)?);
+            }
+            Ok(out)
+        }
+        "json" => {
+            let (mut writer, mut out) = ItemWriter::begin("runs");
+            for run in &runs {
+                let run = store.run(&run.run_id.0).map_err(KeepError::Store)?;
+                out.push_str(&writer.item(&run).map_err(unwritten)?);
+            }
+            out.push_str(writer.end());
+            Ok(out)
+        }
+        other => Err(KeepError::Unknown(format!("`{other}` is no format of an export; it is csv or json"))),
+    }
+}
+
+/// Deletes the runs that are older than `days`, but for the newest `keep` of each machine and suite and those that a
+/// baseline was made from; their ids.
+pub(crate) fn prune(results_dir: &str, baselines_dir: &str, days: u32, keep: usize) -> Result<Vec<String>, KeepError> {
+    let store = open(results_dir)?;
+    let of_baselines = Baselines::new(Path::new(baselines_dir)).run_ids().map_err(unwritten)?;
+    let seconds = Timestamp::now().as_second() - 86_400 * i64::from(days);
+    let before = Timestamp::from_second(seconds).map_err(unwritten)?;
+    let plan = store.plan_prune(PruneRule { before, keep }, &of_baselines).map_err(KeepError::Store)?;
+    let mut deleted = Vec::new();
+    store.delete(&plan.deleted, |run| deleted.push(run.run_id.0.clone())).map_err(KeepError::Store)?;
+    Ok(deleted)
+}
+
+/// A report on the run in the file `current`, compared with that in `baseline` where one is named.
+pub(crate) fn report(current: &str, baseline: Option<&str>, format: &str) -> Result<String, KeepError> {
+    let run: Run = rsb_store::read_run(Path::new(current)).map_err(unwritten)?;
+    let request = |baseline: &str| GateRequest {
+        baseline: vec![baseline.to_owned()],
+        current: vec![current.to_owned()],
+        threshold_percent: None,
+        policy: None,
+    };
+    let compared = baseline.map(|baseline| gate(request(baseline))).transpose()?;
+    let mut report = Report::new(&run);
+    if let Some(compared) = &compared {
+        report = report.with_comparison(&compared.result);
+    }
+    match format {
+        "markdown" => Ok(rsb_report::report::markdown(&report, &[])),
+        "html" => Ok(rsb_report::html::page(&report, &PageLook::default())),
+        "text" => Ok(rsb_report::report::text(&report, Style::PLAIN)),
+        "csv" => rsb_report::report::csv(&report).map_err(unwritten),
+        "json" => rsb_report::report::json(&report).map_err(unwritten),
+        other => Err(KeepError::Unknown(format!(
+            "`{other}` is no form of a report; it is markdown, html, text, csv or json"
+        ))),
+    }
+}
+
+/// The trends of the stored series of `metric`, whose cases hold `case`.
+pub(crate) fn trends(results_dir: &str, metric: &str, case: Option<&str>) -> Result<String, KeepError> {
+    let filter = SeriesFilter {
+        cases: case.map(|case| format!("*{case}*")),
+        metric: Some(metric.to_owned()),
+        ..SeriesFilter::default()
+    };
+    let series = open(results_dir)?.series(&filter).map_err(KeepError::Store)?;
+    let input = series.into_iter().map(|series| SeriesInput {
+        points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        id: series.id,
+        metric: series.metric,
+        unit: series.unit,
+        better: series.better,
+    });
+    text(&rsb_stats::trend(&input.collect::<Vec<_>>()))
+}

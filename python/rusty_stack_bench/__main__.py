@@ -1,0 +1,55 @@
+"""The benchmarks of a file: `python3 -m rusty_stack_bench list FILE`, and `run FILE`, which stores what it measures."""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from .custom import load
+from .keeping import store
+from .measuring import Settings
+from .results import Outcome
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when something was measured and nothing failed, 1 when a case failed, 2 for what cannot be read, 5 when all were skipped."""
+    parser = argparse.ArgumentParser(prog="python3 -m rusty_stack_bench", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    listing = verbs.add_parser("list", help="list the cases of a file")
+    listing.add_argument("file")
+    running = verbs.add_parser("run", help="measure them, and store the run")
+    running.add_argument("file")
+    running.add_argument("--results-dir", default=os.environ.get("RSB_RESULTS_DIR", "benchmark_results"))
+    running.add_argument("--replicates", type=int, default=Settings.replicates, help="fresh processes for each case")
+    running.add_argument("--runs", type=int, default=Settings.runs, help="samples in each")
+    running.add_argument("--device", default="cpu:0")
+    asked = parser.parse_args(arguments)
+    try:
+        benchmarks = load(asked.file)
+    except Exception as error:
+        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    if asked.verb == "list":
+        for one in benchmarks:
+            for case in one.cases():
+                print(f"{case.id}  {one.about}".rstrip())
+        return 0
+    settings = Settings(replicates=asked.replicates, runs=asked.runs)
+    results = []
+    for one in benchmarks:
+        found = one.run(settings, asked.device)
+        results += found
+        for result in found:
+            said = f"{result.time_ms:.6g} ms" if result.is_measured else f"{result.outcome.value}: {result.reason}"
+            print(f"{result.benchmark_id}: {said}")
+        for miss in one.missed(found):
+            print(f"target missed: {miss}")
+    print(f"stored in {store(results, asked.results_dir, os.path.basename(asked.file).partition('.')[0])}")
+    outcomes = {result.outcome for result in results}
+    if Outcome.FAILED in outcomes:
+        return 1
+    return 0 if Outcome.MEASURED in outcomes else 5
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What figures say: two runs beside each other, statistics, trends. Everything is reckoned by the program's own code."""
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Union
+
+from .keeping import Verdict
+
+Path = Union[str, "PathLike[str]"]
+
+
+def files(side: Path | Sequence[Path]) -> list[str]:
+    """The files of a side; several are replicates of one another."""
+    return [str(side)] if isinstance(side, (str, PathLike)) else [str(one) for one in side]
+
+
+class BenchmarkComparator:
+    """A run beside a baseline, each a stored file (or several, replicates of one another).
+
+    `config` may hold `threshold_percent` and `policy`, a file.
+    """
+
+    def __init__(
+        self, baseline: Path | Sequence[Path], current: Path | Sequence[Path], config: dict[str, Any] | None = None
+    ):
+        from . import _native
+
+        unknown = set(config or {}) - {"threshold_percent", "policy"}
+        if unknown:
+            raise ValueError(f"config has no {', '.join(sorted(unknown))}; it has threshold_percent and policy")
+        self._asked = (files(baseline), files(current))
+        policy = (config or {}).get("policy")
+        self._rules = {
+            "threshold_percent": (config or {}).get("threshold_percent"),
+            "policy": None if policy is None else str(policy),
+        }
+        self._native = _native
+        self._found = json.loads(_native.compare(*self._asked, **self._rules))
+
+    def _group(self, name: str) -> list[dict[str, Any]]:
+        return [row for row in self._found["metrics"] if row["group"] == name]
+
+    def compare_throughput(self) -> list[dict[str, Any]]:
+        """Rates of every case on both sides, with their change in percent and the speed-up."""
+        return self._group("throughput")
+
+    def compare_latency(self) -> list[dict[str, Any]]:
+        """Times, likewise."""
+        return self._group("latency")
+
+    def compare_memory(self) -> list[dict[str, Any]]:
+        """Memory, likewise."""
+        return self._group("memory")
+
+    def compare_scalability(self) -> list[dict[str, Any]]:
+        """Efficiency and speed-up over resources, likewise."""
+        return self._group("scalability")
+
+    def calculate_speedup(self, benchmark_id: str | None = None) -> float | None:
+        """How many times faster the run is: of one case, or the geometric mean of all. None where there are no times."""
+        if benchmark_id is None:
+            return self._found["speedup"]
+        times = (row for row in self._found["metrics"] if row["id"] == benchmark_id and row["metric"] == "time_ms")
+        return next((row["speedup"] for row in times), None)
+
+    def is_significant(self, benchmark_id: str | None = None) -> bool:
+        """Whether the gate says that a case, or any, became faster or slower."""
+        rows = self._found["comparison"]["comparisons"]
+        changed = (Verdict.IMPROVED.value, Verdict.REGRESSED.value)
+        return any(row["verdict"] in changed for row in rows if benchmark_id in (None, row["id"]))
+
+    def get_overall_status(self) -> str:
+        """`healthy`, `warning` or `critical`."""
+        return self._found["comparison"]["summary"]["overall_status"]
+
+    def generate_comparison_report(self, format: str = "markdown") -> str:
+        """The verdict as text, json, markdown, junit, sarif or github."""
+        return self._native.comparison_report(*self._asked, format, **self._rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ComparisonResult."""
+        return self._found["comparison"]
+
+    def save_to_db(self, results_dir: Path = "benchmark_results") -> dict[str, Any]:
+        """Keeps the comparison in a results directory, where the program lists it; what was kept."""
+        self._found = json.loads(self._native.compare(*self._asked, **self._rules, results_dir=str(results_dir)))
+        return self.to_dict()
+
+
+class StatisticalAnalyzer:
+    """Lists of figures, at a confidence."""
+
+    def __init__(self, confidence: float = 0.95):
+        self.confidence = confidence
+
+    def analyze(self, values: Sequence[float]) -> dict[str, Any]:
+        """Mean, median, spread, percentiles, the interval of the mean, and which are outliers."""
+        from . import _native
+
+        return json.loads(_native.statistics([float(value) for value in values], self.confidence))
+
+    def compare(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
+        """Whether two lists differ: Welch's t, Mann-Whitney, effect sizes, the interval of the difference."""
+        from . import _native
+
+        sides = ([float(value) for value in side] for side in (before, after))
+        return json.loads(_native.difference(*sides, self.confidence))
+
+    def detect_outliers(self, values: Sequence[float]) -> list[int]:
+        """The places of the outliers."""
+        return [at for at, is_one in enumerate(self.analyze(values)["outliers"]) if is_one]
+
+
+class TrendAnalyzer:
+    """Where stored figures go."""
+
+    def __init__(self, results_dir: Path = "benchmark_results"):
+        self.results_dir = str(results_dir)
+
+    def analyze(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
+        """The trend of each stored series of `metric` whose case holds `case`: line, change points, forecast, alerts."""
+        from . import _native
+
+        return json.loads(_native.stored_trends(self.results_dir, metric, case))["series"]
+
+    @staticmethod
+    def analyze_points(
+        points: Sequence[tuple[str, float]], better: str | None = None, name: str = "series"
+    ) -> dict[str, Any] | None:
+        """The same of figures with their times (RFC 3339); `better` is higher or lower. None without a finite figure."""
+        from . import _native
+
+        found = json.loads(_native.trend(name, [(time, float(value)) for time, value in points], better))["series"]
+        return found[0] if found else None
+
+
+class DegradationDetector:
+    """What became worse, of the stored runs."""
+
+    def __init__(self, results_dir: Path = "benchmark_results"):
+        self._trends = TrendAnalyzer(results_dir)
+
+    def detect(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
+        """Every alert of the trends of `metric`, with the case that it is about."""
+        return [
+            {"id": series["id"], **alert} for series in self._trends.analyze(metric, case) for alert in series["alerts"]
+        ]
+
+    def has_degraded(self, metric: str = "time_ms", case: str | None = None) -> bool:
+        """Whether there is any."""
+        return bool(self.detect(metric, case))

@@ -1,0 +1,201 @@
+"""Benchmarks of your own: a function with a decorator is listed, verified, measured in fresh processes, stored and gated.
+
+    from rusty_stack_bench import benchmark
+
+    @benchmark(
+        axes={"n": [1000, 100000]},
+        set_up=lambda n: list(range(n)),
+        verify=lambda numbers, total: total == len(numbers) * (len(numbers) - 1) // 2,
+        targets={"time_ms": ("below", 50.0)},
+    )
+    def add_up(numbers):
+        return sum(numbers)
+
+`python3 -m rusty_stack_bench run FILE.py` measures what a file holds; `add_up.run()` gives its results.
+"""
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import itertools
+import math
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any, Callable
+
+from rsb_workloads.core import Failure, Work
+
+from .cases import Case, Value, written
+from .measuring import Settings, measure
+from .results import Result
+
+# Every benchmark of this process, by the file that it is in.
+_KNOWN: list[Benchmark] = []
+
+
+class OwnCase(Case):
+    """A point of a benchmark of one's own; its id names every axis."""
+
+    @property
+    def id(self) -> str:
+        """As the program writes it."""
+        axes = [f"{name}={value}" for name, value in self.params.items()]
+        return "/".join(["component_specific", self.component, self.device, *axes])
+
+
+class Benchmark:
+    """A function to be measured, and what belongs to it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        axes: Mapping[str, Sequence[Value]],
+        set_up: Callable[..., Any] | None,
+        verify: Callable[[Any, Any], Any] | None,
+        figures: Mapping[str, Callable[[Any, float], float]],
+        targets: Mapping[str, tuple[str, float]],
+    ):
+        self.function, self.name, self.axes = function, name, {axis: list(values) for axis, values in axes.items()}
+        self.set_up, self.verify, self.figures, self.targets = set_up, verify, dict(figures), dict(targets)
+        self.source = os.path.abspath(inspect.getfile(function))
+        self.about = (inspect.getdoc(function) or "").partition("\n")[0]
+        self._check()
+
+    def _check(self):
+        if not _is_name(self.name):
+            raise ValueError(f"`{self.name}` is no name: write a letter, then letters, digits, dashes and underscores")
+        for axis, values in self.axes.items():
+            if not _is_name(axis) or not values:
+                raise ValueError(f"the axis `{axis}` of {self.name} needs a name of letters and digits, and one value or more")
+            for value in values:
+                text = written(value)
+                if not text or any(letter in text for letter in "/= \t\n"):
+                    raise ValueError(f"`{text}` of the axis `{axis}` cannot stand in an id: leave out spaces, `/` and `=`")
+        for metric, target in self.targets.items():
+            if not (isinstance(target, tuple) and len(target) == 2 and target[0] in ("above", "below")):
+                raise ValueError(f'the target for {metric} of {self.name} is written ("below", 5.0) or ("above", 5.0)')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def cases(self, device: str = "cpu:0") -> list[OwnCase]:
+        """Every combination of the values of the axes; the last changes fastest."""
+        texts = [[written(value) for value in values] for values in self.axes.values()]
+        return [OwnCase(self.name, "run", device, dict(zip(self.axes, point))) for point in itertools.product(*texts)]
+
+    def run(self, settings: Settings | None = None, device: str = "cpu:0") -> list[Result]:
+        """Measures every case; one that breaks says why, and the rest goes on."""
+        return measure(Result, [_Sourced(case, self.source) for case in self.cases(device)], settings or Settings())
+
+    def missed(self, results: Sequence[Result]) -> list[str]:
+        """The targets that results of it miss, in words."""
+        misses = []
+        for result, (metric, (side, limit)) in itertools.product(results, self.targets.items()):
+            value = result.fields.get(metric)
+            if result.is_measured and not (value is not None and (value < limit if side == "below" else value > limit)):
+                misses.append(f"{result.benchmark_id}: {metric} is {value}, and {side} {limit} is aimed at")
+        return misses
+
+    def work(self, params: Mapping[str, str], device: str) -> Work:
+        """One case, set up and verified."""
+        values = {axis: next(one for one in self.axes[axis] if written(one) == text) for axis, text in params.items()}
+        gpu = _gpu(device)
+        state = self.set_up(**values) if self.set_up else None
+        run = (lambda: self.function(state)) if self.set_up else (lambda: self.function(**values))
+        first = run()
+        if self.verify is not None and not self.verify(state if self.set_up else values, first):
+            why = f"its verification refuses the first result: {str(first)[:200]}"
+            raise Failure(f"benchmark {self.name}", why, "mend the function, or its verification")
+        return Work(run, lambda time_ns: self._figures(state, time_ns), gpu=gpu)
+
+    def _figures(self, state: Any, time_ns: float) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, figure in self.figures.items():
+            found[name] = float(figure(state, time_ns / 1e9))
+            if not math.isfinite(found[name]):
+                raise Failure(f"benchmark {self.name}", f"its figure {name} is {found[name]}", "mend the function of the figure")
+        return found
+
+
+class _Sourced(OwnCase):
+    """With the file that a process is told to find it in."""
+
+    def __new__(cls, case: OwnCase, source: str):
+        self = super().__new__(cls, *case)
+        self.source = source
+        return self
+
+    def request(self) -> dict[str, object]:
+        """As a worker is told."""
+        return {**super().request(), "source": self.source}
+
+
+def benchmark(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    axes: Mapping[str, Sequence[Value]] | None = None,
+    set_up: Callable[..., Any] | None = None,
+    verify: Callable[[Any, Any], Any] | None = None,
+    figures: Mapping[str, Callable[[Any, float], float]] | None = None,
+    targets: Mapping[str, tuple[str, float]] | None = None,
+) -> Any:
+    """Makes a function of a module a benchmark.
+
+    `set_up` gets a value of each axis by name and makes what the function takes; without it the function takes those values.
+    `verify` gets that and the first result, and returns whether it is right: what is not is never timed. `figures` are
+    fields of docs/glossary.md beside the time, each a function of what was set up and the seconds of a call.
+    """
+
+    def decorated(function: Callable[..., Any]) -> Benchmark:
+        made = Benchmark(function, name or function.__name__, axes or {}, set_up, verify, figures or {}, targets or {})
+        _KNOWN.append(made)
+        return made
+
+    return decorated if function is None else decorated(function)
+
+
+def load(path: str) -> list[Benchmark]:
+    """The benchmarks in a file, which is run as any module is that is imported."""
+    path = os.path.abspath(path)
+    loader = importlib.util.spec_from_file_location(f"_rsb_{os.path.basename(path).partition('.')[0]}", path)
+    if loader is None or loader.loader is None or not os.path.isfile(path):
+        raise ValueError(f"{path} is no file of Python; name one with functions under @benchmark")
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[loader.name] = module
+    loader.loader.exec_module(module)
+    found = [known for known in _KNOWN if known.source == path]
+    latest = {known.name: known for known in found}
+    if not latest:
+        raise ValueError(f"{path} has no benchmark; put @benchmark over a function")
+    return list(latest.values())
+
+
+def as_workloads(name: str, source: str) -> ModuleType:
+    """The benchmark `name` of a file, as the worker finds those of the frameworks: a module with a function of each case."""
+    chosen = next(known for known in load(source) if known.name == name)
+    return SimpleNamespace(  # type: ignore[return-value]
+        check=lambda case: None,
+        version=platform.python_version,
+        run=lambda case: chosen.work({axis: case.params[axis] for axis in chosen.axes}, case.device),
+    )
+
+
+def _is_name(text: str) -> bool:
+    return text[:1].isalpha() and text.isascii() and all(letter.isalnum() or letter in "-_" for letter in text)
+
+
+def _gpu(device: str) -> Any:
+    """The GPU whose clock counts; none on the CPU."""
+    backend, _, index = device.partition(":")
+    if backend == "cpu":
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
+        raise Failure(f"device {device}", "PyTorch drives no GPU here", "choose cpu:0, or install PyTorch for this GPU")
+    return torch.device("cuda", int(index or 0))

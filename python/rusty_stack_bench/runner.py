@@ -1,0 +1,152 @@
+"""Suites, run by the program `rusty-stack-bench`: this package asks it, and gives back what it measured."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .analysis import BenchmarkComparator
+from .custom import Benchmark
+from .keeping import store
+from .measuring import Settings
+from .results import Result
+from .stored import FORMATS, ReportGenerator
+
+# The program, where it is not on PATH.
+VARIABLE = "RUSTY_STACK_BENCH"
+
+
+class ProgramError(RuntimeError):
+    """The program is not here, or refused what it was asked."""
+
+
+@dataclass
+class BenchmarkRunnerConfig:
+    """How to run; what is left as it is here counts as the program's own default."""
+
+    suite: str = "quick"
+    output_dir: str = "benchmark_results"
+    save_raw_results: bool = True
+    generate_reports: bool = False
+    compare_with_baseline: bool = False
+    parallel: bool = False
+    max_workers: int | None = None
+    timeout_seconds: int | None = None
+    verbose: bool = False
+
+    def toml(self) -> str:
+        """As the program reads it."""
+        flags = ("save_raw_results", "generate_reports", "compare_with_baseline", "parallel", "verbose")
+        lines = [f"{name} = {str(getattr(self, name)).lower()}" for name in flags]
+        if self.max_workers is not None:
+            lines.append(f"max_workers = {int(self.max_workers)}")
+        return "\n".join(["[run]", *lines, ""])
+
+
+class BenchmarkRunner:
+    """Runs suites and keeps what the last one measured in `run`, as the program's document."""
+
+    def __init__(self, config: BenchmarkRunnerConfig | None = None):
+        self.config = config or BenchmarkRunnerConfig()
+        self.run: dict[str, Any] | None = None
+        self.path: str | None = None
+        self._tell: Callable[[str], None] = lambda line: None
+
+    def set_status_callback(self, callback: Callable[[str], None]) -> None:
+        """Is told each line that the program says while it works."""
+        self._tell = callback
+
+    def run_suite(self, suite: str | None = None, component_ids: Sequence[str] = ()) -> dict[str, Any]:
+        """A suite, or these components or benchmarks; the run."""
+        words = list(component_ids) or ["--suite", suite or self.config.suite]
+        return self._measure(words)
+
+    def run_pre_installation_benchmarks(self) -> dict[str, Any]:
+        """What tells about the hardware before any framework is installed."""
+        return self.run_suite("pre-installation")
+
+    def run_component_benchmarks(self, component_ids: Sequence[str] = ()) -> dict[str, Any]:
+        """The frameworks, or some of them."""
+        return self.run_suite("component", component_ids)
+
+    def run_gpu_benchmarks(self) -> dict[str, Any]:
+        """Native kernels on GPUs."""
+        return self.run_suite("gpu-performance")
+
+    def run_quick_benchmarks(self) -> dict[str, Any]:
+        """A glance."""
+        return self.run_suite("quick")
+
+    def run_custom_benchmarks(
+        self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
+    ) -> list[Result] | dict[str, Any]:
+        """Functions under @benchmark, measured here and stored; or one TOML file of commands, by the program."""
+        named = [one for one in benchmarks if not isinstance(one, Benchmark)]
+        if not named:
+            results = [result for one in benchmarks for result in one.run(settings or Settings())]
+            self.path = store(results, self.config.output_dir)
+            return results
+        if len(benchmarks) > 1:
+            raise ValueError("name one TOML file alone, or functions under @benchmark alone")
+        return self._measure(["--custom", str(named[0])])
+
+    def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
+        """The last run beside the file of another."""
+        return BenchmarkComparator(baseline, self._stored())
+
+    def generate_all_reports(self) -> list[str]:
+        """Reports on the last run beside its results, in every form; their files."""
+        reports = ReportGenerator(self._stored())
+        stem = os.path.join(self.config.output_dir, f"report_{os.path.basename(self._stored()).rpartition('.')[0]}")
+        return [reports.write(f"{stem}.{ending}", format) for format, ending in FORMATS.items()]
+
+    def save_results(self, path: str) -> str:
+        """Copies the last run to a file; its path."""
+        return shutil.copyfile(self._stored(), path)
+
+    def _stored(self) -> str:
+        if self.path is None:
+            raise ProgramError("nothing was measured yet; call one of the run_… functions first")
+        return self.path
+
+    def _measure(self, words: list[str]) -> dict[str, Any]:
+        program = os.environ.get(VARIABLE) or shutil.which("rusty-stack-bench")
+        if program is None:
+            cure = f"install it with `cargo install --path .` from its repository, or name its file in {VARIABLE}"
+            raise ProgramError(f"the program rusty-stack-bench is not on PATH; {cure}")
+        with tempfile.TemporaryDirectory() as directory:
+            settings, named = os.path.join(directory, "settings.toml"), os.path.join(directory, "id")
+            with open(settings, "w", encoding="utf-8") as file:
+                file.write(self.config.toml())
+            command = [program, "run", *words, "--json", "--config", settings, "--id-file", named]
+            command += ["--results-dir", self.config.output_dir]
+            if self.config.timeout_seconds is not None:
+                command += ["--timeout", str(self.config.timeout_seconds)]
+            code, document, said = self._ask(command)
+            # 1: a case failed. 5: nothing could run here. Both are in the document.
+            if code not in (0, 1, 5) or not document:
+                raise ProgramError(f"`{' '.join(command[1:])}` ended with {code}: {said.strip()[-500:]}")
+            with open(named, encoding="utf-8") as file:
+                self.path = os.path.join(self.config.output_dir, "runs", f"{file.read().strip()}.json")
+        self.run = json.loads(document)
+        return self.run
+
+    def _ask(self, command: list[str]) -> tuple[int, str, str]:
+        said: list[str] = []
+        # Its document may be larger than a pipe holds, while what it says is read line by line.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as document:
+            try:
+                process = subprocess.Popen(command, stdout=document, stderr=subprocess.PIPE, text=True)
+            except OSError as error:
+                raise ProgramError(f"{command[0]} cannot be started: {error}") from None
+            with process:
+                for line in process.stderr:
+                    said.append(line)
+                    self._tell(line.rstrip())
+            document.seek(0)
+            return process.returncode, document.read(), "".join(said)

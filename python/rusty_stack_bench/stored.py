@@ -1,0 +1,81 @@
+"""Stored runs: found, exported, reported and let go, by the program's own code."""
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any, Union
+
+Path = Union[str, "PathLike[str]"]
+
+
+class ResultsPersistence:
+    """A results directory."""
+
+    def __init__(self, results_dir: Path = "benchmark_results", baselines_dir: Path = "baselines"):
+        self.results_dir, self.baselines_dir = str(results_dir), str(baselines_dir)
+
+    def get_runs(self) -> list[dict[str, Any]]:
+        """Every stored run in a line, the newest first."""
+        from . import _native
+
+        return json.loads(_native.stored_runs(self.results_dir))
+
+    def get_result(self, run_id: str) -> dict[str, Any]:
+        """The run with this id, or whose id begins so."""
+        from . import _native
+
+        return json.loads(_native.stored_run(self.results_dir, run_id))
+
+    def get_latest_results(self, limit: int = 1) -> list[dict[str, Any]]:
+        """The newest runs, the newest first."""
+        return [self.get_result(run["run_id"]) for run in self.get_runs()[:limit]]
+
+    def get_component_results(self, component_id: str, limit: int = 50) -> list[dict[str, Any]]:
+        """The results of a component or benchmark in the newest runs, the newest first."""
+        runs = self.get_latest_results(limit)
+        return [result for run in runs for result in run["benchmarks"] if result.get("category") == component_id]
+
+    def export_to_json(self, path: Path) -> None:
+        """Every run, whole."""
+        self._export("json", path)
+
+    def export_to_csv(self, path: Path) -> None:
+        """A line for each metric of each result."""
+        self._export("csv", path)
+
+    def _export(self, format: str, path: Path) -> None:
+        from . import _native
+
+        text = _native.export(self.results_dir, format)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def cleanup_old_results(self, days: int = 30, keep_latest: int = 5) -> list[str]:
+        """Deletes what is older, but for the newest of each machine and suite and what baselines were made from; their ids."""
+        from . import _native
+
+        return _native.prune(self.results_dir, self.baselines_dir, days, keep_latest)
+
+
+# The forms of a report, with the ending of a file of each.
+FORMATS = {"markdown": "md", "html": "html", "text": "txt", "csv": "csv", "json": "json"}
+
+
+class ReportGenerator:
+    """Reports on a stored run, compared with a baseline where one is named; both are files."""
+
+    def __init__(self, run: Path, baseline: Path | None = None):
+        self.run, self.baseline = str(run), None if baseline is None else str(baseline)
+
+    def generate(self, format: str = "markdown") -> str:
+        """The report as markdown, html, text, csv or json."""
+        from . import _native
+
+        return _native.report(self.run, format, self.baseline)
+
+    def write(self, path: Path, format: str = "markdown") -> str:
+        """The same in a file; its path."""
+        text = self.generate(format)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        return str(path)

@@ -1,0 +1,98 @@
+//! What the configuration asks for once a run is measured: its reports, its comparison, its samples left out.
+
+use rsb_engine::gate::{self, Judge};
+use rsb_engine::{Directories, run as engine};
+use rsb_model::{ComparisonResult, Event, Outcome, Run};
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
+use rsb_store::Store;
+
+use super::{compare, judge, report};
+use crate::cli::{ReportForm, ReportFormat};
+use crate::config::Config;
+use crate::exit::CliError;
+use crate::{console, show};
+
+/// The reports to write: those of `--reports`, else those that the configuration generates.
+pub(super) fn forms(asked: &[ReportForm], config: &Config) -> Vec<ReportFormat> {
+    let section = &config.report;
+    let generated = [
+        (section.generate_ascii, ReportFormat::Text),
+        (section.generate_markdown, ReportFormat::Markdown),
+        (section.generate_html, ReportFormat::Html),
+    ];
+    if asked.is_empty() && config.run.generate_reports {
+        return generated.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, form)| form).collect();
+    }
+    report::forms(asked)
+}
+
+/// Says what became of a case, where the configuration is verbose.
+pub(super) fn say_case(event: &Event) {
+    let Event::CaseUpdated(result) = event else { return };
+    let time = result.figure("time_ms").map(|figure| rsb_model::Unit::Milliseconds.quantity(figure));
+    let ended = match (result.outcome, time) {
+        (Outcome::Measured, Some(time)) => time,
+        _ => result.reason.as_ref().map_or_else(|| result.outcome.to_string(), ToString::to_string),
+    };
+    console::say(&format!("{}: {ended}", result.benchmark_id));
+}
+
+/// Drops the samples of a stored run. Its figures and statistics stay.
+pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result<(), CliError> {
+    if finished.stored.is_err() {
+        return Ok(()); // Where it is not kept as it should be, nothing is thrown away.
+    }
+    for result in &mut finished.run.benchmarks {
+        result.samples.clear();
+    }
+    finished.stored = Ok(store.rewrite(&finished.run)?);
+    Ok(())
+}
+
+/// `run` beside what the configuration names, else beside the baseline saved for its machine and suite, for people. Where
+/// nothing is there to compare with, that is said; it fails nothing.
+pub(super) fn compared(config: (&Config, &Directories), store: &Store, run: &Run, style: Style) -> String {
+    let detail = if config.0.run.verbose { Detail::Full } else { Detail::Brief };
+    let told = comparison(config, store, run).and_then(|result| {
+        rsb_report::gate::write(&result, GateFormat::Text, style, detail).map_err(|error| error.to_string())
+    });
+    told.map_or_else(|why| format!("\nThe run is not compared: {why}"), |text| format!("\n{}", text.trim_end()))
+}
+
+fn comparison(
+    (config, directories): (&Config, &Directories),
+    store: &Store,
+    run: &Run,
+) -> Result<ComparisonResult, String> {
+    let said = |error: CliError| show::chain(&error.error);
+    if let Some(baseline) = &config.run.baseline_run_id {
+        let thresholds = (&config.thresholds, None);
+        let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell).map_err(said)?;
+        return compare::compared(&judge, baseline, std::slice::from_ref(&run.run_id.0))
+            .map(|sides| sides.result)
+            .map_err(said);
+    }
+    let policy = judge::policy(config, directories, None).map_err(said)?;
+    let saved = gate::against_saved(store, directories, run, &policy)?;
+    saved.map(|saved| saved.result).ok_or_else(|| {
+        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this run as one"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_chooses_the_reports_that_no_flag_names() {
+        let mut config = Config::default();
+        assert!(forms(&[], &config).is_empty());
+        config.run.generate_reports = true;
+        assert_eq!(forms(&[], &config), [ReportFormat::Text, ReportFormat::Markdown, ReportFormat::Html]);
+        (config.report.generate_ascii, config.report.generate_html) = (false, false);
+        assert_eq!(forms(&[], &config), [ReportFormat::Markdown]);
+        assert_eq!(forms(&[ReportForm::One(ReportFormat::Csv)], &config), [ReportFormat::Csv]);
+    }
+}

@@ -1,0 +1,79 @@
+//! `config`: a configuration file with every key, and whether one can be used.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use rsb_store::output;
+
+use crate::cli::ConfigVerb;
+use crate::config::{Config, FILE_NAME};
+use crate::exit::{CliError, CliResult, Exit};
+use crate::show;
+
+/// Every key with what it means.
+const EXAMPLE: &str = include_str!("../../docs/rusty-stack-bench.example.toml");
+
+/// The verb `config`.
+///
+/// # Errors
+/// When the file is there already, cannot be written, or cannot be used.
+pub fn run(verb: &ConfigVerb) -> CliResult {
+    match verb {
+        ConfigVerb::Save { file } => save(&path(file.as_deref())),
+        ConfigVerb::Check { file } => check(&path(file.as_deref())),
+    }
+}
+
+fn path(named: Option<&Path>) -> PathBuf {
+    named.unwrap_or(Path::new(FILE_NAME)).to_owned()
+}
+
+fn save(path: &Path) -> CliResult {
+    if path.symlink_metadata().is_ok() {
+        let path = path.display();
+        return Err(CliError::usage(anyhow!(
+            "{path} is there already; name another file, or edit it and `config check` it"
+        )));
+    }
+    output::write(path, &commented_out(EXAMPLE)).map_err(crate::exit::refused)?;
+    show::text(&format!("wrote {}: every key is commented out, so nothing has changed yet", path.display()))?;
+    Ok(Exit::Pass)
+}
+
+fn check(path: &Path) -> CliResult {
+    Config::read(path).map_err(CliError::usage)?;
+    show::text(&format!("{} can be used", path.display()))?;
+    Ok(Exit::Pass)
+}
+
+/// `example` with every key behind a `#`: it means the defaults, also of what depends on the suite.
+fn commented_out(example: &str) -> String {
+    let mut text = String::new();
+    for line in example.lines() {
+        let is_said = line.is_empty() || line.starts_with('#') || (line.starts_with('[') && !line.starts_with("[["));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}{line}", if is_said { "" } else { "# " });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_means_the_defaults_and_is_never_written_over_another_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.toml");
+        assert!(matches!(save(&file), Ok(Exit::Pass)));
+        let config = Config::read(&file).unwrap();
+        assert_eq!(config, Config { components: config.components.clone(), ..Config::default() });
+        assert!(config.components.values().all(|component| *component == crate::config::ComponentSection::default()));
+        assert!(std::fs::read_to_string(&file).unwrap().contains("# runs = 100"));
+        assert!(matches!(check(&file), Ok(Exit::Pass)));
+        assert!(save(&file).unwrap_err().error.to_string().contains("there already"));
+        std::fs::write(&file, "[run]\nrunz = 3\n").unwrap();
+        assert!(check(&file).unwrap_err().error.to_string().contains("runz"));
+    }
+}

@@ -1,0 +1,219 @@
+//! `[components.NAME]` and `[gpu]`: what of them is measured, how long, and what is asked of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rsb_engine::frameworks;
+use rsb_engine::measure::ComponentSettings;
+use rsb_engine::plan;
+use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason};
+use rsb_stats::policy_file::TargetFile;
+use serde::{Deserialize, Serialize};
+
+/// `[components.NAME]`: one framework.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct ComponentSection {
+    pub enabled: bool,
+    pub timeout_seconds: Option<u64>,
+    pub num_runs: Option<usize>,
+    pub warmup_runs: Option<u64>,
+    pub metrics: Vec<ComponentMetric>,
+    /// Aims by metric: at least where more is better, else at most.
+    pub thresholds: BTreeMap<String, f64>,
+}
+
+impl Default for ComponentSection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            timeout_seconds: None,
+            num_runs: None,
+            warmup_runs: None,
+            metrics: ComponentMetric::ALL.to_vec(),
+            thresholds: BTreeMap::new(),
+        }
+    }
+}
+
+/// What `components` shows of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum ComponentMetric {
+    Throughput,
+    Latency,
+    Memory,
+}
+
+impl ComponentMetric {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Throughput, Self::Latency, Self::Memory];
+}
+
+/// `[gpu]`: what is measured on GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct GpuSection {
+    pub enabled: bool,
+    pub timeout_seconds: Option<u64>,
+    pub test_memory: bool,
+    pub test_compute: bool,
+    pub test_scaling: bool,
+    /// Indices of the GPUs; none means all.
+    pub gpu_indices: Vec<u32>,
+}
+
+impl Default for GpuSection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            timeout_seconds: None,
+            test_memory: true,
+            test_compute: true,
+            test_scaling: true,
+            gpu_indices: Vec::new(),
+        }
+    }
+}
+
+const OF_MEMORY: [&str; 7] = [
+    "memory-bandwidth",
+    "memory-latency",
+    "memory-transfer",
+    "memory-tiers",
+    "cache-hit-rate",
+    "memory-allocation",
+    "memory-fragmentation",
+];
+const OF_COMPUTE: [&str; 7] =
+    ["compute-peak", "tensor-core", "gemm", "tensor-ops", "convolution", "precision", "inference"];
+const OF_SCALING: [&str; 2] = ["multi-gpu", "all-reduce"];
+
+impl ComponentSection {
+    pub(super) fn check(&self, name: &str) -> Result<(), String> {
+        if frameworks::find(name).is_none() {
+            let near = plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            return Err(format!("`components.{name}` names no component{near}; `components` lists them"));
+        }
+        if self.timeout_seconds == Some(0) {
+            return Err(format!("`components.{name}.timeout_seconds` must be at least 1"));
+        }
+        if self.num_runs.is_some_and(|runs| !(10..=1_000_000).contains(&runs)) {
+            return Err(format!("`components.{name}.num_runs` must be at least 10 and at most 1000000"));
+        }
+        let is_aim = |(metric, limit): (&String, &f64)| {
+            limit.is_finite() && Field::find(metric).is_some_and(|field| field.better().is_some())
+        };
+        match self.thresholds.iter().find(|aim| !is_aim(*aim)) {
+            Some((metric, limit)) => Err(format!(
+                "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of docs/glossary.md, such as \
+                 tflops, and a finite figure"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// How its cases are measured.
+    pub fn settings(&self) -> ComponentSettings {
+        let limit = self.timeout_seconds.map(Duration::from_secs);
+        ComponentSettings { limit, runs: self.num_runs, warmup: self.warmup_runs }
+    }
+
+    /// What is asked of the component `name`.
+    pub fn targets<'c>(&'c self, name: &'c str) -> impl Iterator<Item = TargetFile> + 'c {
+        self.thresholds.iter().map(move |(metric, &limit)| {
+            let is_rate = Field::find(metric).and_then(Field::better) == Some(Better::Higher);
+            TargetFile {
+                id: format!("{}/{name}/*", BenchmarkType::ComponentSpecific),
+                metric: metric.clone(),
+                above: is_rate.then_some(limit),
+                below: (!is_rate).then_some(limit),
+                fail: false,
+                reference: None,
+            }
+        })
+    }
+}
+
+impl GpuSection {
+    /// What stands for `case` where it is on a GPU and left out.
+    pub(super) fn left_out(&self, case: &Case) -> Option<(Case, Reason)> {
+        let device = case.device.device().filter(|device| !device.is_cpu())?;
+        if !self.enabled {
+            return Some(instead(case, plan::ALL, &device.backend.to_string(), "[gpu] has `enabled = false`"));
+        }
+        if !self.gpu_indices.is_empty() && !self.gpu_indices.contains(&device.index) {
+            return Some(instead(case, plan::ALL, &device.to_string(), "`gpu_indices` of [gpu] leaves it out"));
+        }
+        let groups = [
+            (self.test_memory, &OF_MEMORY[..], "test_memory"),
+            (self.test_compute, &OF_COMPUTE[..], "test_compute"),
+            (self.test_scaling, &OF_SCALING[..], "test_scaling"),
+        ];
+        let (.., key) =
+            groups.into_iter().find(|(is_on, names, _)| !is_on && names.contains(&case.benchmark.as_str()))?;
+        Some(instead(case, &case.benchmark, &device.to_string(), &format!("[gpu] has `{key} = false`")))
+    }
+}
+
+/// The entry in a plan for what the configuration leaves out.
+pub(super) fn instead(case: &Case, benchmark: &str, device: &str, why: &str) -> (Case, Reason) {
+    let segments = [case.benchmark_type.as_str(), benchmark, device];
+    let segments: Vec<&str> = segments.into_iter().filter(|segment| !segment.is_empty()).collect();
+    let entry = Case {
+        id: CaseId::from_segments(&segments),
+        benchmark: benchmark.to_owned(),
+        params: Params::new(),
+        ..case.clone()
+    };
+    (entry, Reason::new(format!("{benchmark} {device}").trim(), why, "change the configuration to measure it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::BackendId;
+
+    fn case(id: &str) -> Case {
+        let id: CaseId = id.parse().unwrap();
+        let parts = id.parts().unwrap();
+        Case {
+            benchmark: parts.benchmark.to_owned(),
+            benchmark_type: parts.benchmark_type,
+            device: parts.device,
+            params: Params::new(),
+            id: id.clone(),
+        }
+    }
+
+    #[test]
+    fn every_group_names_benchmarks_that_there_are() {
+        for name in [&OF_MEMORY[..], &OF_COMPUTE, &OF_SCALING].concat() {
+            assert!(rsb_workloads::find(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_on_gpus_is_named_once_and_the_cpu_stays() {
+        let off = GpuSection { enabled: false, ..GpuSection::default() };
+        let one = GpuSection { gpu_indices: vec![1], ..GpuSection::default() };
+        let no_memory = GpuSection { test_memory: false, ..GpuSection::default() };
+        let id = |section: &GpuSection, of: &str| section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string());
+        let copy = "gpu_performance/memory-bandwidth/rocm:0/copy";
+        for (section, of, expected) in [
+            (&GpuSection::default(), copy, None),
+            (&off, copy, Some("gpu_performance/all/rocm")),
+            (&off, "cpu_performance/gemm/cpu:0/f32", None),
+            (&one, copy, Some("gpu_performance/all/rocm:0")),
+            (&one, "gpu_performance/gemm/rocm:1/f32", None),
+            (&no_memory, copy, Some("gpu_performance/memory-bandwidth/rocm:0")),
+            (&no_memory, "gpu_performance/gemm/rocm:0/f32", None),
+        ] {
+            assert_eq!(id(section, of).as_deref(), expected, "{of}");
+        }
+        assert_eq!(case(copy).device.backend(), Some(BackendId::Rocm));
+    }
+}

@@ -1,0 +1,131 @@
+//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and what becomes of mistakes.
+//!
+//! It is a program of its own, because a bench target of somebody's is one: with a variable of the test's it is the example.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "../examples/own_benchmark.rs"]
+mod own_benchmark;
+
+use std::process::ExitCode;
+
+use common::{Bench, ProgramOutput};
+
+/// Makes this program the bench target of the guide, and its workers too.
+const AS_BENCH: &str = "EXTENDING_AS_BENCH";
+/// Few processes, and few samples in each.
+const FEW: [&str; 4] = ["--replicates", "3", "--runs", "10"];
+
+/// The first block of the guide in `language` that holds `part`.
+fn block(language: &str, part: &str) -> String {
+    let (guide, begin) = (include_str!("../docs/extending.md"), format!("```{language}\n"));
+    let mut blocks = guide.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.find(|block| block.contains(part)).unwrap_or_else(|| panic!("no block of {language} has {part}")).to_owned()
+}
+
+/// What the guide does: list, measure, keep, measure what has become slower, judge.
+fn from_nothing_to_a_verdict(bench: Bench, name: &str, run: impl Fn(&Bench, &[&str]) -> ProgramOutput) {
+    let listed = run(&bench, &["list"]).expect(0).stdout;
+    assert!(listed.contains(name), "{listed}");
+    let measured = run(&bench, &[&["run", "--json"], &FEW[..]].concat()).expect(0).json();
+    let ids: Vec<&str> =
+        measured["benchmarks"].as_array().unwrap().iter().map(|one| one["benchmark_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    assert!(ids.iter().all(|id| id.starts_with(&format!("cpu_performance/{name}/cpu:0/"))), "{ids:?}");
+    run(&bench, &["baseline", "save"]).expect(0);
+    // So much slower that no neighbor of a test can hide it.
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", &format!("/{name}/=50.0"));
+    let shown = run(&slowed, &[&["run"], &FEW[..]].concat()).expect(0).stdout;
+    assert!(shown.contains("time_ms"), "its target is shown:\n{shown}");
+    run(&slowed, &["gate", "--budget", "0s"]).expect(3);
+}
+
+fn a_command() {
+    let bench = Bench::new();
+    bench.write("mine.toml", &block("toml", "[[benchmark]]"));
+    from_nothing_to_a_verdict(bench.set("RSB_CUSTOM", "mine.toml"), "count", |bench, words| bench.run(words));
+}
+
+fn a_closure() {
+    let example = include_str!("../examples/own_benchmark.rs");
+    let shown = block("rust", "Benchmark::new").replacen("// benches/mine.rs\n", "", 1);
+    assert!(example.ends_with(&shown), "the guide shows another example:\n{shown}");
+    let bench = Bench::new().set(AS_BENCH, "1");
+    let program = std::env::current_exe().unwrap();
+    // As cargo starts it.
+    let as_bench = |bench: &Bench, words: &[&str]| bench.run_of(&program, &[words, &["--bench"]].concat());
+    let criterion = as_bench(&bench, &["--list"]).expect(0).stdout;
+    assert!(criterion.contains("cpu_performance/sum/cpu:0/n=1000: benchmark"), "{criterion}");
+    from_nothing_to_a_verdict(bench, "sum", as_bench);
+}
+
+fn mistakes() {
+    let bench = Bench::new();
+    let run = |more: &str| {
+        bench.write("bad.toml", &format!("[[benchmark]]\nname = \"bad\"\n{more}\n"));
+        bench.run(&["run", "--custom", "bad.toml", "--replicates", "1", "--runs", "10"])
+    };
+    for (more, code, told) in [
+        ("comand = \"true\"", 2, "unknown field `comand`"),
+        ("command = \"exit 3\"", 1, "exit status: 3"),
+        ("command = \"echo nan\"\nfigure = { unit = \"ms\" }", 1, "NaN"),
+        ("command = \"echo 41\"\noutput = \"42\"", 1, "where `42` is expected"),
+        ("command = [\"/no/such/program\"]", 5, "install the program"),
+    ] {
+        let ended = run(more).expect(code);
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{}\n{}", ended.stdout, ended.stderr);
+    }
+    let missing = bench.run(&["run", "--custom", "none.toml"]).expect(2);
+    assert!(missing.stderr.contains("[[benchmark]]"), "{}", missing.stderr);
+}
+
+/// The keys of `[run]` that are about what follows a run.
+fn settings() {
+    let bench = Bench::new();
+    bench.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
+    let settings =
+        "[run]\nsave_raw_results = false\nverbose = true\ngenerate_reports = true\ncompare_with_baseline = true\n";
+    bench.write("rusty-stack-bench.toml", &format!("{settings}[report]\ngenerate_html = false\n"));
+    let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
+    let ended = bench.run(&words).expect(0);
+    assert!(ended.stderr.contains("cpu_performance/nothing/cpu:0: "), "{}", ended.stderr);
+    assert!(ended.stdout.contains("not compared") && ended.stdout.contains("baseline save"), "{}", ended.stdout);
+    let [run] = bench.run_files().try_into().unwrap();
+    let stored: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
+    assert!(stored["benchmarks"][0].get("samples").is_none(), "they are dropped");
+    assert!(stored["benchmarks"][0]["results"][0]["time_ms"].as_f64().is_some_and(|time| time > 0.0));
+    let reports = std::fs::read_dir(bench.path("benchmark_results")).unwrap();
+    let mut endings: Vec<String> = reports
+        .filter_map(|entry| {
+            entry.unwrap().file_name().into_string().ok()?.strip_prefix("benchmark_report_").map(str::to_owned)
+        })
+        .filter_map(|name| name.rsplit_once('.').map(|(_, ending)| ending.to_owned()))
+        .collect();
+    endings.sort();
+    assert_eq!(endings, ["md", "txt"]);
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS_BENCH).is_some() {
+        return own_benchmark::main();
+    }
+    // What a test runner asks of a program that has no test harness.
+    let arguments: Vec<String> = std::env::args().collect();
+    let steps: [(&str, fn()); 4] = [
+        ("a_command_becomes_a_gated_benchmark", a_command),
+        ("a_closure_becomes_a_gated_benchmark", a_closure),
+        ("mistakes_are_told_with_their_cure", mistakes),
+        ("a_run_is_followed_by_what_the_settings_ask_for", settings),
+    ];
+    let is_asked =
+        |name: &str| arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()));
+    if arguments.iter().any(|argument| argument == "--list") {
+        if !arguments.iter().any(|argument| argument == "--ignored") {
+            steps.iter().for_each(|(name, _)| println!("{name}: test"));
+        }
+        return ExitCode::SUCCESS;
+    }
+    steps.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, step)| step());
+    ExitCode::SUCCESS
+}
