@@ -30,9 +30,10 @@ import torch
 from rsb_workloads import core, models, onnx_graphs, onnxruntime, pytorch
 
 ROUNDS = 5
+# Turns of each side in a round. They are short, so that what else the machine does falls on both.
+TURNS = 15
+TURN_NS = 1e8
 LIMIT_PERCENT = 5.0
-# About how long each side of a round is measured.
-ROUND_NS = 1.5e9
 CATALOGUE = Path(__file__).parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
 NETWORKS = {"batch_size": "1", "num_layers": "2", "width": "256", "sequence_length": "128", "dtype": "f32"}
 
@@ -63,26 +64,32 @@ for line in sys.stdin:
 """
 
 
-def compared(name: str, ours, theirs) -> float:
-    """The median ratio in percent off one: each side gives nanoseconds of an iteration in a round; who begins takes turns."""
+def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
+    """The median ratio in percent off one: each side gives nanoseconds of an iteration in its turn; who begins changes."""
     ratios = []
     ours(), theirs()
-    for turn in range(ROUNDS):
-        if turn % 2:
-            other, own = theirs(), ours()
-        else:
-            own, other = ours(), theirs()
-        ratios.append(own / other)
+    for _ in range(ROUNDS):
+        own, other = [], []
+        for turn in range(turns):
+            for side, times in ((ours, own), (theirs, other))[:: 1 if turn % 2 else -1]:
+                times.append(side())
+        ratios.append(statistics.median(own) / statistics.median(other))
     off = 100 * (statistics.median(ratios) - 1)
     spread = ", ".join(f"{ratio:.3f}" for ratio in sorted(ratios))
-    print(f"{name}: ours {own / 1e6:.3f} ms, theirs {other / 1e6:.3f} ms in the last round, {off:+.2f} % ({spread})", flush=True)
+    times = f"ours {statistics.median(own) / 1e6:.3f} ms, theirs {statistics.median(other) / 1e6:.3f} ms in the last round"
+    print(f"{name}: {times}, {off:+.2f} % (rounds {spread})", flush=True)
     return off
 
 
-def in_round(work: core.Work):
-    """A side that samples our work, five samples a round."""
-    iters = max(1, round(ROUND_NS / 5 / core.fastest(work, 5)))
-    return lambda: statistics.median(work.sample(iters) / iters for _ in range(5))
+def in_turn(work: core.Work) -> int:
+    """Iterations of a turn."""
+    return max(1, round(TURN_NS / core.fastest(work, 5)))
+
+
+def sampled(work: core.Work):
+    """Our side."""
+    iters = in_turn(work)
+    return lambda: work.sample(iters) / iters
 
 
 def catalogued(name: str, **params: str) -> core.Case:
@@ -101,9 +108,9 @@ def timer() -> list[float]:
     works["a decoder in PyTorch"] = pytorch.execution(block)
     found = []
     for name, work in works.items():
-        other, iters = Timer("run()", globals={"run": work.run}), max(1, round(ROUND_NS / 5 / core.fastest(work, 5)))
-        theirs = lambda other=other, iters=iters: statistics.median(other.timeit(iters).median * 1e9 for _ in range(5))
-        found.append(compared(f"{name} against Timer", in_round(work), theirs))
+        other, iters = Timer("run()", globals={"run": work.run}), in_turn(work)
+        theirs = lambda other=other, iters=iters: other.timeit(iters).median * 1e9
+        found.append(compared(f"{name} against Timer", sampled(work), theirs))
     return found
 
 
@@ -126,15 +133,17 @@ def benchmark_app() -> list[float]:
             numpy.save(os.path.join(directory, f"{place}.npy"), tensor.numpy())
             files.append(f"{port.any_name}:{directory}/{place}.npy")
         program = os.path.join(os.path.dirname(sys.executable), "benchmark_app")
-        rounds = str(max(20, round(ROUND_NS / core.fastest(work, 5))))
+        iters = TURNS * in_turn(work)
         settings = ["-d", "CPU", "-api", "sync", "-hint", "none", "-nstreams", "1", "-nthreads", "1", "-infer_precision", "f32"]
-        command = [program, "-m", graph, "-i", ",".join(files), *settings, "-niter", rounds]
+        command = [program, "-m", graph, "-i", ",".join(files), *settings, "-niter", str(iters)]
 
         def theirs() -> float:
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             return float(re.search(r"Median:\s+([\d.]+) ms", said).group(1)) * 1e6
 
-        return [compared("bert-tiny in OpenVINO against benchmark_app", in_round(work), theirs)]
+        # It tells the median of single inferences, and takes its time to start.
+        ours = lambda: statistics.median(work.sample(1) for _ in range(iters))
+        return [compared("bert-tiny in OpenVINO against benchmark_app", ours, theirs, turns=1)]
 
 
 def loop() -> list[float]:
@@ -149,15 +158,14 @@ def loop() -> list[float]:
             Path(graph).write_bytes(made.model)
             numpy.savez(inputs, **made.inputs)
             words = [sys.executable, "-c", LOOP, graph, inputs, onnxruntime.PROVIDERS["cpu"][0]]
-            iters = max(1, round(ROUND_NS / 5 / core.fastest(work, 5)))
+            iters = in_turn(work)
             with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as program:
 
                 def asked(program=program, iters=iters) -> float:
                     print(iters, file=program.stdin)
                     return int(program.stdout.readline()) / iters
 
-                theirs = lambda asked=asked: statistics.median(asked() for _ in range(5))
-                found.append(compared(f"{network} in ONNX Runtime against a plain loop", in_round(work), theirs))
+                found.append(compared(f"{network} in ONNX Runtime against a plain loop", sampled(work), asked))
                 program.stdin.close()
     return found
 

@@ -318,12 +318,15 @@ def verified(case: Case, found, exact) -> float:
 
 
 def _alone(torch, case: Case, batches):
-    """The losses of one process that trains on every batch on the case's device: in f32, or in bf16 where DeepSpeed has no
-    copy of the weights in f32, so that small steps are lost there too."""
+    """The losses of one process that trains on every batch, in f32 on the case's device."""
     _, device = torch_device(case)
-    plain = case.text("dtype") == "bf16" and (case.workload == "tensor-parallel" or case.count("zero_stage") == 0)
-    model = _decoder(torch, case).to(device, torch.bfloat16 if plain else torch.float32)
+    model = _decoder(torch, case).to(device)
     optimizer, losses = torch.optim.Adam(model.parameters(), lr=RATE), []
+    if case.text("dtype") == "bf16" and (case.workload == "tensor-parallel" or case.count("zero_stage") == 0):
+        # There DeepSpeed makes the optimizer's state by a step without gradients, which counts: later ones are shorter.
+        for weight in model.parameters():
+            weight.grad = torch.zeros_like(weight)
+        optimizer.step()
     for _ in range(STEPS_CHECKED):
         optimizer.zero_grad()
         loss = sum(_loss(torch, model(tokens.to(device)), wanted.to(device)) for tokens, wanted in batches) / len(batches)
@@ -398,9 +401,8 @@ def zero(case: Case) -> Work:
         raise Skip(f"ZeRO stage {case.text('zero_stage')}", "there are stages 0 to 3", "choose one of these")
 
     def more(_, held, parameters):
-        # Weights, two moments of Adam, and from stage 1 on a copy of weights in bf16, all three in f32.
-        bytes_each = 12 if case.text("dtype") == "f32" else 14 if case.count("zero_stage") else 6
-        whole = bytes_each * parameters
+        # Weights, and in f32 two moments of Adam and, where those are not f32, a copy of the weights.
+        whole = (14 if case.text("dtype") == "bf16" else 12) * parameters
         return {
             "zero_stage": case.count("zero_stage"),
             "optimizer": case.text("optimizer"),
