@@ -38,7 +38,7 @@ class Operation:
 
 def made(case: Case, torch, device) -> Operation:
     """The operation that the case asks for."""
-    return MAKERS[case.text("kernel")](case, torch, device)
+    return OPERATIONS[case.text("kernel")](case, torch, device)
 
 
 def _power(width: int) -> int:
@@ -180,7 +180,7 @@ def _choice(kernel):
     return lambda: str(kernel.best_config) if hasattr(kernel, "best_config") else None
 
 
-MAKERS = {
+OPERATIONS = {
     "vector-add": _vector_add,
     "softmax": _softmax,
     "layer-norm": _layer_norm,
