@@ -44,6 +44,7 @@ import numpy, onnxruntime
 model, inputs, provider = sys.argv[1:]
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+options.intra_op_num_threads = 1
 session = onnxruntime.InferenceSession(model, options, providers=[provider])
 binding = session.io_binding()
 held = [(name, onnxruntime.OrtValue.ortvalue_from_numpy(array)) for name, array in numpy.load(inputs).items()]
@@ -134,8 +135,12 @@ def benchmark_app() -> list[float]:
             files.append(f"{port.any_name}:{directory}/{place}.npy")
         program = os.path.join(os.path.dirname(sys.executable), "benchmark_app")
         iters = TURNS * in_turn(work)
-        settings = ["-d", "CPU", "-api", "sync", "-hint", "none", "-nstreams", "1", "-nthreads", "1", "-infer_precision", "f32"]
-        command = [program, "-m", graph, "-i", ",".join(files), *settings, "-niter", str(iters)]
+        settings = os.path.join(directory, "settings.json")
+        one_thread = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        Path(settings).write_text(json.dumps({"CPU": one_thread}), encoding="utf-8")
+        # Its hint is then that of latency, as ours is.
+        command = [program, "-m", graph, "-i", ",".join(files), "-d", "CPU", "-api", "sync", "-load_config", settings]
+        command += ["-niter", str(iters)]
 
         def theirs() -> float:
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -148,7 +153,15 @@ def benchmark_app() -> list[float]:
 
 def loop() -> list[float]:
     """ONNX Runtime."""
-    found = []
+    found, library = [], core.package("onnxruntime")
+    options_of = library.SessionOptions
+
+    def one_thread():
+        options = options_of()
+        options.intra_op_num_threads = 1
+        return options
+
+    library.SessionOptions = one_thread
     for network in ("encoder", "convolutional", "decoder-step"):
         case = core.Case("onnxruntime", "inference", "cpu:0", NETWORKS | {"workload": "inference", "network": network})
         onnxruntime.check(case)

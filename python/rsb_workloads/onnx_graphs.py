@@ -17,8 +17,8 @@ CLASSES = 100
 HEAD = 64
 OPSET = 17
 DTYPES = ("f32", "f16", "i8")
-# How far outputs may be from those in double precision, over the largest of them. Eight bits are 1 % of the largest weight.
-TOLERANCES = {"f32": 1e-4, "f16": 2e-2, "i8": 2e-1}
+# How far outputs may be from those in double precision, over the largest of them.
+TOLERANCES = {"f32": 1e-4, "f16": 2e-2, "i8": 5e-2}
 
 
 @dataclass
@@ -139,7 +139,8 @@ def _network(torch, case: Case):
 
 def _quantized(case: Case, made: Graph) -> bytes:
     """The model in eight bits: sums of whole numbers, with the scale of what is worked on found while it runs. Convolutions,
-    and GPUs, want that scale beforehand: it is what the input shows here."""
+    and GPUs, want that scale beforehand: it is what the input shows here. On a CPU weights have seven bits: without VNNI sums of
+    two products of eight overflow 16 bits, and results were off by half."""
     package("onnxruntime")
     from onnxruntime import quantization
 
@@ -148,9 +149,10 @@ def _quantized(case: Case, made: Graph) -> bytes:
         path = os.path.join(directory, "quantized.onnx")
         with contextlib.redirect_stdout(io.StringIO()), _quiet_log():
             if case.on_cpu and case.text("network") != "convolutional":
-                quantization.quantize_dynamic(proto, path, weight_type=quantization.QuantType.QInt8)
+                kind = quantization.QuantType.QInt8
+                quantization.quantize_dynamic(proto, path, per_channel=True, reduce_range=True, weight_type=kind)
             else:
-                quantization.quantize_static(proto, path, _Once(made.inputs), per_channel=True)
+                quantization.quantize_static(proto, path, _Once(made.inputs), per_channel=True, reduce_range=case.on_cpu)
         with open(path, "rb") as file:
             return file.read()
 
