@@ -18,6 +18,7 @@ STEPS_WATCHED = 3
 # How far a gradient, or a loss, may be from that of one process that trains alone in double precision.
 TOLERANCES = {"f32": 1e-3, "bf16": 1e-1}
 LOSS_TOLERANCES = {"f32": 1e-3, "bf16": 3e-2}
+CURE = "DeepSpeed trains wrongly here: try another version, or report it there"
 PHASES = ("forward", "backward", "step")
 # What AutoTP cuts: by outputs where each rank has heads or units of its own, by inputs where their results are summed.
 PARTITION = {
@@ -185,8 +186,8 @@ class Trainer:
     def _gradient_errors(self):
         exact = _decoder(self.torch, self.case).double().to(self.device)
         for tokens, wanted in self.batches:
-            logits = exact(tokens.to(self.device))
-            (self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten().to(self.device)) / len(self.batches)).backward()
+            logits, wanted = exact(tokens.to(self.device)).flatten(0, 1), wanted.flatten().to(self.device)
+            (self.torch.nn.functional.cross_entropy(logits, wanted) / len(self.batches)).backward()
         found = dict(self.engine.module.named_parameters())
         return {name: self._error(found[name], weight.grad) for name, weight in exact.named_parameters()}
 
@@ -244,9 +245,10 @@ class Trainer:
 
 def spoken_us(events, on_cpu: bool) -> float:
     """Microseconds of the collectives among a profiler's events: operations of gloo, or kernels of NCCL and RCCL."""
-    is_one = (lambda name: name.startswith("gloo:")) if on_cpu else (lambda name: name.startswith(("nccl", "rccl")) and "Kernel" in name)
-    length = (lambda event: event.time_range.elapsed_us()) if on_cpu else (lambda event: event.device_time_total)
-    return sum(length(event) for event in events if is_one(event.name))
+    if on_cpu:
+        return sum(event.time_range.elapsed_us() for event in events if event.name.startswith("gloo:"))
+    kernels = (event for event in events if event.name.startswith(("nccl", "rccl")) and "Kernel" in event.name)
+    return sum(event.device_time_total for event in kernels)
 
 
 class Watch:
@@ -306,14 +308,14 @@ def verified(case: Case, found, exact) -> float:
     worst, name, rank = max(errors, key=lambda one: one[0] if one[0] == one[0] else float("inf"))
     if not worst <= allowed:
         why = f"that of {name} on rank {rank} is off by {worst:.3g} of its largest value, where {allowed:.3g} is allowed"
-        raise Failure(f"gradients of {case.workload}", why, "DeepSpeed computes wrongly here: try another version, or report it there")
+        raise Failure(f"gradients of {case.workload}", why, CURE)
     if case.workload == "tensor-parallel" and len(found) > 1 and not all(one["cut"] for one in found):
         raise Failure(f"{case.workload} on {len(found)} ranks", "each holds every weight whole", "report it to DeepSpeed")
     losses = [sum(one["losses"][step] for one in found) / len(found) for step in range(STEPS_CHECKED)]
     off = max(abs(own - one) / one for own, one in zip(losses, exact))
     if not off <= LOSS_TOLERANCES[dtype]:
         why = f"of {STEPS_CHECKED} steps one is off by {off:.3g}, where {LOSS_TOLERANCES[dtype]:.3g} is allowed"
-        raise Failure(f"losses of {case.workload}", why, "DeepSpeed trains wrongly here: try another version, or report it there")
+        raise Failure(f"losses of {case.workload}", why, CURE)
     return worst
 
 

@@ -116,9 +116,11 @@ class Passes:
 
     def peak(self, attend) -> float | None:
         """Bytes that a pass allocates at the most; what the pass forward keeps for the one backward counts."""
-        if self._backward:
-            return peak_of_pass(self._torch, self._gpu, lambda: self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead))
-        return peak_of_pass(self._torch, self._gpu, lambda: self._forward(attend))
+
+        def both():
+            self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead)
+
+        return peak_of_pass(self._torch, self._gpu, both if self._backward else lambda: self._forward(attend))
 
     def _forward(self, attend):
         with self._torch.no_grad():
@@ -144,14 +146,16 @@ def flash(case: Case) -> Work:
     own = passes.work(attend)
 
     def fields(time_ns):
-        return attention.fields(case, time_ns, backward) | {
+        plain = _with_kernel(torch, "MATH", causal)
+        compared = _memory(passes, attend, plain) | _compared(torch, case, passes, attend, time_ns, provider)
+        return attention.fields(case, time_ns, backward) | compared | {
             "operation": case.text("operation"),
             "num_kv_heads": inputs[1].shape[1],
             "dtype": case.text("dtype"),
             "provider": provider,
             "kernel_used": kernel,
             "accuracy_error": error,
-        } | _memory(passes, attend, _with_kernel(torch, "MATH", causal)) | _compared(torch, case, passes, attend, time_ns, provider)
+        }
 
     own.fields = fields
     return own

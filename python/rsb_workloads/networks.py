@@ -96,7 +96,8 @@ class Residual(nn.Module):
         self.first, self.first_norm = nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after)
         self.second, self.second_norm = nn.Conv2d(after, after, 3, 1, 1, bias=False), nn.BatchNorm2d(after)
         is_same = before == after and stride == 1
-        self.beside = nn.Identity() if is_same else nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+        smaller = (nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+        self.beside = nn.Identity() if is_same else nn.Sequential(*smaller)
 
     def forward(self, x):
         """From (batch, channels, height, width)."""

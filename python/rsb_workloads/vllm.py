@@ -106,7 +106,8 @@ def _shared(case: Case) -> int:
     """Tokens with which all prompts begin; each has at least one of its own."""
     shared, length = case.count("shared_prefix"), case.count("prompt_length")
     if shared >= length:
-        raise Skip("vLLM", f"of {length} tokens {shared} would be shared", "choose a longer prompt_length or a shorter shared_prefix")
+        cure = "choose a longer prompt_length or a shorter shared_prefix"
+        raise Skip("vLLM", f"of {length} tokens {shared} would be shared", cure)
     return shared
 
 

@@ -80,7 +80,8 @@ class Alternatives(unittest.TestCase):
 
         def work(attend):
             made = core.Work(lambda: None, lambda _: {})
-            made.sample = mock.Mock(side_effect=RuntimeError("no kernel") if times[attend] is None else lambda n: n * times[attend])
+            time = times[attend]
+            made.sample = mock.Mock(side_effect=RuntimeError("no kernel") if time is None else lambda n: n * time)
             return made
 
         others = {name: name for name in times if name != "own"}

@@ -147,7 +147,8 @@ class MiGraphX(unittest.TestCase):
 
     def wanted(self, device):
         """A case of it."""
-        return core.Case("migraphx", "inference", device, {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"})
+        params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"}
+        return core.Case("migraphx", "inference", device, params)
 
     def test_the_reference_target_is_verified_and_described(self):
         module = fake_migraphx()
