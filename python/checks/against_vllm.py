@@ -21,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 PAIRS = int(os.environ.get("PAIRS", "31"))
 LIMIT_PERCENT = 5.0
 PARAMS = {"model": "random", "execution": "auto", "num_prompts": "4", "prompt_length": "32", "output_length": "8"}
+PARAMS |= {"prefix_cache": "off", "shared_prefix": "0"}
 
 
 class _Quiet:

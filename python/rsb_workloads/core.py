@@ -126,6 +126,29 @@ def fastest(work: Work, times: int) -> float:
     return min(work.sample(1) for _ in range(times))
 
 
+def without_gradients(torch, run):
+    """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
+
+    def plain():
+        with torch.no_grad():
+            return run()
+
+    return plain
+
+
+def side_by_side(works: dict[str, Work], time_ns: float, rounds: int = 5) -> dict[str, float]:
+    """Nanoseconds of one iteration of each, the fastest of some rounds: as many in a row of each, who begins takes turns,
+    so that neither a launch nor what disturbs the machine is one side's alone. `time_ns` is about how long one takes."""
+    iters = max(1, min(1000, round(5e6 / time_ns)))
+    best = dict.fromkeys(works, math.inf)
+    for work in works.values():
+        work.sample(1)
+    for turn in range(rounds):
+        for name in list(works) if turn % 2 else reversed(list(works)):
+            best[name] = min(best[name], works[name].sample(iters) / iters)
+    return best
+
+
 def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: int = 5) -> dict[str, float | None]:
     """Time to the first of `count` tokens that take `time_ns`, and for each after it. What the first takes of the whole is
     timed here, interleaved: the samples were taken at other times, and a busy moment would pass for a slow first token."""

@@ -1,10 +1,10 @@
-"""Attention without its matrix of scores: flash_attn where it is installed, else PyTorch's flash kernel, against the plain one."""
+"""Attention without its matrix of scores: flash_attn where it is installed, else PyTorch's flash kernel, against the others."""
+from __future__ import annotations
 
-from .core import Case, Failure, Skip, Work, fastest, package, random, room, torch_device, torch_dtype, within
-from .pytorch import SEED, attention_fields
-
-# Gradients of 16-bit types add up more roundings than outputs.
-TOLERANCE_OF_GRADIENTS = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
+from . import attention
+from .core import Case, Failure, Skip, Work, package, random, side_by_side, torch_device, torch_dtype
+from .memory import peak_of_pass
+from .pytorch import SEED
 
 
 def check(case: Case):
@@ -39,27 +39,37 @@ def _flash(case: Case, torch, causal: bool):
             return found.flash_attn_func(*swapped, causal=causal).transpose(1, 2)
 
         return by_package, "flash-attn"
-    return _with_kernel(torch, torch.nn.attention.SDPBackend.FLASH_ATTENTION, causal), "torch"
+    return _with_kernel(torch, "FLASH_ATTENTION", causal), "torch"
 
 
-def _with_kernel(torch, kernel, causal: bool):
+def _with_kernel(torch, name: str, causal: bool):
+    kernel = getattr(torch.nn.attention.SDPBackend, name)
+
     def attend(q, k, v):
         with torch.nn.attention.sdpa_kernel([kernel]):
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            shared = q.shape[1] != k.shape[1]
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=shared)
 
     return attend
 
 
-def _seen(torch, case: Case, run):
-    """What the profiler saw: names of operations and kernels, and the most memory of a single operation in bytes."""
+def _others(torch, provider: str, causal: bool) -> dict:
+    """Every kernel of PyTorch but the one that is measured, by what people call it."""
+    names = {"standard": "MATH", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+    if provider != "torch":
+        names["torch flash"] = "FLASH_ATTENTION"
+    known = {name: kernel for name, kernel in names.items() if hasattr(torch.nn.attention.SDPBackend, kernel)}
+    return {name: _with_kernel(torch, kernel, causal) for name, kernel in known.items()}
+
+
+def _names(torch, case: Case, run) -> list[str]:
+    """Operations and kernels that the profiler saw."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if not case.on_cpu:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-    with torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+    with torch.profiler.profile(activities=activities) as profile:
         run()
-    events = profile.key_averages()
-    held = lambda event: getattr(event, "cpu_memory_usage" if case.on_cpu else "device_memory_usage", 0)
-    return [event.key for event in events], max((held(event) for event in events), default=0)
+    return [event.key for event in profile.key_averages()]
 
 
 def _proved(names, case: Case) -> str:
@@ -75,53 +85,75 @@ def _proved(names, case: Case) -> str:
     return max(flash, key=len)
 
 
+def _inputs(case: Case, torch, device, dtype):
+    """q, k and v, of which the last two may have fewer heads."""
+    batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
+    shared = int(case.params.get("num_kv_heads", "0")) or heads
+    if heads % shared:
+        raise Skip(f"{heads} heads of queries on {shared} of keys", "each must serve as many", "choose a divisor of num_heads")
+    return [random(torch, device, dtype, batch, count, length, head).requires_grad_() for count in (heads, shared, shared)]
+
+
+class Passes:
+    """What is timed of one kernel: its pass forward, or the one backward after it."""
+
+    def __init__(self, torch, gpu, inputs, ahead, backward: bool):
+        self._torch, self._gpu, self._inputs, self._ahead, self._backward = torch, gpu, inputs, ahead, backward
+
+    def work(self, attend) -> Work:
+        """A pass of `attend`."""
+        state = {}
+
+        def before():
+            state["out"] = attend(*self._inputs)
+
+        def back():
+            self._torch.autograd.grad(state.pop("out"), self._inputs, self._ahead)
+
+        if self._backward:
+            return Work(back, lambda _: {}, before, self._gpu)
+        return Work(lambda: self._forward(attend), lambda _: {}, None, self._gpu)
+
+    def peak(self, attend) -> float | None:
+        """Bytes that a pass allocates at the most; what the pass forward keeps for the one backward counts."""
+
+        def both():
+            self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead)
+
+        return peak_of_pass(self._torch, self._gpu, both if self._backward else lambda: self._forward(attend))
+
+    def _forward(self, attend):
+        with self._torch.no_grad():
+            return attend(*self._inputs)
+
+
 def flash(case: Case) -> Work:
     """Forward or backward of flash attention."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
     causal, backward = case.text("causal") == "yes", case.text("operation") == "backward"
-    shape = [case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim")]
-    q, k, v = (random(torch, device, dtype, *shape).requires_grad_() for _ in range(3))
+    inputs = _inputs(case, torch, device, dtype)
     attend, provider = _flash(case, torch, causal)
-    plain = _with_kernel(torch, torch.nn.attention.SDPBackend.MATH, causal)
+    ahead = random(torch, device, dtype, *inputs[0].shape)
     try:
-        out = attend(q, k, v)
+        out = attend(*inputs)
     except RuntimeError as error:
         why = f"PyTorch {torch.__version__} has no flash kernel for {case.text('dtype')} there: {str(error).splitlines()[0]}"
         raise Skip(f"flash attention on {case.device}", why, "choose f16 or bf16 and a head of 64 or 128") from error
-    error = _verified(case, torch, (q, k, v), out, causal)
-    with torch.no_grad():
-        names, held = _seen(torch, case, lambda: attend(q, k, v))
-        _, held_plain = _seen(torch, case, lambda: plain(q, k, v))
-    kernel = _proved(names, case)
-    ahead = random(torch, device, dtype, *shape)
-    state = {}
-
-    def of(function):
-        def forward():
-            with torch.no_grad():
-                return function(q, k, v)
-
-        def before():
-            state["out"] = function(q, k, v)
-
-        def back():
-            torch.autograd.grad(state["out"], (q, k, v), ahead)
-
-        gpu = None if case.on_cpu else device
-        return Work(back, lambda _: {}, before, gpu) if backward else Work(forward, lambda _: {}, None, gpu)
-
-    own, standard = of(attend), of(plain)
+    error = attention.verified(case, torch, inputs, out, ahead if backward else None)
+    kernel = _proved(_names(torch, case, lambda: attend(*inputs)), case)
+    passes = Passes(torch, None if case.on_cpu else device, inputs, ahead, backward)
+    own = passes.work(attend)
 
     def fields(time_ns):
-        return attention_fields(case, time_ns, backward) | {
+        plain = _with_kernel(torch, "MATH", causal)
+        compared = _memory(passes, attend, plain) | _compared(torch, case, passes, attend, time_ns, provider)
+        return attention.fields(case, time_ns, backward) | compared | {
             "operation": case.text("operation"),
+            "num_kv_heads": inputs[1].shape[1],
             "dtype": case.text("dtype"),
             "provider": provider,
             "kernel_used": kernel,
-            "speedup": fastest(standard, 5) / time_ns,
-            "memory_used_mb": held / 1e6,
-            "savings_percent": 100.0 * (1 - held / held_plain) if held_plain else None,
             "accuracy_error": error,
         }
 
@@ -129,21 +161,28 @@ def flash(case: Case) -> Work:
     return own
 
 
-def _verified(case: Case, torch, inputs, out, causal: bool) -> float:
-    """Output and gradients against attention written out in double precision."""
-    room("the reference of attention", 5 * 8.0 * case.count("batch_size") * case.count("num_heads") * out.shape[-2] ** 2)
-    exact_inputs = [one.detach().double().cpu().requires_grad_() for one in inputs]
-    q, k, v = exact_inputs
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), float("-inf"))
-    exact = scores.softmax(-1) @ v
-    largest = lambda one: one.detach().abs().max().item()
-    error = within(case, largest(out.detach().double().cpu() - exact), largest(exact))
-    if case.text("operation") == "backward":
-        ahead = torch.ones_like(exact)
-        wanted = torch.autograd.grad(exact, exact_inputs, ahead)
-        found = torch.autograd.grad(out, inputs, torch.ones_like(out))
-        off = max(largest(own.double().cpu() - one) for own, one in zip(found, wanted))
-        error = max(error, within(case, off, max(map(largest, wanted)), TOLERANCE_OF_GRADIENTS.get(case.text("dtype"), 1e-4)))
-    return error
+def _memory(passes: Passes, attend, standard) -> dict:
+    held, plain = passes.peak(attend), passes.peak(standard)
+    fields = {name: one / 1e6 for name, one in (("flash_memory_mb", held), ("standard_memory_mb", plain)) if one is not None}
+    if held is not None and plain:
+        fields["savings_percent"] = 100.0 * (1 - held / plain)
+    return fields | {"memory_used_mb": fields.get("flash_memory_mb")}
+
+
+def _compared(torch, case: Case, passes: Passes, attend, time_ns: float, provider: str) -> dict:
+    """Against the plain kernel, and against the fastest of the others that can do it here."""
+    works = {"own": passes.work(attend)}
+    for name, other in _others(torch, provider, case.text("causal") == "yes").items():
+        work = passes.work(other)
+        try:
+            work.sample(1)
+        except RuntimeError:  # It does not know the type, the shape or the device, or memory does not suffice.
+            continue
+        works[name] = work
+    times = side_by_side(works, time_ns)
+    own, standard = times.pop("own"), times.pop("standard", None)
+    found = {"speedup": standard / own} if standard else {}
+    if times:
+        best = min(times, key=times.get)
+        found |= {"alternative": best, "alternative_time_ms": times[best] / 1e6, "speedup_over_alternative": times[best] / own}
+    return found

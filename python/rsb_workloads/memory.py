@@ -1,6 +1,10 @@
 """What a case holds of memory while it is sampled: the process's on a CPU, the allocator's on a GPU."""
+from __future__ import annotations
 
+import ctypes
 import os
+import threading
+import time
 
 
 class HostMemory:
@@ -50,6 +54,46 @@ def of_children() -> dict:
     return {"memory_used_mb": peak / 1e6} if peak else {}
 
 
+class HostAllocator:
+    """What the C library's allocator, which PyTorch asks on a CPU, has handed out above what it had before the case."""
+
+    def __init__(self):
+        self._before, self._seen = handed_out(), []
+
+    def begin(self):
+        """What was seen so far is another matter."""
+        self._seen = []
+
+    def look(self):
+        """Now; takes some microseconds."""
+        self._seen.append(handed_out())
+
+    def fields(self) -> dict:
+        """The most and the mean of what was seen; nothing where the library does not tell."""
+        if self._before is None or not self._seen:
+            return {}
+        above = [max(seen - self._before, 0) / 1e6 for seen in self._seen]
+        return {"memory_used_mb": max(above), "memory_average_mb": sum(above) / len(above)}
+
+
+def handed_out() -> int | None:
+    """Bytes, by `mallinfo2` of glibc 2.33 or later."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return None
+    ask.restype = _MallInfo
+    told = ask()
+    return told.uordblks + told.hblkhd
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    ]
+
+
 class GpuMemory:
     """What PyTorch's allocator holds of a GPU."""
 
@@ -75,6 +119,59 @@ class GpuMemory:
         if reserved:
             fields["memory_fragmentation_percent"] = 100.0 * (reserved - allocated) / reserved
         return fields
+
+
+class GpuPeak:
+    """The most memory of a GPU that was in use by all, by the driver's figure, asked again and again: who holds it may be
+    another process, and what is held at the end is no peak."""
+
+    def __init__(self, torch, gpu, seconds: float = 0.1):
+        self._ask, self._seconds = lambda: torch.cuda.mem_get_info(gpu), seconds
+        free, self._total = self._ask()
+        self._least = free
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self):
+        while True:
+            self._look()
+            time.sleep(self._seconds)
+
+    def _look(self):
+        self._least = min(self._least, self._ask()[0])
+
+    def fields(self) -> dict:
+        """Up to now."""
+        self._look()
+        return {"gpu_memory_peak_mb": (self._total - self._least) / 1e6, "gpu_memory_total_mb": self._total / 1e6}
+
+
+def peak_of_pass(torch, gpu, run) -> float | None:
+    """Bytes that PyTorch's allocator hands out at once, at the most, while `run` runs; nothing where a GPU has not so many."""
+    if gpu is None:
+        with torch.autograd.profiler.profile(profile_memory=True) as profile:
+            run()
+        found = [event for event in profile.kineto_results.events() if event.name() == "[memory]"]
+        return float(most_at_once((event.start_ns(), event.nbytes()) for event in found))
+    try:
+        run()  # Workspaces that stay are no part of it.
+        torch.cuda.synchronize(gpu)
+        before = torch.cuda.memory_allocated(gpu)
+        torch.cuda.reset_peak_memory_stats(gpu)
+        run()
+        torch.cuda.synchronize(gpu)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return None
+    return float(torch.cuda.max_memory_allocated(gpu) - before)
+
+
+def most_at_once(changes) -> int:
+    """The largest sum of changes in the order of their times; what is freed is below zero."""
+    held = most = 0
+    for _, change in sorted(changes, key=lambda one: one[0]):
+        held += change
+        most = max(most, held)
+    return most
 
 
 def _status(name: str, process: str = "self", scale: int = 1024):

@@ -1,10 +1,11 @@
 """MIGraphX: inference, and the time to compile a graph; through its own module where it is, else ONNX Runtime's provider."""
 
-import time
-
 from . import onnxruntime as runtime
-from .core import Case, Skip, Work, milliseconds, package, within
+from .core import Case, Skip, Work, milliseconds, package
+from .onnx_graphs import Graph, graph
 
+# Programs of which the time to compile one is the median.
+COMPILED = 3
 PROVIDER = "MIGraphXExecutionProvider"
 
 
@@ -22,12 +23,11 @@ def check(case: Case):
     """Whether MIGraphX is here in either form. ONNX Runtime falls back to the CPU without a word: it is asserted."""
     own = _own()
     if own is not None:
-        package("onnx")
-        package("numpy")
+        runtime.needed(case)
         _target(own, case)
         return
     found = package("onnxruntime", "onnxruntime-migraphx")
-    package("onnx")
+    runtime.needed(case)
     if PROVIDER not in found.get_available_providers():
         why = f"ONNX Runtime {found.__version__} has no {PROVIDER}, only {', '.join(found.get_available_providers())}"
         raise Skip("MIGraphX", why, "install ROCm and `pip install onnxruntime-migraphx` in place of onnxruntime")
@@ -54,63 +54,92 @@ def _target(own, case: Case):
 
 
 def inference(case: Case) -> Work:
-    """The same graph as ONNX Runtime's; the time to compile it beside it."""
+    """The graphs of ONNX Runtime; the time to compile them beside it."""
     own = _own()
-    return _by_provider(case) if own is None else _by_module(case, own)
-
-
-def _by_provider(case: Case) -> Work:
-    model, nodes, made_ns, run, x, error = runtime._prepared(case, "all")
+    if own is not None:
+        return _by_module(case, own)
+    ready = runtime.prepared(case, graph(case), "all")
 
     def fields(time_ns):
-        return runtime._common(case, error) | runtime.latencies(run) | {
-            "compile_time_ms": milliseconds(made_ns),
-            "original_nodes": nodes,
-            "throughput_samples_per_second": case.count("batch_size") * 1e9 / time_ns,
-            "node_profile": runtime.profiled(case, model, x),
-        }
+        found = runtime.inference_fields(case, ready, time_ns)
+        return found | {"compile_time_ms": found["compilation_time_ms"]}
 
-    return Work(run, fields)
+    return Work(ready.run, fields)
+
+
+def compilation(case: Case) -> Work:
+    """From a graph to a program of the GPU, each time anew."""
+    own = _own()
+    if own is None:
+        return runtime.compilation(Case(case.component, case.workload, case.device, case.params | {"graph_optimization": "all"}))
+    made = graph(case)
+    program = Program(case, own, made)
+    error = runtime.right(case, program.outputs(), made.exact)
+
+    def fields(time_ns):
+        times = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms")}
+        return runtime.shape_fields(case, made, error) | program.fields() | times
+
+    return Work(lambda: Program(case, own, made), fields)
+
+
+class Program:
+    """A graph, compiled for the target, with its arguments where it wants them."""
+
+    def __init__(self, case: Case, own, made: Graph):
+        self._own, self._made = own, made
+        self._name, target = _target(own, case)
+        self._program = own.parse_onnx_buffer(made.model)
+        self._program.compile(target, offload_copy=False)
+        self._shapes = self._program.get_parameter_shapes()
+        self._held = {name: self._argument(case, name, shape) for name, shape in self._shapes.items()}
+        self._read, self._finished = (lambda value: value, lambda: None) if case.on_cpu else (own.from_gpu, own.gpu_sync)
+
+    def _argument(self, case: Case, name: str, shape):
+        own, given = self._own, self._made.inputs.get(name)
+        if given is None:
+            return own.generate_argument(shape) if case.on_cpu else own.allocate_gpu(shape)
+        return own.argument(given) if case.on_cpu else own.to_gpu(own.argument(given))
+
+    def run(self):
+        """One inference, to its end."""
+        found = self._program.run(self._held)
+        self._finished()
+        return found
+
+    def outputs(self):
+        """Arrays, in the shapes of the reference."""
+        numpy, exact = package("numpy"), self._made.exact
+        found = self.run()[-len(exact) :]
+        return [numpy.array(self._read(value).tolist()).reshape(one.shape) for value, one in zip(found, exact)]
+
+    def fields(self) -> dict:
+        """What a compiled program says of itself."""
+        nodes = _nodes(self._program)
+        # The graph holds its weights.
+        held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
+        return {
+            "provider": f"migraphx {self._name}",
+            "optimized_nodes": nodes,
+            "optimized_graph_nodes": nodes,
+            "memory_used_mb": held / 1e6,
+            "memory_footprint_mb": held / 1e6,
+        }
 
 
 def _by_module(case: Case, own) -> Work:
-    numpy = package("numpy")
-    name, target = _target(own, case)
-    model, nodes, weights = runtime._model(case)
-    program = own.parse_onnx_buffer(model)
-    begin = time.perf_counter_ns()
-    program.compile(target, offload_copy=False)
-    compiled_ns = time.perf_counter_ns() - begin
-    x = runtime.inputs(case)
-    shapes = program.get_parameter_shapes()
-    if case.on_cpu:
-        held = {one: own.argument(x) if one == "x" else own.generate_argument(shape) for one, shape in shapes.items()}
-        read, finished = (lambda value: value), (lambda: None)
-    else:
-        held = {one: own.to_gpu(own.argument(x)) if one == "x" else own.allocate_gpu(shape) for one, shape in shapes.items()}
-        read, finished = own.from_gpu, own.gpu_sync
-
-    def run():
-        made = program.run(held)
-        finished()
-        return made
-
-    exact = runtime._exact(numpy, x, weights)
-    result = numpy.array(read(run()[-1]).tolist(), dtype=numpy.float64).reshape(exact.shape)
-    error = within(case, float(numpy.abs(result - exact).max()), float(numpy.abs(exact).max()))
-    constants = 4 * sum(weight.size + bias.size for weight, bias in weights)
+    made = graph(case)
+    program = Program(case, own, made)
+    error = runtime.right(case, program.outputs(), made.exact)
 
     def fields(time_ns):
-        return runtime.shape_fields(case, error) | runtime.latencies(run) | {
-            "provider": f"migraphx {name}",
-            "compile_time_ms": milliseconds(compiled_ns),
-            "original_nodes": nodes,
-            "optimized_nodes": _nodes(program),
-            "memory_used_mb": (constants + sum(shape.bytes() for shape in shapes.values())) / 1e6,
-            "throughput_samples_per_second": case.count("batch_size") * 1e9 / time_ns,
+        compiled = milliseconds(runtime.compiled_ns(lambda: Program(case, own, made), COMPILED))
+        return runtime.shape_fields(case, made, error) | program.fields() | runtime.rates(case, program.run, time_ns) | {
+            "compile_time_ms": compiled,
+            "compilation_time_ms": compiled,
         }
 
-    return Work(run, fields)
+    return Work(program.run, fields)
 
 
 def _nodes(program) -> int:

@@ -1,11 +1,16 @@
 """ONNX Runtime: inference, and what each level of graph optimization is worth. The provider that ran is asserted."""
+from __future__ import annotations
 
 import json
 import os
+import statistics
 import tempfile
-import time
+from dataclasses import dataclass
+from typing import Any, Callable
 
-from .core import Case, Failure, Skip, Work, fastest, milliseconds, package, within
+from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side, within
+from .memory import handed_out
+from .onnx_graphs import TOLERANCES, Graph, graph
 
 # Which execution providers do the work on a device; the first that is there is taken.
 PROVIDERS = {
@@ -13,16 +18,23 @@ PROVIDERS = {
     "rocm": ("MIGraphXExecutionProvider", "ROCMExecutionProvider"),
     "cuda": ("CUDAExecutionProvider",),
 }
-SEED = 20_231
+LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED", "all": "ENABLE_ALL"}
 RUNS_BESIDE = 200
+# Sessions of which the time to make one is the median.
+SESSIONS = 5
 
 
 def check(case: Case):
     """Whether ONNX Runtime is here, and has a provider for the device."""
     runtime = package("onnxruntime")
-    package("onnx")
-    package("numpy")
+    needed(case)
     chosen(runtime, case)
+
+
+def needed(case: Case):
+    """What graphs are made with, imported before memory is looked at."""
+    for name in ("onnx", "numpy") if case.text("network") == "mlp" else ("onnx", "numpy", "torch"):
+        package(name)
 
 
 def version() -> str:
@@ -50,13 +62,7 @@ def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=
     provider = chosen(runtime, case)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
-    levels = runtime.GraphOptimizationLevel
-    options.graph_optimization_level = {
-        "disabled": levels.ORT_DISABLE_ALL,
-        "basic": levels.ORT_ENABLE_BASIC,
-        "extended": levels.ORT_ENABLE_EXTENDED,
-        "all": levels.ORT_ENABLE_ALL,
-    }[level]
+    options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, f"ORT_{LEVELS[level]}")
     if optimized_at is not None:
         options.optimized_model_filepath = optimized_at
     if profile_at is not None:
@@ -73,141 +79,137 @@ def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=
     return made
 
 
-def _model(case: Case):
-    """Layers of multiply, add, GELU written out and normalize; with steps that an optimizer can fold or fuse."""
-    onnx, numpy = package("onnx"), package("numpy")
-    width, layers = case.count("width"), case.count("num_layers")
-    draw = numpy.random.default_rng(SEED)
-    helper, kinds = onnx.helper, onnx.TensorProto
-    nodes, values, weights = [], [], []
+@dataclass
+class Prepared:
+    """A session of a network that computes rightly."""
 
-    def constant(name, array):
-        values.append(onnx.numpy_helper.from_array(array.astype(numpy.float32), name))
-
-    for name, number in (("half", 0.5), ("one", 1.0), ("root", 2**0.5)):
-        constant(name, numpy.array([number]))
-    current = "x"
-    for layer in range(layers):
-        weight = draw.uniform(-1, 1, (width, width)) / width**0.5
-        bias = draw.uniform(-1, 1, (width,))
-        weights.append((weight.astype(numpy.float32), bias.astype(numpy.float32)))
-        constant(f"w{layer}", weight)
-        constant(f"b{layer}", bias)
-        name = lambda step, layer=layer: f"{step}{layer}"
-        nodes += [
-            helper.make_node("MatMul", [current, name("w")], [name("product")]),
-            helper.make_node("Add", [name("product"), name("b")], [name("sum")]),
-            helper.make_node("Div", [name("sum"), "root"], [name("scaled")]),
-            helper.make_node("Erf", [name("scaled")], [name("erf")]),
-            helper.make_node("Add", [name("erf"), "one"], [name("plus")]),
-            helper.make_node("Mul", [name("sum"), name("plus")], [name("times")]),
-            helper.make_node("Mul", [name("times"), "half"], [name("gelu")]),
-            helper.make_node("Identity", [name("gelu")], [name("out")]),
-        ]
-        current = f"out{layer}"
-    shape = [case.count("batch_size"), width]
-    x, y = (helper.make_tensor_value_info(name, kinds.FLOAT, shape) for name in ("x", current))
-    graph = helper.make_graph(nodes, "layers", [x], [y], values)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return model.SerializeToString(), len(nodes), weights
+    graph: Graph
+    session: Any
+    run: Callable[[], Any]
+    error: float
+    # Bytes that the session and its first run took.
+    footprint: float | None
 
 
-def _exact(numpy, x, weights):
-    import math
-
-    erf = numpy.vectorize(math.erf)
-    x = x.astype(numpy.float64)
-    for weight, bias in weights:
-        x = x @ weight.astype(numpy.float64) + bias
-        x = x * (erf(x / 2**0.5) + 1) * 0.5
-    return x
-
-
-def inputs(case: Case):
-    """What goes into the graph."""
-    numpy = package("numpy")
-    x = numpy.random.default_rng(SEED + 1).uniform(-1, 1, (case.count("batch_size"), case.count("width")))
-    return x.astype(numpy.float32)
-
-
-def _prepared(case: Case, level: str):
-    numpy = package("numpy")
-    model, nodes, weights = _model(case)
-    begin = time.perf_counter_ns()
-    made = session(case, model, level)
-    made_ns = time.perf_counter_ns() - begin
-    x = inputs(case)
-    run = _bound(case, made, x)
+def prepared(case: Case, graph: Graph, level: str) -> Prepared:
+    """A session of `graph` at a level of optimization, verified."""
+    before = _taken(case)
+    made = session(case, graph.model, level)
+    run, outputs = bound(case, made, graph)
     run()
-    result, exact = made.run(None, {"x": x})[0], _exact(numpy, x, weights)
-    difference = float(numpy.abs(result.astype(numpy.float64) - exact).max())
-    error = within(case, difference, float(numpy.abs(exact).max()))
-    return model, nodes, made_ns, run, x, error
+    after = _taken(case)
+    footprint = max(after - before, 0.0) if before is not None and after is not None else None
+    return Prepared(graph, made, run, right(case, outputs(), graph.exact), footprint)
 
 
-def _bound(case: Case, made, x):
-    """One inference. On a GPU inputs and outputs stay there, and the call returns when the work is done."""
-    name = made.get_outputs()[0].name
+def _taken(case: Case) -> float | None:
+    """Bytes that the host's allocator has handed out, or of the GPU's memory that are in use."""
     if case.on_cpu:
-        return lambda: made.run([name], {"x": x})
-    runtime = package("onnxruntime")
-    binding, index = made.io_binding(), int(case.device.split(":")[1])
-    kind = "cuda"  # What ONNX Runtime calls the memory of any GPU.
-    binding.bind_ortvalue_input("x", runtime.OrtValue.ortvalue_from_numpy(x, kind, index))
-    binding.bind_output(name, kind, index)
+        return handed_out()
+    try:
+        torch = package("torch")
+        free, total = torch.cuda.mem_get_info(int(case.device.split(":")[1]))
+    except (RuntimeError, AssertionError, Skip):  # A PyTorch without this GPU.
+        return None
+    return float(total - free)
+
+
+def right(case: Case, outputs, exact) -> float:
+    """The largest error of any output, when all are right; arrays of NumPy."""
+    numpy, allowed = package("numpy"), TOLERANCES[case.text("dtype")]
+    errors = []
+    for output, one in zip(outputs, exact):
+        difference = float(numpy.abs(output.astype(numpy.float64) - one).max())
+        errors.append(within(case, difference, float(numpy.abs(one).max()), allowed))
+    return max(errors)
+
+
+def bound(case: Case, made, graph: Graph):
+    """One inference, and what reads its outputs. All lies where it is needed: nothing is allocated or copied for a run. On a
+    GPU the call returns when the work is done."""
+    runtime, binding = package("onnxruntime"), made.io_binding()
+    # What ONNX Runtime calls the memory of any GPU.
+    kind, index = ("cpu", 0) if case.on_cpu else ("cuda", int(case.device.split(":")[1]))
+    held = {name: runtime.OrtValue.ortvalue_from_numpy(array, kind, index) for name, array in graph.inputs.items()}
+    for name, value in held.items():
+        binding.bind_ortvalue_input(name, value)
+    for output in made.get_outputs():
+        binding.bind_output(output.name, kind, index)
+    made.run_with_iobinding(binding)
+    # The next runs write into what the first allocated.
+    outputs = binding.get_outputs()
+    binding.clear_binding_outputs()
+    for output, value in zip(made.get_outputs(), outputs):
+        binding.bind_ortvalue_output(output.name, value)
 
     def run():
         made.run_with_iobinding(binding)
-        binding.synchronize_outputs()
+        if kind != "cpu":
+            binding.synchronize_outputs()
+        return held
 
-    return run
-
-
-def _common(case: Case, error: float) -> dict:
-    return {"provider": chosen(package("onnxruntime"), case)} | shape_fields(case, error)
+    return run, binding.copy_outputs_to_cpu
 
 
-def shape_fields(case: Case, error: float) -> dict:
+def _common(case: Case, ready: Prepared) -> dict:
+    return {"provider": chosen(package("onnxruntime"), case)} | shape_fields(case, ready.graph, ready.error)
+
+
+def shape_fields(case: Case, graph: Graph, error: float) -> dict:
     """What any runtime says of this graph."""
+    size = {"f32": 4, "f16": 2, "i8": 1}[case.text("dtype")]
     return {
-        "dtype": "f32",
+        "network": case.text("network"),
+        "dtype": case.text("dtype"),
         "batch_size": case.count("batch_size"),
         "num_layers": case.count("num_layers"),
-        "architecture_type": "mlp",
-        "parameter_count": case.count("num_layers") * (case.count("width") ** 2 + case.count("width")),
-        "input_shape": f"{case.text('batch_size')}x{case.text('width')}",
+        "architecture_type": graph.architecture,
+        "parameter_count": graph.weights,
+        "model_size_gb": size * graph.weights / 1e9,
+        "original_nodes": graph.nodes,
+        "input_shape": ", ".join("x".join(str(size) for size in array.shape) for array in graph.inputs.values()),
+        "output_shape": "x".join(str(size) for size in graph.exact[0].shape),
         "accuracy_error": error,
     }
 
 
-def latencies(run) -> dict:
-    """Of runs one by one."""
-    times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(RUNS_BESIDE))
+def rates(case: Case, run, time_ns: float) -> dict:
+    """The time of a run, and those of some one by one."""
+    times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(max(20, min(RUNS_BESIDE, round(2e9 / time_ns)))))
     return {
+        "inference_time_ms": milliseconds(time_ns),
+        "execution_time_ms": milliseconds(time_ns),
         "latency_p50_ms": milliseconds(times[len(times) // 2]),
         "latency_p99_ms": milliseconds(times[len(times) * 99 // 100]),
+        "throughput_samples_per_second": case.count("batch_size") * 1e9 / time_ns,
     }
+
+
+def compiled_ns(make, times: int = SESSIONS) -> float:
+    """Nanoseconds to make a program of a graph: the median of some."""
+    return statistics.median(Work(make, lambda _: {}).sample(1) for _ in range(times))
 
 
 def inference(case: Case) -> Work:
     """Inference at the highest level of optimization; its latencies one by one, and which nodes take the time."""
-    model, _, _, run, x, error = _prepared(case, "all")
-
-    def fields(time_ns):
-        return _common(case, error) | latencies(run) | {
-            "throughput_samples_per_second": case.count("batch_size") * 1e9 / time_ns,
-            "node_profile": profiled(case, model, x),
-        }
-
-    return Work(run, fields)
+    ready = prepared(case, graph(case), "all")
+    return Work(ready.run, lambda time_ns: inference_fields(case, ready, time_ns))
 
 
-def profiled(case: Case, model: bytes, x) -> str:
+def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict:
+    """What a provider of ONNX Runtime says of inference."""
+    return _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, "all") | {
+        "node_profile": profiled(case, ready.graph),
+        "compilation_time_ms": milliseconds(compiled_ns(lambda: session(case, ready.graph.model, "all"))),
+    }
+
+
+def profiled(case: Case, graph: Graph) -> str:
     """The nodes that take longest, in one run of a session that is profiled; each must have run where it should."""
     with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
-        made = session(case, model, "all", profile_at=os.path.join(directory, "profile"))
+        made = session(case, graph.model, "all", profile_at=os.path.join(directory, "profile"))
         for _ in range(3):
-            made.run(None, {"x": x})
+            made.run(None, graph.inputs)
         with open(made.end_profiling(), encoding="utf-8") as file:
             events = json.load(file)
     nodes = [event for event in events if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")]
@@ -226,25 +228,44 @@ def profiled(case: Case, model: bytes, x) -> str:
 def graph_optimization(case: Case) -> Work:
     """Inference at one level of graph optimization, against the graph as it was given."""
     level = case.text("graph_optimization")
-    model, nodes, made_ns, run, x, error = _prepared(case, level)
-    optimized = _optimized_nodes(case, model, level)
+    ready = prepared(case, graph(case), level)
 
     def fields(time_ns):
-        plain = Work(_bound(case, session(case, model, "disabled"), x), lambda _: {})
-        return _common(case, error) | {
-            "graph_optimization": level,
-            "original_nodes": nodes,
-            "optimized_nodes": optimized,
-            "optimization_time_ms": milliseconds(made_ns),
-            "speedup": fastest(plain, 50) / time_ns,
+        plain = prepared(case, ready.graph, "disabled")
+        times = side_by_side({"own": Work(ready.run, lambda _: {}), "plain": Work(plain.run, lambda _: {})}, time_ns)
+        saved = {}
+        if plain.footprint is not None and ready.footprint is not None:
+            saved = {"memory_savings_mb": (plain.footprint - ready.footprint) / 1e6}
+        return _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, level) | saved | {
+            "optimization_time_ms": milliseconds(compiled_ns(lambda: session(case, ready.graph.model, level))),
+            "speedup": times["plain"] / times["own"],
         }
 
-    return Work(run, fields)
+    return Work(ready.run, fields)
 
 
-def _optimized_nodes(case: Case, model: bytes, level: str) -> int:
+def compilation(case: Case) -> Work:
+    """Making a session of a graph: reading it, optimizing it, and what the provider makes of it."""
+    level = case.text("graph_optimization")
+    ready = prepared(case, graph(case), level)
+
+    def fields(time_ns):
+        found = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms", "optimization_time_ms")}
+        return _common(case, ready) | _optimized(case, ready, level) | found
+
+    return Work(lambda: session(case, ready.graph.model, level), fields)
+
+
+def _optimized(case: Case, ready: Prepared, level: str) -> dict:
     onnx = package("onnx")
     with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
         path = os.path.join(directory, "optimized.onnx")
-        session(case, model, level, optimized_at=path)
-        return len(onnx.load(path).graph.node)
+        session(case, ready.graph.model, level, optimized_at=path)
+        nodes = len(onnx.load(path).graph.node)
+    footprint = {} if ready.footprint is None else {"memory_footprint_mb": ready.footprint / 1e6}
+    return footprint | {
+        "graph_optimization": level,
+        "optimization_level": f"ORT_{LEVELS[level]}",
+        "optimized_nodes": nodes,
+        "optimized_graph_nodes": nodes,
+    }

@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 
+from . import attention as dot_product
 from .core import (
     Case,
     Failure,
@@ -14,11 +15,11 @@ from .core import (
     model_fields,
     package,
     random,
-    room,
     torch_device,
     torch_dtype,
     verified,
     within,
+    without_gradients,
 )
 
 SEED = 20_231
@@ -84,20 +85,20 @@ def matmul(case: Case) -> Work:
             "memory_write_gb": m * n * size / 1e9,
             "arithmetic_intensity": 2 * m * n * k / ((m * k + k * n + m * n) * size),
             "accuracy_error": error,
-        } | _utilization(case, torch, 2 * m * n * k / time_ns / 1e3)
+        } | _utilization(case, torch, device, 2 * m * n * k / time_ns / 1e3)
 
     return _work(case, run, fields)
 
 
-def _utilization(case: Case, torch, tflops: float) -> dict:
+def _utilization(case: Case, torch, device, tflops: float) -> dict:
     """The share of a large product's rate, measured beside the case; on a CPU in f32 for the 16-bit types too."""
+    size, dtype = (1024, torch.float64 if case.text("dtype") == "f64" else torch.float32)
     if not case.on_cpu:
-        return {"peak_note": "the framework does not tell the GPU's peak: `gpu-capability` does"}
-    dtype = torch.float64 if case.text("dtype") == "f64" else torch.float32
-    a, b = (torch.rand(1024, 1024, dtype=dtype) for _ in range(2))
-    out = torch.empty(1024, 1024, dtype=dtype)
-    beside = Work(lambda: torch.matmul(a, b, out=out), lambda _: {})
-    best = max(2 * 1024**3 / fastest(beside, 3) / 1e3, tflops)
+        size, dtype = 8192, torch_dtype(case, torch)
+    a, b = (torch.rand(size, size, dtype=dtype, device=device) for _ in range(2))
+    out = torch.empty(size, size, dtype=dtype, device=device)
+    beside = Work(lambda: torch.matmul(a, b, out=out), lambda _: {}, None, None if case.on_cpu else device)
+    best = max(2 * size**3 / fastest(beside, 3) / 1e3, tflops)
     return {"gemm_tflops": best, "utilization_percent": 100.0 * tflops / best}
 
 
@@ -135,21 +136,11 @@ def convolution(case: Case) -> Work:
             "accuracy_error": error,
         }
 
-    return _work(case, _without_gradients(torch, run), fields)
-
-
-def _without_gradients(torch, run):
-    """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
-
-    def plain():
-        with torch.no_grad():
-            return run()
-
-    return plain
+    return _work(case, without_gradients(torch, run), fields)
 
 
 def memory_transfer(case: Case) -> Work:
-    """A copy between the host and a GPU, or within the GPU."""
+    """A copy between the host and a GPU, within the GPU, or to another one."""
     if case.on_cpu:
         raise Skip("memory transfer", "a CPU has no memory apart from the host's", "run it on a GPU: --backend rocm or cuda")
     torch, gpu = torch_device(case)
@@ -158,13 +149,12 @@ def memory_transfer(case: Case) -> Work:
     on_host = torch.randint(0, 256, (size,), dtype=torch.uint8)
     on_host = on_host.pin_memory() if pinned else on_host
     on_gpu = on_host.to(gpu)
-    sink_host = torch.empty_like(on_host, pin_memory=pinned)
-    sink_gpu = torch.empty_like(on_gpu)
-    source, sink = {
-        "cpu_to_gpu": (on_host, sink_gpu),
-        "gpu_to_cpu": (on_gpu, sink_host),
-        "gpu_to_gpu": (on_gpu, sink_gpu),
-    }[direction]
+    if direction == "cpu_to_gpu":
+        source, sink = on_host, torch.empty_like(on_gpu)
+    elif direction == "gpu_to_cpu":
+        source, sink = on_gpu, torch.empty_like(on_host, pin_memory=pinned)
+    else:
+        source, sink = on_gpu, torch.empty_like(on_gpu, device=gpu if direction == "gpu_to_gpu" else _peer(torch, gpu))
 
     def run():
         sink.copy_(source, non_blocking=pinned)
@@ -175,15 +165,33 @@ def memory_transfer(case: Case) -> Work:
         raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the GPU's memory and the link")
 
     def fields(time_ns):
-        return {
+        peer = {"peer": f"{case.device.split(':')[0]}:{sink.device.index}"} if direction == "gpu_to_peer" else {}
+        return peer | {
             "operation": direction,
             "size_bytes": size,
             "host_memory": case.text("host_memory"),
-            "bandwidth_gb_s": (2 if direction == "gpu_to_gpu" else 1) * size / time_ns,
+            "bandwidth_gb_s": moved(direction, size) / time_ns,
             "accuracy_error": 0.0,
         }
 
     return _work(case, run, fields)
+
+
+def moved(direction: str, size: int) -> int:
+    """Bytes of a copy that count: within a GPU each is read and written, over a link it passes once."""
+    return 2 * size if direction == "gpu_to_gpu" else size
+
+
+def _peer(torch, gpu):
+    """The next GPU, whose memory this one can reach itself: otherwise the copy would go through the host."""
+    there = torch.cuda.device_count()
+    if there < 2:
+        raise Skip("a copy to another GPU", f"there is {there}", "run it on a machine with two, or choose gpu_to_gpu")
+    peer = torch.device("cuda", (gpu.index + 1) % there)
+    if not torch.cuda.can_device_access_peer(gpu.index, peer.index):
+        why = f"GPU {gpu.index} cannot reach the memory of GPU {peer.index}: the copy would go through the host"
+        raise Skip("a copy to another GPU", why, "look at `doctor`: the IOMMU, large BARs, or how the GPUs are connected")
+    return peer
 
 
 def autograd(case: Case) -> Work:
@@ -277,40 +285,12 @@ def attention(case: Case) -> Work:
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     with torch.no_grad():
-        error = verified(case, run(), exact_attention(torch, q, k, v, causal))
+        error = dot_product.verified(case, torch, (q, k, v), run())
 
     def fields(time_ns):
-        return attention_fields(case, time_ns) | {"accuracy_error": error}
+        return dot_product.fields(case, time_ns) | {"accuracy_error": error}
 
-    return _work(case, _without_gradients(torch, run), fields)
-
-
-def exact_attention(torch, q, k, v, causal: bool):
-    """Attention written out, in double precision on the CPU."""
-    room("the reference of attention", 3 * 8.0 * q.shape[0] * q.shape[1] * q.shape[2] ** 2)
-    q, k, v = (one.detach().double().cpu() for one in (q, k, v))
-    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-    if causal:
-        unseen = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(unseen, float("-inf"))
-    return scores.softmax(-1) @ v
-
-
-def attention_fields(case: Case, time_ns: float, backward: bool = False) -> dict:
-    """What any attention says of itself."""
-    batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
-    causal = case.text("causal") == "yes"
-    # Two products forward, five backward; a causal mask leaves half of each.
-    operations = 4 * batch * heads * length * length * head * (2.5 if backward else 1) * (0.5 if causal else 1)
-    return {
-        "batch_size": batch,
-        "num_heads": heads,
-        "sequence_length": length,
-        "head_dim": head,
-        "causal": causal,
-        "tflops": operations / time_ns / 1e3,
-        "tokens_per_second": batch * length * 1e9 / time_ns,
-    }
+    return _work(case, without_gradients(torch, run), fields)
 
 
 def transformer(case: Case) -> Work:
@@ -318,6 +298,13 @@ def transformer(case: Case) -> Work:
     from . import transformer as models
 
     return models.prefill(case) if case.text("operation") == "prefill" else models.decode(case)
+
+
+def execution(case: Case) -> Work:
+    """A decoder's pass forward, operation by operation, compiled, or as a captured graph."""
+    from . import execution as modes
+
+    return modes.measured(case, _work)
 
 
 def torch_compile(case: Case) -> Work:
@@ -348,11 +335,11 @@ def torch_compile(case: Case) -> Work:
         common = {"compilation": case.text("compilation"), "input_shape": _shown(x.shape), "accuracy_error": error}
         if not warm:
             return common | {"compile_time_ms": milliseconds(time_ns)}
-        eager = Work(_without_gradients(torch, lambda: steps(x)), lambda _: {}, None, None if case.on_cpu else device)
+        eager = Work(without_gradients(torch, lambda: steps(x)), lambda _: {}, None, None if case.on_cpu else device)
         return common | {"speedup": fastest(eager, 10) / time_ns}
 
     if warm:
-        return _work(case, _without_gradients(torch, lambda: made(x)), fields)
+        return _work(case, without_gradients(torch, lambda: made(x)), fields)
     return _cold(case, torch, compiled, x, fields)
 
 
@@ -375,4 +362,4 @@ def _cold(case: Case, torch, compiled, x, fields) -> Work:
         return fields(time_ns)
 
     torch._inductor.config.force_disable_caches = True
-    return _work(case, _without_gradients(torch, lambda: compiled()(x)), finished, before)
+    return _work(case, without_gradients(torch, lambda: compiled()(x)), finished, before)

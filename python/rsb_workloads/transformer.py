@@ -17,7 +17,8 @@ from .core import (
 
 SEED = 20_231
 VOCABULARY = 1000
-SIZES = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_key_value_heads": 4}
+# Length of a head: at the default width there are four.
+HEAD = 64
 # Errors of many layers add up.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
@@ -26,8 +27,13 @@ def _models(case: Case, torch):
     """The model in double precision and the same in f32."""
     transformers, directory = package("transformers"), local_model(case)
     if directory is None:
+        width = case.count("width")
+        if width % HEAD:
+            raise Skip(f"a transformer {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+        sizes = {"hidden_size": width, "intermediate_size": 2 * width}
+        heads = {"num_attention_heads": width // HEAD, "num_key_value_heads": width // HEAD}
         config = transformers.LlamaConfig(
-            vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **SIZES
+            vocab_size=VOCABULARY, num_hidden_layers=case.count("num_layers"), max_position_embeddings=4096, **sizes, **heads
         )
         exact = transformers.LlamaForCausalLM(config).eval().double()
         model = transformers.LlamaForCausalLM(config).eval()
@@ -54,12 +60,15 @@ def _model(case: Case):
         raise Skip("transformer", f"{wanted} positions are more than the model's {most}", "choose shorter ones")
     model = model.to(device, torch_dtype(case, torch))
     tokens = torch.randint(0, vocabulary, (case.count("batch_size"), case.count("prompt_length")))
+    tokens = tokens.to(device)
     with torch.no_grad():
-        wanted = exact(tokens, use_cache=False).logits
-        found = model(tokens.to(device), use_cache=False).logits.double().cpu()
+        # The first of a batch: a large model in double precision takes its time, on a GPU too.
+        wanted = exact.to(device)(tokens[:1], use_cache=False).logits
+        found = model(tokens, use_cache=False).logits[:1].double()
     difference, largest = (found - wanted).abs().max().item(), wanted.abs().max().item()
+    del exact
     error = within(case, difference, largest, TOLERANCES[case.text("dtype")])
-    return torch, device, model, tokens.to(device), error
+    return torch, device, model, tokens, error
 
 
 def prefill(case: Case):

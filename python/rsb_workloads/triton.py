@@ -5,9 +5,10 @@ import importlib
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
-from .core import Case, Failure, Skip, Work, fastest, milliseconds, package, random, torch_device, torch_dtype, verified
+from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side, torch_device, without_gradients
 
 SEED = 20_231
 # Lanes of a wave or warp.
@@ -17,11 +18,15 @@ KERNELS = {
     "vector-add": ("vector_add", {"x": "*T", "y": "*T", "out": "*T", "count": "i32"}, {"BLOCK": 1024}),
     "softmax": ("softmax", {"x": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
     "layer-norm": ("layer_norm", {"x": "*T", "scale": "*T", "shift": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
-    "matmul": ("matmul", {"a": "*T", "b": "*T", "out": "*T", "m": "i32", "n": "i32", "k": "i32"}, {"BLOCK": 64}),
+    "matmul": (
+        "matmul",
+        {"a": "*T", "b": "*T", "out": "*T", "m": "i32", "n": "i32", "k": "i32"},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP": 8, "PRECISION": "ieee"},
+    ),
     "attention": (
         "attention",
         {"q": "*T", "k": "*T", "v": "*T", "out": "*T", "length": "i32", "scale": "fp32"},
-        {"HEAD": 64, "BLOCK": 64},
+        {"HEAD": 64, "BLOCK_M": 64, "BLOCK_N": 64, "PRECISION": "ieee"},
     ),
 }
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
@@ -45,7 +50,7 @@ def _kernels():
 
 
 def compile(case: Case) -> Work:
-    """From a kernel's source to a program of the GPU named, with empty caches."""
+    """From a kernel's source to a program of the GPU named: with empty caches, or from what Triton keeps on disk."""
     triton = package("triton")
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -59,6 +64,7 @@ def compile(case: Case) -> Work:
     function = getattr(_kernels(), name)
     goal = GPUTarget("cuda", int(target[3:]), 32) if target.startswith("sm_") else GPUTarget("hip", target, WARP[target])
     options = {"num_warps": case.count("num_warps"), "num_stages": case.count("num_stages")}
+    cold = case.text("compilation") == "cold"
     held = {}
 
     def before():
@@ -82,11 +88,12 @@ def compile(case: Case) -> Work:
             "dtype": case.text("dtype"),
             "gfx_target": target,
             "operation": case.text("kernel"),
+            "compilation": case.text("compilation"),
             "compile_time_ms": milliseconds(time_ns),
             "shared_mem_bytes": held["made"].metadata.shared,
         }
 
-    return Work(run, fields, before, device_type="cpu")
+    return Work(run, fields, before if cold else None, device_type="cpu")
 
 
 def _counts(made, target: str) -> dict:
@@ -132,10 +139,10 @@ def _assembled(program: str, ptx: str) -> str | None:
 def operation(case: Case) -> Work:
     """A kernel against PyTorch's own. On a CPU the interpreter checks it, and is never timed."""
     torch, device = torch_device(case)
-    dtype = torch_dtype(case, torch)
+    package("triton")
     torch.manual_seed(SEED)
-    run, standard, exact = OPERATIONS[case.text("kernel")](case, torch, device, dtype)
-    error = verified(case, run(), exact)
+    made = importlib.import_module(".triton_operations", __package__).made(case, torch, device)
+    error = made.error(made.run())
     if case.on_cpu:
         raise Skip(
             f"Triton's {case.text('kernel')}",
@@ -144,100 +151,36 @@ def operation(case: Case) -> Work:
         )
 
     def fields(time_ns):
-        other = Work(standard, lambda _: {}, None, device)
-        return {
+        return made.shape | _rates(made, time_ns) | _compared(torch, device, made, time_ns) | {
             "operation": case.text("kernel"),
             "dtype": case.text("dtype"),
-            "comparison_to_pytorch": fastest(other, 20) / time_ns,
+            "output_shape": "x".join(str(size) for size in made.run().shape),
+            "kernel_used": made.chosen(),
             "accuracy_error": error,
         }
 
-    return Work(run, fields, None, device)
+    return Work(made.run, fields, None, device)
 
 
-def _double(*tensors):
-    return [one.double().cpu() for one in tensors]
+def _rates(made, time_ns: float) -> dict:
+    """Bytes that must be moved over time, and operations where they are what bounds it."""
+    found = {"throughput_gb_s": made.moved / time_ns, "size_bytes": made.moved}
+    return found | ({"tflops": made.operations / time_ns / 1e3} if made.operations > 16 * made.moved else {})
 
 
-def _small(case: Case, on_gpu: int, interpreted: int) -> int:
-    """The interpreter takes milliseconds for each block."""
-    return interpreted if case.on_cpu else on_gpu
+def _compared(torch, device, made, time_ns: float) -> dict:
+    """Against PyTorch's own and what torch.compile makes of it, each as many times in a row."""
+    compiled = torch.compile(made.standard, dynamic=False)
+    ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
+    works = {}
+    for name, run in ways.items():
+        try:
+            run()
+        except Exception as error:  # PyTorch lacks it for the type, or its compiler lacks something here.
+            print(f"PyTorch's way ({name}) is left out: {type(error).__name__}: {error}", file=sys.stderr)
+            continue
+        works[name] = Work(without_gradients(torch, run), lambda _: {}, None, device)
+    times = side_by_side(works, time_ns)
+    fields = {"comparison_to_pytorch": "pytorch", "comparison_to_compiled": "compiled"}
+    return {field: times[name] / times["own"] for field, name in fields.items() if name in times}
 
-
-def _vector_add(case, torch, device, dtype):
-    count = _small(case, 1 << 24, 5_000)
-    x, y = (random(torch, device, dtype, count) for _ in range(2))
-    out, kernel = torch.empty_like(x), _kernels().vector_add
-
-    def run():
-        kernel[(-(-count // 1024),)](x, y, out, count, BLOCK=1024)
-        return out
-
-    left, right = _double(x, y)
-    return run, lambda: torch.add(x, y, out=out), left + right
-
-
-def _softmax(case, torch, device, dtype):
-    rows, width = _small(case, 4096, 4), 1000
-    x = random(torch, device, dtype, rows, width)
-    out, kernel = torch.empty_like(x), _kernels().softmax
-
-    def run():
-        kernel[(rows,)](x, out, width, BLOCK=1024)
-        return out
-
-    return run, lambda: torch.softmax(x, -1), _double(x)[0].softmax(-1)
-
-
-def _layer_norm(case, torch, device, dtype):
-    rows, width = _small(case, 4096, 4), 1000
-    x, scale, shift = random(torch, device, dtype, rows, width), *(random(torch, device, dtype, width) for _ in range(2))
-    out, kernel = torch.empty_like(x), _kernels().layer_norm
-
-    def run():
-        kernel[(rows,)](x, scale, shift, out, width, BLOCK=1024)
-        return out
-
-    norm = torch.nn.functional.layer_norm
-    exact_x, exact_scale, exact_shift = _double(x, scale, shift)
-    return run, lambda: norm(x, (width,), scale, shift), norm(exact_x, (width,), exact_scale, exact_shift)
-
-
-def _matmul(case, torch, device, dtype):
-    size = _small(case, 2048, 96)
-    a, b = (random(torch, device, dtype, size, size) for _ in range(2))
-    out, kernel = torch.empty_like(a), _kernels().matmul
-    block = 64 if not case.on_cpu else 32
-
-    def run():
-        blocks = -(-size // block)
-        kernel[(blocks, blocks)](a, b, out, size, size, size, BLOCK=block)
-        return out
-
-    left, right = _double(a, b)
-    return run, lambda: torch.matmul(a, b, out=out), left @ right
-
-
-def _attention(case, torch, device, dtype):
-    heads, length, head = _small(case, 16, 2), _small(case, 2048, 48), 64
-    q, k, v = (random(torch, device, dtype, 1, heads, length, head) for _ in range(3))
-    out, kernel = torch.empty_like(q), _kernels().attention
-    block = 64 if not case.on_cpu else 16
-
-    def run():
-        kernel[(-(-length // block), heads)](q, k, v, out, length, head**-0.5, HEAD=head, BLOCK=block)
-        return out
-
-    from .pytorch import exact_attention
-
-    standard = torch.nn.functional.scaled_dot_product_attention
-    return run, lambda: standard(q, k, v), exact_attention(torch, q, k, v, False)
-
-
-OPERATIONS = {
-    "vector-add": _vector_add,
-    "softmax": _softmax,
-    "layer-norm": _layer_norm,
-    "matmul": _matmul,
-    "attention": _attention,
-}

@@ -13,7 +13,7 @@ def vector_add(x, y, out, count, BLOCK: tl.constexpr):
 
 @triton.jit
 def softmax(x, out, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < width
     values = tl.load(x + row * width + at, mask=inside, other=-float("inf")).to(tl.float32)
@@ -24,7 +24,7 @@ def softmax(x, out, width, BLOCK: tl.constexpr):
 
 @triton.jit
 def layer_norm(x, scale, shift, out, width, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < width
     values = tl.load(x + row * width + at, mask=inside, other=0.0).to(tl.float32)
@@ -38,42 +38,109 @@ def layer_norm(x, scale, shift, out, width, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, out, m, n, k, BLOCK: tl.constexpr):
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
-    for first in range(0, k, BLOCK):
-        steps = first + tl.arange(0, BLOCK)
-        left = tl.load(a + rows[:, None] * k + steps[None, :], mask=(rows[:, None] < m) & (steps[None, :] < k), other=0.0)
-        right = tl.load(b + steps[:, None] * n + columns[None, :], mask=(steps[:, None] < k) & (columns[None, :] < n), other=0.0)
-        total += tl.dot(left, right)
+def matmul(
+    a,
+    b,
+    out,
+    m,
+    n,
+    k,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    # a is m x k, b is n x k as weights of a layer are stored. Blocks are numbered so that GROUP rows of them share
+    # columns of b while those are in the cache.
+    across = tl.cdiv(n, BLOCK_N)
+    number = tl.program_id(0)
+    first = number // (GROUP * across) * GROUP
+    rows_here = min(tl.cdiv(m, BLOCK_M) - first, GROUP)
+    rows = (first + number % (GROUP * across) % rows_here) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = number % (GROUP * across) // rows_here * BLOCK_N + tl.arange(0, BLOCK_N)
+    steps = tl.arange(0, BLOCK_K)
+    # Beyond the edge the first rows are read again, and what comes of them is not stored.
+    left = a + (rows % m).to(tl.int64)[:, None] * k + steps[None, :]
+    right = b + (columns % n).to(tl.int64)[None, :] * k + steps[:, None]
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for done in range(0, k, BLOCK_K):
+        there = steps < k - done
+        of_a = tl.load(left, mask=there[None, :], other=0.0)
+        of_b = tl.load(right, mask=there[:, None], other=0.0)
+        total = tl.dot(of_a, of_b, total, input_precision=PRECISION)
+        left += BLOCK_K
+        right += BLOCK_K
     inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside)
+    tl.store(out + rows.to(tl.int64)[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
-def attention(q, k, v, out, length, scale, HEAD: tl.constexpr, BLOCK: tl.constexpr):
-    head = tl.program_id(1)
-    first = head * length * HEAD
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def attention(
+    q,
+    k,
+    v,
+    out,
+    length,
+    scale,
+    HEAD: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    first = tl.program_id(1).to(tl.int64) * length * HEAD
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     lanes = tl.arange(0, HEAD)
     seen = rows[:, None] < length
     queries = tl.load(q + first + rows[:, None] * HEAD + lanes[None, :], mask=seen, other=0.0)
-    largest = tl.full((BLOCK,), -float("inf"), dtype=tl.float32)
-    weights = tl.zeros((BLOCK,), dtype=tl.float32)
-    total = tl.zeros((BLOCK, HEAD), dtype=tl.float32)
-    for start in range(0, length, BLOCK):
-        at = start + tl.arange(0, BLOCK)
+    largest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
+    weights = tl.zeros((BLOCK_M,), dtype=tl.float32)
+    total = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
+    # Powers of two are what the hardware has.
+    by_two = scale * 1.4426950408889634
+    for start in range(0, length, BLOCK_N):
+        at = start + tl.arange(0, BLOCK_N)
         there = at[:, None] < length
         keys = tl.load(k + first + at[:, None] * HEAD + lanes[None, :], mask=there, other=0.0)
         values = tl.load(v + first + at[:, None] * HEAD + lanes[None, :], mask=there, other=0.0)
-        scores = tl.dot(queries, tl.trans(keys)) * scale
+        scores = tl.dot(queries, tl.trans(keys), input_precision=PRECISION) * by_two
         scores = tl.where(at[None, :] < length, scores, -float("inf"))
         now = tl.maximum(largest, tl.max(scores, axis=1))
-        powers = tl.exp(scores - now[:, None])
-        fading = tl.exp(largest - now)
+        powers = tl.exp2(scores - now[:, None])
+        fading = tl.exp2(largest - now)
         weights = weights * fading + tl.sum(powers, axis=1)
-        total = total * fading[:, None] + tl.dot(powers.to(values.dtype), values)
+        total = total * fading[:, None]
+        total = tl.dot(powers.to(values.dtype), values, total, input_precision=PRECISION)
         largest = now
     result = (total / weights[:, None]).to(out.dtype.element_ty)
     tl.store(out + first + rows[:, None] * HEAD + lanes[None, :], result, mask=seen)
+
+
+def _tuned(kernel, key, blocks):
+    """The kernel with the block sizes, warps and stages that are fastest here."""
+    configurations = [triton.Config(sizes, num_warps=warps, num_stages=stages) for sizes, warps, stages in blocks]
+    return triton.autotune(configurations, key)(kernel)
+
+
+def _sizes(m, n, k):
+    return {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": 8}
+
+
+def tuned_matmul():
+    """Made when it is first asked for: the tuner asks for a GPU."""
+    blocks = [
+        (_sizes(m, n, k), warps, stages)
+        for m, n, k, warps in ((128, 256, 64, 8), (256, 128, 64, 8), (128, 128, 64, 4), (128, 128, 32, 4), (64, 128, 64, 4))
+        for stages in (2, 3, 4)
+    ]
+    return _tuned(matmul, ["m", "n", "k", "PRECISION"], blocks)
+
+
+def tuned_attention():
+    """As the other."""
+    blocks = [
+        ({"BLOCK_M": m, "BLOCK_N": n}, warps, stages)
+        for m, n, warps in ((128, 64, 4), (128, 128, 8), (128, 64, 8), (64, 64, 4), (128, 32, 4))
+        for stages in (2, 3)
+    ]
+    return _tuned(attention, ["length", "HEAD", "PRECISION"], blocks)

@@ -1,4 +1,5 @@
 """vLLM: throughput and latency of generation, with random weights so that it works offline, or with a model of one's own."""
+from __future__ import annotations
 
 import asyncio
 import os
@@ -9,12 +10,14 @@ from typing import Any
 
 from . import serving
 from .core import Case, Failure, Skip, Work, local_model, milliseconds, model_fields, package, token_times
-from .memory import of_children
+from .memory import GpuPeak, of_children
 
 SEED = 20_231
 # A small model of the Llama family; its weights are random, its speed is not.
 MODEL = {"vocab_size": 32_000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 4}
 HEADS = {"num_attention_heads": 8, "num_key_value_heads": 8, "max_position_embeddings": 2048}
+# Of the tokens that prompts are made of.
+VOCABULARY = 997
 # Memory for keys and values on a CPU, in GB: it would take half of the machine.
 CACHE_GB = "1"
 
@@ -46,7 +49,8 @@ class Model:
                 architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **MODEL, **HEADS
             )
             config.save_pretrained(self._made)
-        self.fields = _described(self.own or self._made)
+        name = os.path.basename(os.path.normpath(self.own)) if self.own else "random llama"
+        self.fields = {"model_name": name} | _described(self.own or self._made)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """What an engine is started with."""
@@ -56,7 +60,7 @@ class Model:
             "load_format": "auto" if self.own else "dummy",
             "skip_tokenizer_init": True,
             "seed": SEED,
-            "enable_prefix_caching": False,
+            "enable_prefix_caching": case.text("prefix_cache") == "on",
             "disable_log_stats": True,
             # Compilation takes minutes on a CPU.
             "enforce_eager": execution == "eager" or (execution == "auto" and case.on_cpu),
@@ -87,10 +91,24 @@ def _fits(case: Case, most: int):
         raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
 
 
-def prompts(count: int, length: int) -> list[dict[str, Any]]:
-    """Prompts that differ, none with a beginning that another's cache could hold."""
-    token = lambda number, place: (place * 7919 + number * 104_729 + 11) % 997 + 2
+def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dict[str, Any]]:
+    """Prompts that begin with the same `shared` tokens and then differ, in each turn from those of others: no cache could
+    hold more of them than their beginning."""
+
+    def token(number: int, place: int) -> int:
+        own = 0 if place < shared else 1 + turn * count + number
+        return (place * 7919 + own * 104_729 + 11) % VOCABULARY + 2
+
     return [{"prompt_token_ids": [token(number, place) for place in range(length)]} for number in range(count)]
+
+
+def _shared(case: Case) -> int:
+    """Tokens with which all prompts begin; each has at least one of its own."""
+    shared, length = case.count("shared_prefix"), case.count("prompt_length")
+    if shared >= length:
+        cure = "choose a longer prompt_length or a shorter shared_prefix"
+        raise Skip("vLLM", f"of {length} tokens {shared} would be shared", cure)
+    return shared
 
 
 def sampling(tokens: int, **more):
@@ -99,22 +117,20 @@ def sampling(tokens: int, **more):
     return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
 
 
-def _common(case: Case, engine_settings: dict[str, Any], model: Model) -> dict[str, Any]:
+def _common(case: Case, engine_settings: dict[str, Any], model: Model, peak: GpuPeak | None) -> dict[str, Any]:
     return model.fields | {
         "provider": "vllm",
         "prompt_length": case.count("prompt_length"),
         "output_length": case.count("output_length"),
         "execution": "eager" if engine_settings["enforce_eager"] else "compiled",
-    } | _peak(case)
+        "prefix_cache": case.text("prefix_cache"),
+        "shared_prefix": case.count("shared_prefix"),
+    } | (peak.fields() if peak is not None else {})
 
 
-def _peak(case: Case) -> dict[str, float]:
-    """The most memory of the GPU that was held: the driver's figure, as the engine may be another process."""
-    if case.on_cpu:
-        return {}
-    torch = package("torch")
-    free, total = torch.cuda.mem_get_info(int(case.device.split(":")[1]))
-    return {"gpu_memory_peak_mb": (total - free) / 1e6, "gpu_memory_total_mb": total / 1e6}
+def _peak(case: Case) -> GpuPeak | None:
+    """Watches the GPU from before the engine is made; begun with what follows, as the engine may be another process."""
+    return None if case.on_cpu else GpuPeak(package("torch"), int(case.device.split(":")[1]))
 
 
 def offline_engine(case: Case):
@@ -130,30 +146,68 @@ def offline_engine(case: Case):
     return engine, settings, model
 
 
+class Batches(Work):
+    """Batches whose times are kept one by one."""
+
+    def __init__(self, run, fields, before):
+        super().__init__(run, fields, before)
+        self.times: list[float] = []
+
+    def sample(self, iters: int) -> float:
+        """Exactly `iters` batches."""
+        spent = [super(Batches, self).sample(1) for _ in range(iters)]
+        self.times += spent
+        return sum(spent)
+
+
 def generation(case: Case) -> Work:
     """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
-    count, asked = case.count("num_prompts"), case.count("output_length")
+    count, asked, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
     _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    peak = _peak(case)
     engine, settings, model = offline_engine(case)
-    inputs = prompts(count, case.count("prompt_length"))
+    state: dict[str, Any] = {"turn": 0}
+
+    def before():
+        state["inputs"] = prompts(count, case.count("prompt_length"), shared, state["turn"])
+        state["turn"] += 1
 
     def generate(tokens: int):
-        return engine.generate(inputs, sampling(tokens), use_tqdm=False)
+        state["made"] = engine.generate(state["inputs"], sampling(tokens), use_tqdm=False)
+        return state["made"]
 
+    before()
     lengths = {len(one.outputs[0].token_ids) for one in generate(asked)}
     if lengths != {asked}:
         raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
 
     def fields(time_ns):
-        return _common(case, settings, model) | token_times(Work(lambda: generate(1), lambda _: {}), work, asked, time_ns) | {
+        # Of the samples, before others follow.
+        times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
+        hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
+        first = Work(lambda: generate(1), lambda _: {}, before)
+        whole = Work(lambda: generate(asked), lambda _: {}, before)
+        return _common(case, settings, model, peak) | token_times(first, whole, asked, time_ns) | hits | {
             "num_prompts": count,
+            "batch_size": count,
             "tokens_per_second": count * asked * 1e9 / time_ns,
             "requests_per_second": count * 1e9 / time_ns,
             "total_latency_ms": milliseconds(time_ns),
+            "time_total_seconds": time_ns / 1e9,
+            "total_tokens": count * asked,
+            "p50_latency_ms": serving.percentile(times, 50),
+            "p99_latency_ms": serving.percentile(times, 99),
         }
 
-    work = Work(lambda: generate(asked), fields)
+    work = Batches(lambda: generate(asked), fields, before)
     return work
+
+
+def _hits(pairs) -> dict[str, float]:
+    """Tokens of prompts that came from the cache, over all; nothing where vLLM does not tell."""
+    known = [(cached, length) for cached, length in pairs if cached is not None]
+    total = sum(length for _, length in known)
+    return {"prefix_cache_hit_percent": 100.0 * sum(cached for cached, _ in known) / total} if total else {}
 
 
 class Serving(Work):
@@ -183,6 +237,7 @@ def serve(case: Case) -> Work:
     from vllm.v1.engine.async_llm import AsyncLLM
 
     _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    shared, peak = _shared(case), _peak(case)
     model = Model(case)
     settings = model.settings(case)
     loop = asyncio.new_event_loop()
@@ -196,16 +251,22 @@ def serve(case: Case) -> Work:
     finally:
         model.close()
     count, asked, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
-    inputs, rounds = prompts(count, case.count("prompt_length")), [0]
+    inputs: list[dict[str, Any]] = []
+    rounds, cached = [0], []
 
     async def stream(number: int):
         name = f"{rounds[0]}-{number}"
         wanted = sampling(asked, output_kind=RequestOutputKind.DELTA)
+        seen = None
         async for part in engine.generate(inputs[number], wanted, name):
+            seen = part.num_cached_tokens if seen is None else seen
             yield len(part.outputs[0].token_ids)
+        cached.append((seen, len(inputs[number]["prompt_token_ids"])))
 
     def once():
+        nonlocal inputs
         rounds[0] += 1
+        inputs = prompts(count, case.count("prompt_length"), shared, rounds[0])
         times = serving.arrivals(count, rate, SEED + rounds[0])
         return loop.run_until_complete(serving.drive(stream, times, time.perf_counter))
 
@@ -214,14 +275,19 @@ def serve(case: Case) -> Work:
     if broken is not None or {len(one.tokens) for one in first} != {asked}:
         made = sorted({len(one.tokens) for one in first})
         raise Failure("vLLM", broken or f"it made {made} tokens where {asked} were asked for", "report it to vLLM")
+    cached.clear()
     limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
     work = Serving(once, lambda _: {})
 
-    def fields(_):
-        return _common(case, settings, model) | of_children() | {
+    def fields(time_ns):
+        found = serving.figures(work.served, work.seconds, limits)
+        named = {f"p{share}_latency_ms": found[f"latency_p{share}_ms"] for share in (50, 99) if f"latency_p{share}_ms" in found}
+        return _common(case, settings, model, peak) | of_children() | _hits(cached) | named | {
             "num_requests": count,
             "request_rate": rate,
-            **serving.figures(work.served, work.seconds, limits),
+            "time_total_seconds": time_ns / 1e9,
+            "total_tokens": count * asked,
+            **found,
         }
 
     work.fields = fields

@@ -12,7 +12,12 @@ _BATCH = ("batch_size", "1")
 _HEADS = (("num_heads", "8"), ("head_dim", "64"))
 _ATTENTION = ("sequence_length", ("causal", "no"), _BATCH, *_HEADS)
 _MODEL = ("model", "random")
-_GRAPH = (("batch_size", "8"), ("width", "256"), ("num_layers", "4"))
+_GRAPH = (
+    *(("batch_size", "8"), ("width", "256"), ("num_layers", "4"), ("network", "mlp"), ("dtype", "f32")),
+    ("sequence_length", "128"),
+)
+_DECODER = (("width", "512"), ("num_layers", "2"), _BATCH, ("sequence_length", "64"), ("dtype", "f32"))
+_PREFIX = (("prefix_cache", "off"), ("shared_prefix", "0"))
 _PROMPT = (("prompt_length", "128"), ("output_length", "32"))
 _EXECUTION = ("execution", "auto")
 
@@ -25,28 +30,30 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("pytorch", "memory-transfer"): ("direction", "size", ("host_memory", "pinned")),
     ("pytorch", "autograd"): ("dtype", "operation", ("batch_size", "64"), ("width", "256"), ("num_layers", "4")),
     ("pytorch", "torch-compile"): ("dtype", "compilation", "rows"),
+    ("pytorch", "execution"): (
+        *("dtype", "execution", _BATCH, ("sequence_length", "64"), ("width", "256"), ("num_layers", "2")),
+    ),
     ("pytorch", "layer-norm"): ("dtype", "rows"),
     ("pytorch", "transformer"): (
         *("dtype", "operation", ("use_cache", "yes"), _BATCH),
-        *(("prompt_length", "128"), ("output_length", "16"), ("num_layers", "4"), _MODEL),
+        *(("prompt_length", "128"), ("output_length", "16"), ("width", "256"), ("num_layers", "4"), _MODEL),
     ),
     ("pytorch", "attention"): ("dtype", *_ATTENTION),
-    ("triton", "compile"): ("kernel", "target", "dtype", ("num_warps", "4"), ("num_stages", "2")),
-    ("triton", "operation"): ("kernel", "dtype"),
-    ("flash-attention", "flash"): ("dtype", "operation", *_ATTENTION),
-    ("deepspeed", "zero"): (
-        *("zero_stage", ("num_ranks", "2"), ("width", "256"), ("num_layers", "4")),
-        *(("batch_size", "16"), ("optimizer", "torch")),
-    ),
-    ("deepspeed", "tensor-parallel"): (("num_ranks", "2"), ("width", "512"), ("num_layers", "2"), ("batch_size", "64")),
-    ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, _MODEL),
+    ("triton", "compile"): ("kernel", "target", "dtype", ("num_warps", "4"), ("num_stages", "2"), ("compilation", "cold")),
+    ("triton", "operation"): ("kernel", "dtype", ("size", "4096")),
+    ("flash-attention", "flash"): ("dtype", "operation", *_ATTENTION, ("num_kv_heads", "0")),
+    ("deepspeed", "zero"): ("zero_stage", ("num_ranks", "2"), *_DECODER, ("optimizer", "torch")),
+    ("deepspeed", "tensor-parallel"): (("num_ranks", "2"), *_DECODER),
+    ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, _MODEL, *_PREFIX),
     ("vllm", "serve"): (
         *("request_rate", ("num_requests", "8"), *_PROMPT),
-        *(("ttft_limit", "1000"), ("tpot_limit", "100"), _EXECUTION, _MODEL),
+        *(("ttft_limit", "1000"), ("tpot_limit", "100"), _EXECUTION, _MODEL, *_PREFIX),
     ),
     ("onnxruntime", "inference"): _GRAPH,
     ("onnxruntime", "graph-optimization"): ("graph_optimization", *_GRAPH),
+    ("onnxruntime", "compilation"): ("graph_optimization", *_GRAPH),
     ("migraphx", "inference"): _GRAPH,
+    ("migraphx", "compilation"): _GRAPH,
 }
 
 

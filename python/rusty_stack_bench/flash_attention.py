@@ -17,6 +17,6 @@ def benchmark_flash_attention(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[AttentionResult]:
-    """`batch_size`, `num_heads` and `head_dim` are lists of values."""
+    """`batch_size`, `num_heads`, `num_kv_heads` and `head_dim` are lists of values."""
     axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
     return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)

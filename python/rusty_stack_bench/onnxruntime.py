@@ -1,6 +1,7 @@
 """ONNX Runtime: inference, and what each level of graph optimization is worth."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from .measuring import Settings, benchmark
 from .results import InferenceResult
@@ -12,9 +13,9 @@ def benchmark_inference(
     batch_sizes: Sequence[int] = (8,),
     device: str = "auto",
     settings: Settings = DEFAULT,
-    **more: Sequence[int],
+    **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """`width` and `num_layers` are lists of values."""
+    """`width`, `num_layers`, `network`, `dtype` and `sequence_length` are lists of values."""
     return benchmark(InferenceResult, "onnxruntime/inference", device, settings, batch_size=batch_sizes, **more)
 
 
@@ -22,7 +23,17 @@ def benchmark_graph_optimization(
     levels: Sequence[str] = ("disabled", "basic", "extended", "all"),
     device: str = "auto",
     settings: Settings = DEFAULT,
-    **more: Sequence[int],
+    **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """`batch_size`, `width` and `num_layers` are lists of values."""
+    """`batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length` are lists of values."""
     return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, settings, graph_optimization=levels, **more)
+
+
+def benchmark_compilation(
+    levels: Sequence[str] = ("disabled", "all"),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[Any],
+) -> list[InferenceResult]:
+    """Making a session of a graph; the same lists of values."""
+    return benchmark(InferenceResult, "onnxruntime/compilation", device, settings, graph_optimization=levels, **more)

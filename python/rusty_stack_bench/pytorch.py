@@ -49,7 +49,7 @@ def benchmark_memory_transfer(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[TransferResult]:
-    """Copies of sizes such as `64MiB`."""
+    """Copies of sizes such as `64MiB`; `gpu_to_gpu` within one GPU, `gpu_to_peer` to another."""
     axes = {"direction": directions, "size": sizes, "host_memory": host_memory}
     return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
 
@@ -74,6 +74,17 @@ def benchmark_compile(
 ) -> list[CompileResult]:
     """torch.compile from nothing, and what it made."""
     return benchmark(CompileResult, "pytorch/torch-compile", device, settings, dtype=dtypes, compilation=compilations, rows=rows)
+
+
+def benchmark_execution(
+    executions: Sequence[str] = ("eager", "compiled", "graph"),
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[CompileResult]:
+    """A decoder eagerly, compiled, or as a GPU's graph; `batch_size`, `sequence_length`, `width`, `num_layers` are lists."""
+    return benchmark(CompileResult, "pytorch/execution", device, settings, dtype=dtypes, execution=executions, **more)
 
 
 def benchmark_layer_norm(
@@ -108,6 +119,6 @@ def benchmark_transformer(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[GenerationResult]:
-    """A model with random weights, or of a directory; `batch_size`, `prompt_length`, `output_length`, `num_layers` are lists."""
+    """A model with random weights, or of a directory; `batch_size`, `prompt_length`, `width` … are lists."""
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)

@@ -156,6 +156,10 @@ class AttentionResult(Result):
     tflops: float | None = None
     tokens_per_second: float | None = None
     speedup: float | None = None
+    alternative: str | None = None
+    speedup_over_alternative: float | None = None
+    flash_memory_mb: float | None = None
+    standard_memory_mb: float | None = None
     savings_percent: float | None = None
     kernel_used: str | None = None
 
@@ -172,6 +176,14 @@ class GenerationResult(Result):
     forward_time_ms: float | None = None
     goodput_requests_per_second: float | None = None
     failed_requests: int | None = None
+    model_name: str | None = None
+    batch_size: int | None = None
+    total_tokens: int | None = None
+    time_total_seconds: float | None = None
+    p50_latency_ms: float | None = None
+    p99_latency_ms: float | None = None
+    prefix_cache_hit_percent: float | None = None
+    gpu_memory_peak_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +195,9 @@ class KernelResult(Result):
     spills: int | None = None
     shared_mem_bytes: int | None = None
     comparison_to_pytorch: float | None = None
+    comparison_to_compiled: float | None = None
+    throughput_gb_s: float | None = None
+    tflops: float | None = None
 
 
 @dataclass(frozen=True)
@@ -193,6 +208,8 @@ class TrainingResult(Result):
     backward_time_ms: float | None = None
     optimizer_step_time_ms: float | None = None
     memory_saved_gb: float | None = None
+    model_size_gb: float | None = None
+    communication_overhead_ms: float | None = None
     communication_overhead_percent: float | None = None
     speedup: float | None = None
     efficiency: float | None = None
@@ -208,6 +225,13 @@ class InferenceResult(Result):
     throughput_samples_per_second: float | None = None
     original_nodes: int | None = None
     optimized_nodes: int | None = None
+    optimized_graph_nodes: int | None = None
+    optimization_level: str | None = None
     optimization_time_ms: float | None = None
     compile_time_ms: float | None = None
+    compilation_time_ms: float | None = None
+    inference_time_ms: float | None = None
+    execution_time_ms: float | None = None
+    memory_footprint_mb: float | None = None
+    memory_savings_mb: float | None = None
     speedup: float | None = None

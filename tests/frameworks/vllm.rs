@@ -27,7 +27,10 @@ fn generation_is_measured() {
     let Some(document) = vllm(&axes) else { return };
     check(document["benchmarks"].as_array().unwrap(), 1);
     let fields = &find(&document, "/generation")["results"][0];
-    for name in ["tokens_per_second", "requests_per_second", "ttft_ms", "tpot_ms", "total_latency_ms"] {
+    let rates = ["tokens_per_second", "requests_per_second", "ttft_ms", "tpot_ms", "total_latency_ms"];
+    let batch = ["batch_size", "total_tokens", "time_total_seconds", "p50_latency_ms", "p99_latency_ms"];
+    assert_eq!(fields["model_name"], "random llama");
+    for name in rates.into_iter().chain(batch) {
         assert!(fields[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {fields}");
     }
 }
@@ -45,6 +48,7 @@ fn requests_at_a_rate_have_percentiles_and_goodput() {
         (number("goodput_requests_per_second") - number("requests_per_second")).abs() < 1e-9,
         "no limit was missed"
     );
+    assert!(number("p50_latency_ms") <= number("p99_latency_ms"), "{fields}");
     for name in ["ttft", "tpot", "itl"] {
         assert!(number(&format!("{name}_ms")) <= number(&format!("{name}_p99_ms")), "{name}");
     }

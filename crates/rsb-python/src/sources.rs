@@ -16,21 +16,27 @@ macro_rules! sources {
 
 sources![
     "__init__.py",
+    "attention.py",
     "core.py",
     "deepspeed.py",
+    "execution.py",
     "flash_attention.py",
     "memory.py",
     "migraphx.py",
     "model_build.py",
     "model_runtimes.py",
     "models.py",
+    "networks.py",
+    "onnx_graphs.py",
     "onnxruntime.py",
     "python_faults.py",
     "pytorch.py",
+    "ranks.py",
     "serving.py",
     "transformer.py",
     "triton.py",
     "triton_kernels.py",
+    "triton_operations.py",
     "vllm.py",
     "worker.py"
 ];

@@ -65,9 +65,10 @@ pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<
             continue;
         }
         // Who asks for a workload by name wants it, also when it is none for a glance.
-        let few = workload.quick.is_empty() && !chosen.is_empty();
+        let grids = workload.grids(device);
+        let few = grids.quick.is_empty() && !chosen.is_empty();
         let breadth = if few { Breadth::Standard } else { wish.breadth };
-        for grid in workload.grids(breadth) {
+        for grid in grids.of(breadth) {
             for params in points(workload, grid, wish.axes)? {
                 let case = case(component, workload, device, params);
                 if found.iter().all(|known| known.id != case.id) {
@@ -141,6 +142,8 @@ pub fn case(component: &Component, workload: &Workload, device: DeviceRef, param
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::BackendId;
+
     use super::*;
     use crate::frameworks::{all, find};
 
@@ -155,7 +158,7 @@ mod tests {
     fn every_point_of_every_component_is_a_case_of_its_own() {
         for component in all() {
             for workload in component.workloads {
-                for grid in workload.grids(Breadth::Full) {
+                for grid in [&workload.cpu, &workload.gpu].into_iter().flat_map(|grids| grids.of(Breadth::Full)) {
                     let points = points(workload, grid, &[]).unwrap();
                     assert!(!points.is_empty(), "{} {}: {grid}", component.name, workload.name);
                     for (name, _) in grid.split(' ').filter_map(|part| part.split_once('=')) {
@@ -168,6 +171,27 @@ mod tests {
             }
             assert!(!ids(component.name, Breadth::Quick, &[]).unwrap().is_empty(), "{}", component.name);
         }
+    }
+
+    #[test]
+    fn a_gpu_has_work_of_its_size_at_a_glance_too() {
+        let gpu = DeviceRef { backend: BackendId::Rocm, index: 0 };
+        for component in all() {
+            let wish = ComponentSelection { breadth: Breadth::Quick, axes: &[] };
+            let cases = cases(component, gpu, wish).unwrap();
+            assert!(!cases.is_empty(), "{}", component.name);
+            for (axis, least) in [("sequence_length", 512), ("width", 768), ("prompt_length", 512)] {
+                let sizes = cases.iter().filter_map(|case| case.params.text(axis)?.parse::<u32>().ok());
+                assert!(sizes.min().is_none_or(|size| size >= least), "{} {axis}", component.name);
+            }
+        }
+        let largest = |name: &str, axis: &str| {
+            let wish = ComponentSelection { breadth: Breadth::Full, axes: &[] };
+            let cases = cases(find(name).unwrap(), gpu, wish).unwrap();
+            cases.iter().filter_map(|case| case.params.text(axis)?.split('x').next()?.parse::<u32>().ok()).max()
+        };
+        assert_eq!(largest("pytorch", "shape"), Some(8192));
+        assert_eq!(largest("flash-attention", "sequence_length"), Some(16_384));
     }
 
     #[test]

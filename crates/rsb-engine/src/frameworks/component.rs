@@ -1,5 +1,6 @@
 //! What a component and a workload of it are.
 
+use rsb_model::DeviceRef;
 use rsb_workloads::{AxisInfo, Breadth};
 
 /// A framework, which is also a verb.
@@ -37,16 +38,35 @@ pub struct Workload {
     pub name: &'static str,
     /// Its parameters, in the order in which they show in an id.
     pub axes: &'static [AxisInfo],
-    /// The points for a glance: `dtype=f32,bf16 shape=512x512x512`, every combination.
+    /// Its points on a CPU, which has other work too.
+    pub cpu: Grids,
+    /// Its points on a GPU, which small ones would leave idle.
+    pub gpu: Grids,
+}
+
+/// Points of a workload: `dtype=f32,bf16 shape=512x512x512`, every combination.
+#[derive(Debug)]
+pub struct Grids {
+    /// Those for a glance.
     pub quick: &'static [&'static str],
-    /// The points beside them for a thorough look.
+    /// Those beside them for a thorough look.
     pub more: &'static [&'static str],
 }
 
-impl Workload {
-    /// The points of `breadth`.
-    pub fn grids(&self, breadth: Breadth) -> impl Iterator<Item = &'static str> {
+impl Grids {
+    /// Cases are made elsewhere.
+    pub(super) const NONE: Self = Self { quick: &[], more: &[] };
+
+    /// Those of `breadth`.
+    pub fn of(&self, breadth: Breadth) -> impl Iterator<Item = &'static str> {
         let more: &[&str] = if breadth == Breadth::Quick { &[] } else { self.more };
         self.quick.iter().chain(more).copied()
+    }
+}
+
+impl Workload {
+    /// The points for `device`.
+    pub const fn grids(&self, device: DeviceRef) -> &Grids {
+        if device.is_cpu() { &self.cpu } else { &self.gpu }
     }
 }

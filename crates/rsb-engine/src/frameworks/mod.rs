@@ -8,12 +8,14 @@ mod catalog;
 mod component;
 mod components;
 mod environment;
+mod networks;
 mod status;
 mod worker;
+mod workloads;
 
 pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, has_axis, workloads_with};
 pub use catalog::{all, find, known};
-pub use component::{Component, InstallPlace, Workload};
+pub use component::{Component, Grids, InstallPlace, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};

@@ -1,0 +1,195 @@
+"""Our figures of models and graphs against those of tools that others measure with, interleaved, median of five.
+
+    PYTHONPATH=python path/of/environment/bin/python3 python/checks/against_peers.py [timer] [benchmark_app] [loop]
+
+- `timer`: models and networks in eager PyTorch against `torch.utils.benchmark.Timer`, in one process;
+- `benchmark_app`: a model in OpenVINO against OpenVINO's own program, with the graph that our workload compiled;
+- `loop`: graphs in ONNX Runtime against a plain loop with bound inputs and outputs, in a program of its own.
+
+All use the same library, model, inputs, precision and threads. Ratios are ours over theirs; each must be within 5 %. The
+machine must be calm: what else runs on it falls on one side of a pair.
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tomllib
+
+# One thread on every side: threads that wait for one another are torn apart by whatever else the machine does.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy
+import torch
+
+from rsb_workloads import core, models, onnx_graphs, onnxruntime, pytorch
+
+ROUNDS = 5
+# Turns of each side in a round. They are short, so that what else the machine does falls on both.
+TURNS = 15
+TURN_NS = 1e8
+LIMIT_PERCENT = 5.0
+CATALOGUE = Path(__file__).parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+NETWORKS = {"batch_size": "1", "num_layers": "2", "width": "256", "sequence_length": "128", "dtype": "f32"}
+
+# A plain loop: the files of a graph and its inputs; for each line that asks for iterations, their nanoseconds.
+LOOP = """
+import sys, time
+import numpy, onnxruntime
+model, inputs, provider = sys.argv[1:]
+options = onnxruntime.SessionOptions()
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+options.intra_op_num_threads = 1
+session = onnxruntime.InferenceSession(model, options, providers=[provider])
+binding = session.io_binding()
+held = [(name, onnxruntime.OrtValue.ortvalue_from_numpy(array)) for name, array in numpy.load(inputs).items()]
+for name, value in held:
+    binding.bind_ortvalue_input(name, value)
+for output in session.get_outputs():
+    binding.bind_output(output.name)
+session.run_with_iobinding(binding)
+outputs = [onnxruntime.OrtValue.ortvalue_from_numpy(one.numpy()) for one in binding.get_outputs()]
+binding.clear_binding_outputs()
+for output, value in zip(session.get_outputs(), outputs):
+    binding.bind_ortvalue_output(output.name, value)
+for line in sys.stdin:
+    begin = time.perf_counter_ns()
+    for _ in range(int(line)):
+        session.run_with_iobinding(binding)
+    print(time.perf_counter_ns() - begin, flush=True)
+"""
+
+
+def compared(name: str, ours, theirs, turns: int = TURNS) -> float:
+    """The median ratio in percent off one: each side gives nanoseconds of an iteration in its turn; who begins changes."""
+    ratios = []
+    ours(), theirs()
+    for _ in range(ROUNDS):
+        own, other = [], []
+        for turn in range(turns):
+            for side, times in ((ours, own), (theirs, other))[:: 1 if turn % 2 else -1]:
+                times.append(side())
+        ratios.append(statistics.median(own) / statistics.median(other))
+    off = 100 * (statistics.median(ratios) - 1)
+    spread = ", ".join(f"{ratio:.3f}" for ratio in sorted(ratios))
+    times = f"ours {statistics.median(own) / 1e6:.3f} ms, theirs {statistics.median(other) / 1e6:.3f} ms in the last round"
+    print(f"{name}: {times}, {off:+.2f} % (rounds {spread})", flush=True)
+    return off
+
+
+def in_turn(work: core.Work) -> int:
+    """Iterations of a turn."""
+    return max(1, round(TURN_NS / core.fastest(work, 5)))
+
+
+def sampled(work: core.Work):
+    """Our side."""
+    iters = in_turn(work)
+    return lambda: work.sample(iters) / iters
+
+
+def catalogued(name: str, **params: str) -> core.Case:
+    """A case of a model of the catalogue on the CPU."""
+    row = next(row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"] if row["name"] == name)
+    own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "64", "runtime": "pytorch"}
+    return core.Case("models", "forward", "cpu:0", own | params | {"definition": json.dumps(row)})
+
+
+def timer() -> list[float]:
+    """Eager PyTorch."""
+    from torch.utils.benchmark import Timer
+
+    block = core.Case("pytorch", "execution", "cpu:0", NETWORKS | {"workload": "execution", "execution": "eager"})
+    works = {f"{name} in PyTorch": models.forward(catalogued(name)) for name in ("bert-tiny", "vit-tiny", "mamba-tiny")}
+    works["a decoder in PyTorch"] = pytorch.execution(block)
+    found = []
+    for name, work in works.items():
+        other, iters = Timer("run()", globals={"run": work.run}), in_turn(work)
+        theirs = lambda other=other, iters=iters: other.timeit(iters).median * 1e9
+        found.append(compared(f"{name} against Timer", sampled(work), theirs))
+    return found
+
+
+def benchmark_app() -> list[float]:
+    """OpenVINO: its program is given the graph that our workload made, and the same inputs."""
+    import openvino
+
+    from rsb_workloads import model_runtimes
+
+    case, seen = catalogued("bert-tiny", runtime="openvino"), {}
+    models.check(case)
+    convert, wanted = openvino.convert_model, model_runtimes._wanted_tensors
+    openvino.convert_model = lambda *given, **more: seen.setdefault("graph", convert(*given, **more))
+    model_runtimes._wanted_tensors = lambda compiled, tensors: seen.setdefault("tensors", wanted(compiled, tensors))
+    work = models.forward(case)
+    with tempfile.TemporaryDirectory(prefix="rsb-peers-") as directory:
+        graph, files = os.path.join(directory, "graph.xml"), []
+        openvino.save_model(seen["graph"], graph, compress_to_fp16=False)
+        for place, (port, tensor) in enumerate(zip(seen["graph"].inputs, seen["tensors"])):
+            numpy.save(os.path.join(directory, f"{place}.npy"), tensor.numpy())
+            files.append(f"{port.any_name}:{directory}/{place}.npy")
+        program = os.path.join(os.path.dirname(sys.executable), "benchmark_app")
+        iters = TURNS * in_turn(work)
+        settings = os.path.join(directory, "settings.json")
+        one_thread = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        Path(settings).write_text(json.dumps({"CPU": one_thread}), encoding="utf-8")
+        # Its hint is then that of latency, as ours is.
+        command = [program, "-m", graph, "-i", ",".join(files), "-d", "CPU", "-api", "sync", "-load_config", settings]
+        command += ["-niter", str(iters)]
+
+        def theirs() -> float:
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            return float(re.search(r"Median:\s+([\d.]+) ms", said).group(1)) * 1e6
+
+        # It tells the median of single inferences, and takes its time to start.
+        ours = lambda: statistics.median(work.sample(1) for _ in range(iters))
+        return [compared("bert-tiny in OpenVINO against benchmark_app", ours, theirs, turns=1)]
+
+
+def loop() -> list[float]:
+    """ONNX Runtime."""
+    found, library = [], core.package("onnxruntime")
+    options_of = library.SessionOptions
+
+    def one_thread():
+        options = options_of()
+        options.intra_op_num_threads = 1
+        return options
+
+    library.SessionOptions = one_thread
+    for network in ("encoder", "convolutional", "decoder-step"):
+        case = core.Case("onnxruntime", "inference", "cpu:0", NETWORKS | {"workload": "inference", "network": network})
+        onnxruntime.check(case)
+        work, made = onnxruntime.inference(case), onnx_graphs.graph(case)
+        with tempfile.TemporaryDirectory(prefix="rsb-peers-") as directory:
+            graph, inputs = os.path.join(directory, "graph.onnx"), os.path.join(directory, "inputs.npz")
+            Path(graph).write_bytes(made.model)
+            numpy.savez(inputs, **made.inputs)
+            words = [sys.executable, "-c", LOOP, graph, inputs, onnxruntime.PROVIDERS["cpu"][0]]
+            iters = in_turn(work)
+            with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+
+                def asked(program=program, iters=iters) -> float:
+                    print(iters, file=program.stdin)
+                    return int(program.stdout.readline()) / iters
+
+                found.append(compared(f"{network} in ONNX Runtime against a plain loop", sampled(work), asked))
+                program.stdin.close()
+    return found
+
+
+def main() -> int:
+    """0 when every ratio is within the limit."""
+    torch.set_num_threads(1)
+    kinds = {"timer": timer, "benchmark_app": benchmark_app, "loop": loop}
+    found = [off for name in sys.argv[1:] or kinds for off in kinds[name]()]
+    return int(any(abs(off) > LIMIT_PERCENT for off in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

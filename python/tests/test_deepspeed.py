@@ -1,0 +1,79 @@
+"""Ranks that train together: each gradient is that of one process, or it is said which is not."""
+
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+from rsb_workloads import core, deepspeed
+
+TINY = {"num_ranks": "2", "width": "128", "num_layers": "2", "batch_size": "1", "sequence_length": "8", "dtype": "f32"}
+
+
+def case(**params):
+    """A case of layers cut among ranks."""
+    return core.Case("deepspeed", "tensor-parallel", "cpu:0", TINY | params)
+
+
+class Forgetful(deepspeed.Trainer):
+    """A rank that can be made to keep its share of the gradient of a layer's input to itself."""
+
+    def forget(self):
+        """From here on."""
+        from deepspeed.module_inject.layers import ColumnParallel
+
+        ColumnParallel.backward = staticmethod(lambda context, gradient: (None, gradient))
+
+
+class Gradients(unittest.TestCase):
+    """Of every weight, on every rank."""
+
+    def test_the_sum_over_ranks_that_is_missing_is_seen(self):
+        try:
+            import deepspeed as _  # noqa: F401
+        except ImportError as error:
+            self.skipTest(str(error))
+        with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
+            ranks = deepspeed.Ranks(case(), Forgetful)
+            right = ranks.ask("check")
+            self.assertLess(max(right[0]["errors"].values()), 1e-5)
+            self.assertEqual(len(right[0]["errors"]), 25, "ten a block, two tables, two of the last norm, the logits")
+            ranks.ask("forget")
+            wrong = ranks.ask("check")
+            ranks.close()
+        self.assertGreater(wrong[0]["errors"]["blocks.0.attention.query.weight"], 0.1)
+        with self.assertRaises(core.Failure) as caught:
+            deepspeed.verified(case(), wrong, right[0]["losses"])
+        self.assertRegex(str(caught.exception), "gradients of tensor-parallel: that of .* on rank . is off")
+
+    def test_what_was_not_cut_or_learns_another_thing_is_refused(self):
+        good = {"losses": [3.0, 2.0, 1.0], "errors": {"weight": 1e-6}, "cut": 1}
+        self.assertEqual(deepspeed.verified(case(), [good, good], good["losses"]), 1e-6)
+        for wrong, words in (
+            (good | {"cut": 0}, "holds every weight whole"),
+            (good | {"losses": [3.0, 2.0, 1.1]}, "of 3 steps one is off"),
+            (good | {"errors": {"weight": float("nan")}}, "of weight on rank 1 is off by nan"),
+        ):
+            with self.assertRaisesRegex(core.Failure, words):
+                deepspeed.verified(case(), [good, wrong], good["losses"])
+
+    def test_layers_that_cannot_be_shared_are_not_tried(self):
+        for params, words in (({"num_ranks": "3"}, "no multiple of 192"), ({"dtype": "f16"}, "f32 or bf16")):
+            with mock.patch.object(deepspeed, "package"), self.assertRaisesRegex(core.Skip, words):
+                deepspeed.check(case(**params))
+
+    def test_collectives_are_told_from_the_rest(self):
+        def event(name, us):
+            return types.SimpleNamespace(
+                name=name, device_time_total=us, time_range=types.SimpleNamespace(elapsed_us=lambda: us)
+            )
+
+        named = [event("gloo:all_reduce", 5.0), event("aten::mm", 7.0), event("gloo:broadcast", 1.0)]
+        self.assertEqual(deepspeed.spoken_us(named, True), 6.0)
+        named[0].name, named[1].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclAllReduce"
+        self.assertEqual(deepspeed.spoken_us(named, False), 5.0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+"""Networks as graphs: right in each type, refused where they are wrong, and a step that goes on where a decoder is."""
+
+import importlib
+import unittest
+
+from rsb_workloads import core, onnxruntime
+
+SMALL = {"batch_size": "1", "width": "64", "num_layers": "2", "sequence_length": "32", "network": "mlp", "dtype": "f32"}
+
+
+def case(**params):
+    """A small graph on the CPU."""
+    return core.Case("onnxruntime", "inference", "cpu:0", SMALL | params)
+
+
+class Graphs(unittest.TestCase):
+    """What PyTorch exports, and ONNX Runtime makes of it."""
+
+    def setUp(self):
+        for name in ("onnx", "onnxruntime", "torch"):
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                self.skipTest(str(error))
+
+    def test_every_network_is_right_in_every_type(self):
+        for network in ("mlp", "encoder", "convolutional", "decoder-step"):
+            errors = {}
+            for dtype in ("f32", "f16", "i8"):
+                wanted = case(network=network, dtype=dtype)
+                ready = onnxruntime.prepared(wanted, onnxruntime.graph(wanted), "all")
+                errors[dtype] = ready.error
+                fields = onnxruntime.shape_fields(wanted, ready.graph, ready.error) | onnxruntime._optimized(wanted, ready, "all")
+                self.assertEqual(fields["optimization_level"], "ORT_ENABLE_ALL")
+                self.assertGreater(fields["model_size_gb"], 0)
+            self.assertLess(errors["f32"], 1e-5, network)
+            self.assertLess(errors["f32"], errors["f16"], f"{network}: nothing was rounded to 16 bits")
+            self.assertLess(errors["f16"], errors["i8"], f"{network}: nothing was rounded to 8 bits")
+
+    def test_an_output_that_is_wrong_is_refused(self):
+        wanted = case()
+        graph = onnxruntime.graph(wanted)
+        graph.exact[0] = graph.exact[0] * 1.01
+        with self.assertRaises(core.Failure):
+            onnxruntime.prepared(wanted, graph, "disabled")
+
+    def test_a_step_gives_what_the_decoder_gives_at_the_end_of_the_text(self):
+        import torch
+
+        from rsb_workloads import networks
+
+        torch.manual_seed(1)
+        decoder = networks.Decoder(50, 16, 8, 2, 6).double().eval()
+        tokens, kept = torch.randint(0, 50, (3, 6)), torch.zeros(2, 2, 3, 2, 0, 8).double()
+        for place in range(6):
+            logits, *new = networks.Step(decoder)(tokens[:, place : place + 1], *kept)
+            kept = torch.cat((kept, torch.stack(new)), 4)
+        self.assertLess((logits[:, 0] - decoder(tokens)[:, 5]).abs().max().item(), 1e-12)
+
+
+if __name__ == "__main__":
+    unittest.main()
