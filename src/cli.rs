@@ -30,7 +30,10 @@ pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use gate::{GateArgs, JudgeArgs};
-pub use models::{GoalArg, ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RecommendArgs};
+pub use models::{
+    GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb,
+    RecommendArgs,
+};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use serve::ServeArgs;

@@ -1,5 +1,6 @@
 """What a case holds of memory while it is sampled: the process's on a CPU, the allocator's on a GPU."""
 
+import ctypes
 import os
 
 
@@ -48,6 +49,18 @@ def of_children() -> dict:
         if _status("PPid", name, scale=1) == os.getpid():
             peak += _status("VmHWM", name) or 0.0
     return {"memory_used_mb": peak / 1e6} if peak else {}
+
+
+def heap_unused_percent() -> dict:
+    """The share of what the C library's allocator holds of the system that is not in use; nothing where it does not tell."""
+    names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    tell = getattr(ctypes.CDLL(None), "mallinfo2", None)  # glibc's, from 2.33 on.
+    if tell is None:
+        return {}
+    tell.restype = type("Mallinfo2", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_size_t) for name in names]})
+    found = tell()
+    held = found.arena + found.hblkhd
+    return {"memory_fragmentation_percent": 100.0 * found.fordblks / held} if held else {}
 
 
 class GpuMemory:

@@ -7,6 +7,7 @@ mod compatibility;
 mod detect;
 mod document;
 mod footprint;
+mod map;
 mod recommend;
 
 pub use cases::{ModelWish, cases};
@@ -16,6 +17,7 @@ pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
 pub use document::document;
 pub use footprint::Footprint;
+pub use map::{Compatible, PRECISIONS, Standing, compatibility};
 pub use recommend::{Goal, recommend};
 
 /// The component, which is also a verb.
