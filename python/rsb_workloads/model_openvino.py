@@ -108,8 +108,8 @@ def _quantized(torch, module, subject, tensors):
     """The graph with products and convolutions of whole numbers, by ONNX Runtime's quantizer: OpenVINO takes its form.
     With its size."""
     quantization = package("onnxruntime.quantization")
-    with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as folder:
-        source, made = (os.path.join(folder, name) for name in ("model.onnx", "quantized.onnx"))
+    with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as directory:
+        source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
         to_onnx(torch, module, subject, tensors, source)
         quantization.quantize_static(
             source,

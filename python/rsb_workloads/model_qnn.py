@@ -37,19 +37,19 @@ class Qnn:
     def prepare(case: Case, torch, model, tensors) -> Ready:
         """Exported here; quantized, compiled and run by a process of QNN's environment. Every node must be QNN's."""
         module, subject = model
-        folder = tempfile.TemporaryDirectory(prefix="rsb-qnn-")
-        to_onnx(torch, module, subject, tensors, os.path.join(folder.name, "model.onnx"))
-        save_inputs(subject, os.path.join(folder.name, "inputs.npz"), tensors)
+        directory = tempfile.TemporaryDirectory(prefix="rsb-qnn-")
+        to_onnx(torch, module, subject, tensors, os.path.join(directory.name, "model.onnx"))
+        save_inputs(subject, os.path.join(directory.name, "inputs.npz"), tensors)
         for index, other in enumerate(subject.calibration(CALIBRATION)):
-            save_inputs(subject, os.path.join(folder.name, f"calibration{index}.npz"), other)
+            save_inputs(subject, os.path.join(directory.name, f"calibration{index}.npz"), other)
         # Isolated: beside the script lie files that have the names of packages.
-        process = Process([interpreter(), "-I", "-B", SCRIPT], folder)
-        about = process.ask("prepare", folder=folder.name, cache=cache_directory("qnn-contexts"))
+        process = Process([interpreter(), "-I", "-B", SCRIPT], directory)
+        about = process.ask("prepare", directory=directory.name, cache=cache_directory("qnn-contexts"))
         if "refused" in about:
             raise refusal(case.text("model"), about["refused"])
 
         def result():
-            path = os.path.join(folder.name, "result.npy")
+            path = os.path.join(directory.name, "result.npy")
             process.ask("result", path=path)
             return torch.from_numpy(package("numpy").load(path))
 
@@ -85,8 +85,8 @@ def refusal(model: str, nodes: list) -> Skip:
 class Process:
     """A process of QNN's environment, which ends with this one."""
 
-    def __init__(self, command: list, folder=None):
-        self._folder = folder  # Lives as long as the process that reads it.
+    def __init__(self, command: list, directory=None):
+        self._directory = directory  # Lives as long as the process that reads it.
         clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # It was for this Python.
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)

@@ -47,19 +47,19 @@ class Inputs:
         return next(self._left, None)
 
 
-def quantized(folder: str) -> str:
+def quantized(directory: str) -> str:
     """The graph with weights of 8 bits and values between of 16; what is constant is computed first, as QNN lacks some of it."""
     from onnxruntime.quantization import QuantType, quantize
     from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config, qnn_preprocess_model
 
-    source, folded, ready, made = (os.path.join(folder, name + ".onnx") for name in ("model", "folded", "ready", "quantized"))
+    source, folded, ready, made = (os.path.join(directory, name + ".onnx") for name in ("model", "folded", "ready", "quantized"))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = folded
     plain = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     names = [one.name for one in plain.get_inputs()]
-    others = [arrays(path, names) for path in sorted(glob.glob(os.path.join(folder, "calibration*.npz")))]
+    others = [arrays(path, names) for path in sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]
     if not qnn_preprocess_model(folded, ready):
         ready = folded
     kinds = {"activation_type": QuantType.QUInt16, "weight_type": QuantType.QUInt8}
@@ -141,10 +141,10 @@ def compiled(graph: str, context: str) -> int:
     return taken
 
 
-def fingerprint(folder: str) -> str:
+def fingerprint(directory: str) -> str:
     """What a compiled graph depends on."""
     digest = hashlib.sha256(f"{onnxruntime.__version__} {version()} {ARCHITECTURE} {CHIP}".encode())
-    for path in [os.path.join(folder, "model.onnx"), *sorted(glob.glob(os.path.join(folder, "calibration*.npz")))]:
+    for path in [os.path.join(directory, "model.onnx"), *sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]:
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()[:32]
@@ -169,20 +169,20 @@ def forget_oldest(cache: str):
 class Session:
     """A graph that QNN has, every node of it, with its inputs."""
 
-    def __init__(self, folder: str, cache: str):
+    def __init__(self, directory: str, cache: str):
         onnxruntime.register_execution_provider_library(PROVIDER, onnxruntime_qnn.get_library_path())
         begin = time.perf_counter_ns()
-        self._context = os.path.join(cache, fingerprint(folder) + ".onnx")
-        self._folder = folder
+        self._context = os.path.join(cache, fingerprint(directory) + ".onnx")
+        self._directory = directory
         self._session, taken = self._cached()
         is_cached = self._session is not None
         if not is_cached:
-            taken = compiled(quantized(folder), self._context)
+            taken = compiled(quantized(directory), self._context)
             with open(self._context + ".json", "w", encoding="ascii") as file:
                 json.dump({"nodes": taken}, file)
             forget_oldest(cache)
             self._session = opened(self._context, {})
-        self._inputs = arrays(os.path.join(folder, "inputs.npz"), [one.name for one in self._session.get_inputs()])
+        self._inputs = arrays(os.path.join(directory, "inputs.npz"), [one.name for one in self._session.get_inputs()])
         self.about = {
             "version": version(),
             "nodes": taken,
@@ -209,7 +209,7 @@ class Session:
 
     def profile(self) -> dict:
         """The cycles of the emulated HTP in one pass, in all and by node, the longest first."""
-        path = os.path.join(self._folder, "profile.csv")
+        path = os.path.join(self._directory, "profile.csv")
         session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
         session.run(None, self._inputs)
         del session  # Then the file is whole.
@@ -249,7 +249,7 @@ class Server:
         if MISSING is not None:
             raise MISSING
         if request["ask"] == "prepare":
-            self._session = Session(request["folder"], request["cache"])
+            self._session = Session(request["directory"], request["cache"])
             return self._session.about
         if request["ask"] == "result":
             numpy.save(request["path"], self._session.run())

@@ -15,7 +15,7 @@ pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::
 /// How a family stands with a runtime on a backend in a precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum Compatibility {
     /// It was measured and verified.
     Runs,
     /// It was verified on an emulator.
@@ -34,7 +34,7 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl Compatibility {
     /// For people.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ pub struct Compatible {
     /// In which precision.
     pub dtype: Dtype,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: Compatibility,
     /// The model that was asked for; none where only the rules speak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
@@ -111,9 +111,9 @@ pub fn compatibility(runs: &[Run]) -> Vec<Compatible> {
     for run in runs {
         for result in run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS)) {
             let Some((place, found)) = seen_in(run, result) else { continue };
-            let is_better = matches!(found.standing, Standing::Runs | Standing::Emulated);
+            let is_better = matches!(found.standing, Compatibility::Runs | Compatibility::Emulated);
             let known = seen.entry(place).or_insert_with(|| found.clone());
-            if is_better && !matches!(known.standing, Standing::Runs | Standing::Emulated) {
+            if is_better && !matches!(known.standing, Compatibility::Runs | Compatibility::Emulated) {
                 *known = found;
             }
         }
@@ -144,7 +144,7 @@ fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, Compatible)> {
         runtime,
         backend,
         dtype,
-        standing: Standing::of(result),
+        standing: Compatibility::of(result),
         model_id: Some(model.to_owned()),
         run_id: Some(run.run_id.0.clone()),
         reason: result.reason.clone(),
@@ -159,7 +159,7 @@ fn by_rule((family, runtime, backend, dtype): Place) -> Compatible {
         let device = DeviceRef { backend, index: 0 };
         refusal(&Wanted { row, workload: "forward", runtime, dtype, length, device })
     });
-    let standing = if reason.is_some() { Standing::NotPossible } else { Standing::Unknown };
+    let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
     Compatible { family, runtime, backend, dtype, standing, model_id: None, run_id: None, reason }
 }
 
@@ -178,31 +178,32 @@ mod tests {
             map.iter().find(is_it).unwrap()
         };
         for (runtime, backend, dtype, standing) in [
-            ("pytorch", BackendId::Cpu, Dtype::F32, Standing::Unknown),
-            ("pytorch", BackendId::Rocm, Dtype::I8, Standing::NotPossible),
-            ("qnn", BackendId::Cpu, Dtype::F32, Standing::NotPossible),
-            ("qnn", BackendId::Cpu, Dtype::I8, Standing::Unknown),
+            ("pytorch", BackendId::Cpu, Dtype::F32, Compatibility::Unknown),
+            ("pytorch", BackendId::Rocm, Dtype::I8, Compatibility::NotPossible),
+            ("qnn", BackendId::Cpu, Dtype::F32, Compatibility::NotPossible),
+            ("qnn", BackendId::Cpu, Dtype::I8, Compatibility::Unknown),
         ] {
             let found = at(Family::Rag, runtime, backend, dtype);
             assert_eq!(found.standing, standing, "{found:?}");
-            assert_eq!(found.reason.is_some(), standing == Standing::NotPossible);
+            assert_eq!(found.reason.is_some(), standing == Compatibility::NotPossible);
         }
     }
 
     #[test]
     fn a_reason_tells_what_kind_of_no_it_is() {
+        use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, UnsupportedOperator};
         for (outcome, what, why, standing) in [
-            (Outcome::Skipped, "package openvino", "this Python has no such package", Standing::MissingPackage),
-            (Outcome::Skipped, "Python of QNN", "there is no environment", Standing::MissingPackage),
-            (Outcome::Skipped, "80 GB of memory for llama-2-7b", "a benchmark may take 8 GB", Standing::DoesNotFit),
-            (Outcome::Skipped, "model x", "it needs 9.0 GB of the host's memory", Standing::DoesNotFit),
-            (Outcome::Failed, "models forward", "memory ran out (killed)", Standing::DoesNotFit),
-            (Outcome::Skipped, "rag by QNN", "QNN does not take 2 of its nodes", Standing::UnsupportedOperator),
-            (Outcome::Failed, "models forward", "UnsupportedOperatorError: aten::diff", Standing::UnsupportedOperator),
-            (Outcome::Failed, "result of models forward", "it is off by 0.6", Standing::Fails),
-            (Outcome::Skipped, "bf16 by OpenVINO", "its plug-in works in f32", Standing::NotPossible),
+            (Outcome::Skipped, "package openvino", "this Python has no such package", MissingPackage),
+            (Outcome::Skipped, "Python of QNN", "there is no environment", MissingPackage),
+            (Outcome::Skipped, "80 GB of memory for llama-2-7b", "a benchmark may take 8 GB", DoesNotFit),
+            (Outcome::Skipped, "model x", "it needs 9.0 GB of the host's memory", DoesNotFit),
+            (Outcome::Failed, "models forward", "memory ran out (killed)", DoesNotFit),
+            (Outcome::Skipped, "rag by QNN", "QNN does not take 2 of its nodes", UnsupportedOperator),
+            (Outcome::Failed, "models forward", "UnsupportedOperatorError: aten::diff", UnsupportedOperator),
+            (Outcome::Failed, "result of models forward", "it is off by 0.6", Fails),
+            (Outcome::Skipped, "bf16 by OpenVINO", "its plug-in works in f32", NotPossible),
         ] {
-            assert_eq!(Standing::of_reason(outcome, &Reason::new(what, why, "cure")), standing, "{why}");
+            assert_eq!(Compatibility::of_reason(outcome, &Reason::new(what, why, "cure")), standing, "{why}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
 pub use document::document;
 pub use footprint::Footprint;
-pub use map::{Compatible, PRECISIONS, Standing, compatibility};
+pub use map::{Compatibility, Compatible, PRECISIONS, compatibility};
 pub use recommend::{Goal, recommend};
 
 /// The component, which is also a verb.
