@@ -29,13 +29,13 @@ def _of_cpu(torch, run) -> dict:
 
 def _of_gpu(case: Case, torch, run) -> dict:
     """The kernels of a pass by the vendor's profiler, and what the allocator holds."""
-    activities = torch.profiler.ProfilerActivity
+    activities, index = torch.profiler.ProfilerActivity, int(case.device.split(":")[1])
     with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as seen:
         run()
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(index)
     rows = [row for row in seen.key_averages() if row.self_device_time_total > 0]
     rows.sort(key=lambda row: -row.self_device_time_total)
-    state = torch.cuda.memory_stats()
+    state = torch.cuda.memory_stats(index)
     allocated, reserved = state.get("allocated_bytes.all.current", 0), state.get("reserved_bytes.all.current", 0)
     return {
         "backend": case.device.split(":")[0],

@@ -18,7 +18,7 @@ try:
 except ImportError:
     torch = None
 
-from rsb_workloads import core, memory, model_load, model_mps, model_qnn, models, qnn_session
+from rsb_workloads import core, memory, model_load, model_metrics, model_mps, model_qnn, models, qnn_session
 
 from .test_models import case
 
@@ -43,6 +43,24 @@ def shapes_of_metrics() -> dict:
         required = {name for part in parts for name in part.get("required", [])}
         shapes[tag.get("const") or tag["enum"][0]] = (required, set(known))
     return shapes
+
+
+class OnGpu(unittest.TestCase):
+    """What PyTorch tells of a GPU, by a double that has one."""
+
+    def test_kernels_and_memory_are_told_by_the_schema(self):
+        rows = [SimpleNamespace(key=name, count=1, self_device_time_total=time) for name, time in (("a", 1.0), ("gemm", 9.0), ("cpu", 0.0))]
+        seen = mock.MagicMock()
+        seen.__enter__.return_value.key_averages.return_value = rows
+        double = mock.Mock(**{"profiler.profile.return_value": seen})
+        held = {"allocated_bytes.all.current": 3e6, "allocated_bytes.all.peak": 5e6, "reserved_bytes.all.current": 4e6}
+        double.cuda.memory_stats.return_value = held
+        told = model_metrics.of_pytorch(core.Case("models", "forward", "rocm:1", {}), double, lambda: None)
+        double.cuda.memory_stats.assert_called_with(1)
+        self.assertEqual([layer["name"] for layer in told["layers"]], ["gemm", "a"])
+        self.assertEqual((told["backend"], told["kernel_time_us"], told["fragmentation_percent"]), ("rocm", 10.0, 25.0))
+        required, known = shapes_of_metrics()["rocm"]
+        self.assertTrue(required <= set(told) <= known, told)
 
 
 class UnderLoad(unittest.TestCase):
