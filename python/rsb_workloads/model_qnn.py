@@ -37,21 +37,23 @@ class Qnn:
     def prepare(case: Case, torch, model, tensors) -> Ready:
         """Exported here; quantized, compiled and run by a process of QNN's environment. Every node must be QNN's."""
         module, subject = model
-        directory = tempfile.TemporaryDirectory(prefix="rsb-qnn-")
-        to_onnx(torch, module, subject, tensors, os.path.join(directory.name, "model.onnx"))
-        save_inputs(subject, os.path.join(directory.name, "inputs.npz"), tensors)
-        for index, other in enumerate(subject.calibration(CALIBRATION)):
-            save_inputs(subject, os.path.join(directory.name, f"calibration{index}.npz"), other)
         # Isolated: beside the script lie files that have the names of packages.
-        process = Process([interpreter(), "-I", "-B", SCRIPT], directory)
-        about = process.ask("prepare", directory=directory.name, cache=cache_directory("qnn-contexts"))
+        process = Process([interpreter(), "-I", "-B", SCRIPT])
+        # Graphs are large and workers are killed: nothing of it is left once the process has read it.
+        with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
+            to_onnx(torch, module, subject, tensors, os.path.join(directory, "model.onnx"))
+            save_inputs(subject, os.path.join(directory, "inputs.npz"), tensors)
+            for index, other in enumerate(subject.calibration(CALIBRATION)):
+                save_inputs(subject, os.path.join(directory, f"calibration{index}.npz"), other)
+            about = process.ask("prepare", directory=directory, cache=cache_directory("qnn-contexts"))
         if "refused" in about:
             raise refusal(case.text("model"), about["refused"])
 
         def result():
-            path = os.path.join(directory.name, "result.npy")
-            process.ask("result", path=path)
-            return torch.from_numpy(package("numpy").load(path))
+            with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as own:
+                path = os.path.join(own, "result.npy")
+                process.ask("result", path=path)
+                return torch.from_numpy(package("numpy").load(path))
 
         def metrics():
             known = {name: about[name] for name in ("nodes", "is_cached", "context_bytes", "htp_arch")}
@@ -85,8 +87,7 @@ def refusal(model: str, nodes: list) -> Skip:
 class Process:
     """A process of QNN's environment, which ends with this one."""
 
-    def __init__(self, command: list, directory=None):
-        self._directory = directory  # Lives as long as the process that reads it.
+    def __init__(self, command: list):
         clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # It was for this Python.
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)

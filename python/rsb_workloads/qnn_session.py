@@ -173,7 +173,6 @@ class Session:
         onnxruntime.register_execution_provider_library(PROVIDER, onnxruntime_qnn.get_library_path())
         begin = time.perf_counter_ns()
         self._context = os.path.join(cache, fingerprint(directory) + ".onnx")
-        self._directory = directory
         self._session, taken = self._cached()
         is_cached = self._session is not None
         if not is_cached:
@@ -209,11 +208,12 @@ class Session:
 
     def profile(self) -> dict:
         """The cycles of the emulated HTP in one pass, in all and by node, the longest first."""
-        path = os.path.join(self._directory, "profile.csv")
-        session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
-        session.run(None, self._inputs)
-        del session  # Then the file is whole.
-        return cycles(path)
+        with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
+            path = os.path.join(directory, "profile.csv")
+            session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
+            session.run(None, self._inputs)
+            del session  # Then the file is whole.
+            return cycles(path)
 
 
 def cycles(path: str) -> dict:

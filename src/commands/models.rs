@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Footprint, MODELS, ModelRow, PRECISIONS, RUNTIMES};
+use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
 use rsb_model::Dtype;
 use rsb_model::record::{ModelFigures, ModelRecord, ModelsDocument};
 use rsb_report::Style;
@@ -243,7 +243,8 @@ fn results(args: &ModelsResultsArgs) -> CliResult {
             gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
         }
     };
-    let document = models::document(&run, args.without_outliers);
+    let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
+    let document = models::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
         return Err(CliError::usage(anyhow!("the run {} measured no models; `models` measures some", run.run_id)));
     }

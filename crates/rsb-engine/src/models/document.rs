@@ -9,15 +9,24 @@ use rsb_stats::estimate::OutlierRule;
 use super::MODELS;
 use super::compatibility::{GENERATE, LOAD};
 
-/// What the results of `run` say of each model, device and runtime, without outliers where `is_filtered`.
-pub fn document(run: &Run, is_filtered: bool) -> ModelsDocument {
+/// What becomes of samples beyond Tukey's fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outliers {
+    /// They are counted, and stay in the figures.
+    Marked,
+    /// They are counted, and the figures are those of the others.
+    LeftOut,
+}
+
+/// What the results of `run` say of each model, device and runtime.
+pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
     let own = || run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS));
     let mut models: Vec<ModelRecord> = Vec::new();
     for result in own().filter(|result| has_figures(result)) {
         let Some(fields) = result.fields() else { continue };
         let record = record_of(&mut models, run, result, fields);
         let Some(key) = key(result) else { continue };
-        add(record.batch_results.entry(key).or_default(), result, fields, is_filtered);
+        add(record.batch_results.entry(key).or_default(), result, fields, outliers);
     }
     let mut skipped = Vec::new();
     for result in own().filter(|result| !has_figures(result)) {
@@ -114,7 +123,7 @@ fn hardware(run: &Run, result: &BenchmarkResult, fields: &Fields) -> HardwareDet
 }
 
 /// What a pass says goes before what the writing of tokens says: the two share a batch.
-fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, is_filtered: bool) {
+fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, outliers: Outliers) {
     let is_simulated = result.outcome == Outcome::Simulated;
     let number = |name: &str| fields.number(name).filter(|_| !is_simulated);
     if parameter(result, "workload") == Some(GENERATE) {
@@ -125,7 +134,7 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, is
             return;
         }
     }
-    let seen = Times::of(result, is_filtered);
+    let seen = Times::of(result, outliers);
     // Under load, and with several passes at a time, the time of an iteration is not that of a pass.
     let is_pass = !is_simulated && number("num_requests").is_none();
     let times = seen.statistics.as_ref().filter(|_| is_pass);
@@ -164,11 +173,11 @@ struct Times {
 }
 
 impl Times {
-    fn of(result: &BenchmarkResult, is_filtered: bool) -> Self {
+    fn of(result: &BenchmarkResult, wish: Outliers) -> Self {
         let all: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
         let is_outlier = rsb_stats::estimate::outliers(&all, OutlierRule::Iqr(1.5));
         let outliers = is_outlier.iter().filter(|is| **is).count() as u64;
-        if !is_filtered || outliers == 0 {
+        if wish == Outliers::Marked || outliers == 0 {
             return Self { statistics: result.statistics.clone(), outliers };
         }
         let kept: Vec<f64> = all.iter().zip(&is_outlier).filter(|(_, is)| !**is).map(|(time, _)| *time).collect();
@@ -210,24 +219,24 @@ mod tests {
         result
     }
 
-    fn figures(outcome: Outcome, is_filtered: bool) -> ModelFigures {
+    fn figures(outcome: Outcome, outliers: Outliers) -> ModelFigures {
         let times = (0..20).map(|n| 1e6 + f64::from(n) * 1e3).chain([9e6]).collect();
         let (mut figures, result) = (ModelFigures::default(), result(outcome, times));
-        add(&mut figures, &result, result.fields().unwrap(), is_filtered);
+        add(&mut figures, &result, result.fields().unwrap(), outliers);
         assert_eq!(key(&result).as_deref(), Some("b1_s16_int8"));
         figures
     }
 
     #[test]
     fn an_outlier_is_marked_and_left_out_only_on_request() {
-        let [marked, filtered] = [false, true].map(|is_filtered| figures(Outcome::Measured, is_filtered));
+        let [marked, filtered] = [Outliers::Marked, Outliers::LeftOut].map(|wish| figures(Outcome::Measured, wish));
         assert_eq!((marked.outliers, filtered.outliers), (Some(1), Some(1)));
         assert!(marked.inference_time_ms.unwrap() > 1.3 && filtered.inference_time_ms.unwrap() < 1.1, "{filtered:?}");
     }
 
     #[test]
     fn an_emulator_says_how_exactly_and_never_how_fast() {
-        let found = figures(Outcome::Simulated, false);
+        let found = figures(Outcome::Simulated, Outliers::Marked);
         assert_eq!((found.accuracy_error, found.outcome), (Some(0.01), Some(Outcome::Simulated)));
         assert!(found.inference_time_ms.is_none() && found.latency_p50_ms.is_none() && found.device_metrics.is_some());
     }
