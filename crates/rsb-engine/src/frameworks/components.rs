@@ -367,7 +367,7 @@ pub(super) static MODELS: Component = Component {
     ],
 };
 
-/// OpenVINO, which models also run in: there is something to install, and nothing of its own to measure.
+/// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to measure.
 pub(super) static OPENVINO: Component = Component {
     name: "openvino",
     about: "OpenVINO, for `models --backend openvino`",

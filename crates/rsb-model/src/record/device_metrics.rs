@@ -36,7 +36,7 @@ pub enum DeviceMetrics {
         /// Time of a pass by the GPU's events in ms; none where they contradict the clock.
         event_time_ms: Option<f64>,
     },
-    /// OpenVINO.
+    /// `OpenVINO`.
     #[schemars(rename = "openvino")]
     OpenVino {
         /// Where it ran.
