@@ -33,7 +33,10 @@ pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use config::ConfigVerb;
 pub use gate::{GateArgs, JudgeArgs};
-pub use models::{GoalArg, ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RecommendArgs};
+pub use models::{
+    GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb,
+    RecommendArgs,
+};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use serve::ServeArgs;

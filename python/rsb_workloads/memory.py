@@ -77,14 +77,16 @@ class HostAllocator:
 
 
 def handed_out() -> int | None:
-    """Bytes, by `mallinfo2` of glibc 2.33 or later."""
-    try:
-        ask = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError):
-        return None
-    ask.restype = _MallInfo
-    told = ask()
-    return told.uordblks + told.hblkhd
+    """Bytes that are in use; nothing where the library does not tell."""
+    told = _allocator()
+    return told and told.uordblks + told.hblkhd
+
+
+def heap_unused_percent() -> dict:
+    """The share of what the C library's allocator holds of the system that is not in use; nothing where it does not tell."""
+    told = _allocator()
+    held = told.arena + told.hblkhd if told else 0
+    return {"memory_fragmentation_percent": 100.0 * told.fordblks / held} if held else {}
 
 
 class _MallInfo(ctypes.Structure):
@@ -92,6 +94,16 @@ class _MallInfo(ctypes.Structure):
         (name, ctypes.c_size_t)
         for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
     ]
+
+
+def _allocator() -> _MallInfo | None:
+    """What `mallinfo2` of glibc 2.33 or later says."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return None
+    ask.restype = _MallInfo
+    return ask()
 
 
 class GpuMemory:

@@ -81,6 +81,18 @@ class Subject:
         """Weights of the model and of its parts."""
         return sum(count(one) for one in (self.model, *self.parts.values()))
 
+    def calibration(self, count: int) -> list:
+        """Other inputs of the same kind, for quantizers: no result is compared on them."""
+        kept, found = (self.inputs, self.said), []
+        for seed in range(SEED + 1, SEED + 1 + count):
+            self.torch.manual_seed(seed)
+            self.inputs, self.said = {}, {}
+            with self.torch.no_grad():
+                _INPUTS[self.family](self)
+            found.append(tuple(self.inputs.values()))
+        self.inputs, self.said = kept
+        return found
+
     def tokens(self, *sizes: int, below: int | None = None):
         """Random words. The first few mean beginnings, ends and gaps: none of them."""
         return self.torch.randint(5, below or self._text().vocab_size, sizes)

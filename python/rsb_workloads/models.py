@@ -19,10 +19,13 @@ from .core import (
     torch_dtype,
     within,
 )
-from .model_build import SPEECH_SECONDS, Subject, counted, forward_module, retrieved
+from .memory import heap_unused_percent
+from .model_build import SEED, SPEECH_SECONDS, Subject, counted, forward_module, retrieved
+from .model_load import Load
+from .serving import arrivals
 
 # Errors of many layers add up.
-TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
+TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1, "i8": 2e-1}
 
 
 def check(case: Case):
@@ -48,7 +51,7 @@ def _definition(case: Case) -> dict:
 def _subject(case: Case, torch) -> Subject:
     definition, dtype = _definition(case), case.text("dtype")
     if dtype not in TOLERANCES:
-        raise Skip(f"type {dtype}", "models are verified in f32, f16 and bf16", "choose one of these")
+        raise Skip(f"type {dtype}", "models are verified in f32, f16, bf16 and i8", "choose one of these")
     # The weights in f32, and again in double precision for the reference of f32.
     room(f"model {case.text('model')}", counted(torch, definition) * (12.0 if dtype == "f32" else 6.0))
     return Subject(torch, definition, case.count("batch_size"), case.count("sequence_length"))
@@ -90,6 +93,8 @@ class Verified:
     """A model whose pass gave what it must."""
 
     subject: Subject
+    # Its weights, counted while they are all PyTorch's.
+    parameters: int
     ready: model_runtimes.Ready
     tensors: tuple
     # What a pass gave, and how far that is from the reference.
@@ -100,16 +105,18 @@ class Verified:
 def _verified(case: Case) -> Verified:
     """The model in the runtime and the type of the case, compared with the CPU in higher precision."""
     torch, device = torch_device(case)
-    dtype = torch_dtype(case, torch)
+    # What works in whole numbers makes them of weights in f32 by itself.
+    dtype = torch.float32 if case.text("dtype") == "i8" else torch_dtype(case, torch)
     subject = _subject(case, torch)
     module, tensors = forward_module(subject), tuple(subject.inputs.values())
     wanted = _reference(torch, subject, module, tensors, case.text("dtype"))
     tensors = tuple(one.to(device) for one in _as_type(torch, module, tensors, dtype))
     subject.said = _in_type(torch, subject.said, dtype, device)
+    parameters = subject.parameters()
     ready = model_runtimes.of(case).prepare(case, torch, (module.to(device), subject), tensors)
     found = ready.result().detach().double().cpu()
     error = within(case, (found - wanted).abs().max().item(), wanted.abs().max().item(), TOLERANCES[case.text("dtype")])
-    return Verified(subject, ready, tensors, found, error)
+    return Verified(subject, parameters, ready, tensors, found, error)
 
 
 def forward(case: Case) -> Work:
@@ -121,12 +128,19 @@ def forward(case: Case) -> Work:
 
     def fields(time_ns):
         return _common(case, made) | shares | {
-            "forward_time_ms": milliseconds(time_ns),
+            "forward_time_ms": milliseconds(time_ns) if ready.passes == 1 else None,
             "output_shape": "x".join(str(size) for size in made.found.shape),
-            **_rates(subject, time_ns),
+            "device_metrics": ready.metrics(),
+            **_rates(subject, time_ns / ready.passes),
+            **({"num_requests": ready.passes} if ready.passes > 1 else {}),
         }
 
-    return Work(ready.run, fields, None, None if case.on_cpu else device)
+    def of_simulated(_):
+        """No time of it is a speed."""
+        return _common(case, made) | {"device_metrics": ready.metrics()}
+
+    gpu = None if case.on_cpu else device
+    return Work(ready.run, of_simulated if ready.device_type == "simulated" else fields, None, gpu, ready.device_type)
 
 
 def _rates(subject: Subject, time_ns: float) -> dict:
@@ -154,6 +168,26 @@ def _expert_balance(subject: Subject, tensors) -> dict:
     shares = [one / one.sum() for one in shares]
     even = [-(one[one > 0] * one[one > 0].log()).sum() / torch.tensor(float(len(one))).log() for one in shares]
     return {"expert_balance_percent": 100.0 * sum(even).item() / len(even)}
+
+
+def load(case: Case) -> Work:
+    """Requests that arrive at random times, one pass each."""
+    made = _verified(case)
+    subject, ready, count, lanes = made.subject, made.ready, case.count("num_requests"), case.count("concurrency")
+    served = Load(ready.lanes(lanes), arrivals(count, case.number("request_rate"), SEED))
+
+    def fields(time_ns):
+        rate = count * 1e9 / time_ns
+        return _common(case, made) | served.fields() | {
+            "request_rate": case.number("request_rate"),
+            "num_requests": count,
+            "concurrency": lanes,
+            "requests_per_second": rate,
+            "throughput_samples_per_second": subject.batch * rate,
+            "device_metrics": ready.metrics(),
+        }
+
+    return Work(served.run, fields, None, None if case.on_cpu else torch_device(case)[1], ready.device_type)
 
 
 def generate(case: Case) -> Work:
@@ -228,7 +262,7 @@ def _common(case: Case, made: Verified) -> dict:
         "model": case.text("model"),
         "model_class": type(subject.model).__name__,
         "architecture_type": subject.family,
-        "parameter_count": subject.parameters(),
+        "parameter_count": made.parameters,
         "dtype": case.text("dtype"),
         "batch_size": subject.batch,
         "sequence_length": subject.length,
@@ -239,4 +273,5 @@ def _common(case: Case, made: Verified) -> dict:
     }
     if case.on_cpu:
         common["threads"] = subject.torch.get_num_threads()
+        common |= heap_unused_percent()
     return common | made.ready.fields

@@ -57,19 +57,24 @@ class Catalogue(unittest.TestCase):
             self.assertEqual(written.run().shape, (1, 16 + 3))
 
     def test_a_model_that_computes_wrongly_is_never_timed(self):
-        wrong = model_runtimes.Ready(lambda: None, lambda: torch.zeros(1, 16, 30522), {})
-        with mock.patch.object(model_runtimes.PyTorch, "prepare", lambda *_: wrong), self.assertRaises(core.Failure):
-            models.forward(case("bert-tiny"))
+        for value in (0.0, float("nan")):
+            wrong = model_runtimes.Ready(lambda: None, lambda value=value: torch.full((1, 16, 30522), value), {})
+            doing_wrong = mock.patch.object(model_runtimes.PyTorch, "prepare", lambda *_, wrong=wrong: wrong)
+            with doing_wrong, self.assertRaises(core.Failure):
+                models.forward(case("bert-tiny"))
 
     def test_what_cannot_be_is_a_skip_with_its_cure(self):
         for named, cure in (
-            (case("bert-tiny", dtype="i8"), "choose"),
+            (case("bert-tiny", dtype="fp8"), "choose"),
             (case("bert-tiny", runtime="tensorrt"), "choose one of pytorch"),
         ):
             with self.assertRaises(core.Skip) as skipped:
                 models.check(named)
                 models.forward(named)
             self.assertIn(cure, skipped.exception.cure)
+        with self.assertRaises(core.Skip) as skipped:
+            model_build.class_of({"class": "BertOfAnotherVersion"})
+        self.assertIn("install another version of transformers", skipped.exception.cure)
         too_little = core.Skip("memory", "too little", "free some")
         with mock.patch("rsb_workloads.models.room", side_effect=too_little) as asked, self.assertRaises(core.Skip):
             models.forward(case("bert-base"))

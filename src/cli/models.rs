@@ -39,7 +39,7 @@ pub struct ModelsArgs {
     /// Models of your own: a TOML file with [[model]] rows; alone, all of them are measured
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// Precisions: f32, f16, bf16 [default: f32]
+    /// Precisions: f32, f16, bf16, i8 [default: f32; i8 for qnn]
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub precision: Vec<String>,
     /// Batch sizes
@@ -48,13 +48,22 @@ pub struct ModelsArgs {
     /// Positions of the input, where they can be chosen [default: 128]
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sequence: Vec<String>,
-    /// One pass (forward), or tokens one after another (generate) [default: forward; from the profile standard on both]
+    /// One pass (forward), tokens one after another (generate), requests at random times (load) [default: forward; from the profile standard on generate too]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
+    /// What openvino is tuned for: latency, throughput [default: latency]
+    #[arg(long, value_name = "HINTS", value_delimiter = ',')]
+    pub hint: Vec<String>,
+    /// Requests that arrive in a second at random times, 0 for all at once: measures load
+    #[arg(long, value_name = "RATES", value_delimiter = ',')]
+    pub rate: Vec<String>,
+    /// Requests worked on at the same time: measures load
+    #[arg(long, value_name = "LANES", value_delimiter = ',')]
+    pub concurrency: Vec<String>,
     /// Samples of each case, the same as --runs
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
-    /// How to measure; --backend also takes openvino, and several: cpu,openvino
+    /// How to measure; --backend also takes openvino, qnn and mps, and several: cpu,openvino
     #[command(flatten)]
     pub measure: MeasureArgs,
 }
@@ -68,6 +77,8 @@ pub enum ModelsVerb {
     Show(ModelsShowArgs),
     /// Show what a stored run says of each model
     Results(ModelsResultsArgs),
+    /// Show what runs where: families, runtimes and precisions, by the rules and by what stored runs have seen
+    Compatibility(ModelsCompatibilityArgs),
 }
 
 /// What a model is wanted for.
@@ -125,11 +136,25 @@ pub struct ModelsShowArgs {
     pub json: bool,
 }
 
+/// Arguments of `models compatibility`.
+#[derive(Debug, Clone, Args)]
+pub struct ModelsCompatibilityArgs {
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places")]
+    pub places: Places,
+}
+
 /// Arguments of `models results`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsResultsArgs {
     /// Run file or id [default: the latest run]
     pub run: Option<String>,
+    /// Leave out samples beyond Tukey's fences, which are marked otherwise
+    #[arg(long)]
+    pub without_outliers: bool,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,

@@ -43,7 +43,7 @@ pub struct ComponentsArgs {
 /// Arguments of `python setup`.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
-    /// Components to install, such as pytorch [default: none, an empty environment]
+    /// Components to install, such as pytorch, and what models run in: openvino, qnn [default: none, an empty environment]
     #[arg(value_name = "COMPONENT")]
     pub components: Vec<String>,
     /// The interpreter to create it with [default: the one on PATH]

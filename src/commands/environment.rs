@@ -35,6 +35,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
     ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),
     ("RSB_PDF_WORKER", "the program that typesets reports as PDF, in place of the one beside this program"),
+    ("RSB_QNN_PYTHON", "the interpreter that has Qualcomm's QNN, in place of that of `python setup qnn`"),
     ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
     ("RSB_TEST_SLOWDOWN", "honored by builds with the feature `fault-injection` alone"),
     ("RSB_TEST_PANIC", "honored by builds with the feature `fault-injection` alone"),

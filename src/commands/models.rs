@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Footprint, MODELS, ModelRow, RUNTIMES};
+use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
 use rsb_model::Dtype;
 use rsb_model::record::{ModelFigures, ModelRecord, ModelsDocument};
 use rsb_report::Style;
@@ -12,7 +12,9 @@ use rsb_report::number::format_quantity;
 use serde_json::{Value, json};
 
 use super::{run, settings};
-use crate::cli::{ModelsArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RunArgs};
+use crate::cli::{
+    ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RunArgs,
+};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -29,6 +31,7 @@ pub fn run(args: &ModelsArgs, style: Style) -> CliResult {
         Some(ModelsVerb::List(args)) => list(args),
         Some(ModelsVerb::Show(args)) => show_one(args),
         Some(ModelsVerb::Results(args)) => results(args),
+        Some(ModelsVerb::Compatibility(args)) => compatibility(args),
     }
 }
 
@@ -52,6 +55,8 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     let (backend, runtimes) = backend.unwrap_or_default();
     measure.backend = backend;
     measure.runs = args.iterations.or(measure.runs);
+    let load = vec!["load".to_owned()];
+    let is_load = args.workload.is_empty() && !(args.rate.is_empty() && args.concurrency.is_empty());
     let axes = [
         ("family", &args.families),
         ("size", &args.sizes),
@@ -59,7 +64,10 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
         ("dtype", &args.precision),
         ("batch_size", &args.batch),
         ("sequence_length", &args.sequence),
-        ("workload", &args.workload),
+        ("workload", if is_load { &load } else { &args.workload }),
+        ("performance_hint", &args.hint),
+        ("request_rate", &args.rate),
+        ("concurrency", &args.concurrency),
         ("runtime", &runtimes),
     ];
     let given = axes.into_iter().filter(|(_, values)| !values.is_empty());
@@ -201,6 +209,31 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
     Ok(Exit::Pass)
 }
 
+fn compatibility(args: &ModelsCompatibilityArgs) -> CliResult {
+    let (_, directories) = settings::load(&args.places)?;
+    let store = gate::open(&directories, &mut console::tell)?;
+    let map = models::compatibility(&super::recommend::of_models(&store)?);
+    if args.json {
+        show::text(&rsb_report::document("compatibility", &map)?)?;
+        return Ok(Exit::Pass);
+    }
+    let mut lines = vec![format!("{:<28} {:<14} {}", "family", "runtime", PRECISIONS.map(column).concat().trim_end())];
+    // A row of the map is one family by one runtime, each of whose fields is a precision.
+    for row in map.chunks(PRECISIONS.len()) {
+        let Some(first) = row.first() else { continue };
+        let place = format!("{} {}", first.runtime, first.backend);
+        let standings: String = row.iter().map(|one| column(one.standing.as_str())).collect();
+        lines.push(format!("{:<28} {place:<14} {}", first.family, standings.trim_end()));
+    }
+    lines.push("\n--json has the reason of each, with the nearest that works".to_owned());
+    show::text(&lines.join("\n"))?;
+    Ok(Exit::Pass)
+}
+
+fn column(text: impl std::fmt::Display) -> String {
+    format!("{:<21}", text.to_string())
+}
+
 fn results(args: &ModelsResultsArgs) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
@@ -210,7 +243,8 @@ fn results(args: &ModelsResultsArgs) -> CliResult {
             gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
         }
     };
-    let document = models::document(&run);
+    let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
+    let document = models::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
         return Err(CliError::usage(anyhow!("the run {} measured no models; `models` measures some", run.run_id)));
     }
@@ -244,6 +278,7 @@ fn figures_text(figures: &ModelFigures) -> String {
     let parts = [
         ("", figures.inference_time_ms, "ms"),
         ("p99 ", figures.latency_p99_ms, "ms"),
+        ("waiting ", figures.queue_time_ms, "ms"),
         ("", figures.throughput_samples_per_second, "items/s"),
         ("", figures.tokens_per_second, "tokens/s"),
         ("first token ", figures.ttft_ms, "ms"),

@@ -74,7 +74,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
-        show::json(&rsb_engine::models::document(run))?;
+        show::json(&rsb_engine::models::document(run, rsb_engine::models::Outliers::Marked))?;
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {

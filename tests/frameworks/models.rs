@@ -5,7 +5,7 @@ use super::{FEW, assert_no_process_left, bench_with};
 #[test]
 fn two_families_are_measured_verified_and_told_model_by_model() {
     let Some(bench) = bench_with("transformers") else { return };
-    let words = ["models", "--model", "bert-tiny,mixtral-tiny", "--sequence", "16", "--precision", "f32,i8", "--json"];
+    let words = ["models", "--model", "bert-tiny,mixtral-tiny", "--sequence", "16", "--precision", "f32,f64", "--json"];
     let arguments = [words.as_slice(), &["--backend", "cpu"], &FEW].concat();
     let document = bench.run(&arguments).expect(0).json();
     assert_no_process_left(&bench);
@@ -23,8 +23,8 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
         }
         let error = figures["accuracy_error"].as_f64().unwrap();
         assert!(error > 0.0 && error < 1e-4, "compared with another precision, and equal to it: {error}");
-        let missing = &model["batch_results"]["b1_s16_int8"]["missing"][0];
-        assert!(missing["cure"].as_str().unwrap().contains("--precision bf16"), "{model}");
+        let missing = &model["batch_results"]["b1_s16_f64"]["missing"][0];
+        assert!(missing["cure"].as_str().unwrap().contains("--precision f32"), "{model}");
         assert_eq!(model["summary"]["best_latency_batch"], "b1_s16_fp32");
     }
     let balance = models[1]["batch_results"]["b1_s16_fp32"]["expert_balance_percent"].as_f64().unwrap();

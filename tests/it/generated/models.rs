@@ -2,18 +2,21 @@
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{Family, RUNTIMES, SizeClass, Wanted, catalogue, document, refusal};
+use rsb_engine::models::{PRECISIONS, catalogue, compatibility, document};
+use rsb_model::Run;
 use rsb_model::record::ModelsDocument;
-use rsb_model::{DeviceRef, Dtype, Run};
 
 use super::{check_section, root};
 
 const PAGE: &str = "docs/models.md";
 const SEEN: &str = "docs/gallery/models.json";
 
+fn seen_run() -> Run {
+    serde_json::from_str(&std::fs::read_to_string(root().join(SEEN)).unwrap()).unwrap()
+}
+
 fn seen() -> ModelsDocument {
-    let text = std::fs::read_to_string(root().join(SEEN)).unwrap();
-    document(&serde_json::from_str::<Run>(&text).unwrap())
+    document(&seen_run(), false)
 }
 
 #[test]
@@ -50,51 +53,19 @@ fn the_page_of_models_shows_the_stored_run() {
 
 #[test]
 fn the_page_of_models_says_what_runs_where() {
-    let seen = seen();
-    let mut table = String::from("| family |");
-    for runtime in RUNTIMES {
-        for dtype in ["f32", "f16", "bf16", "i8"] {
-            write!(table, " {} {dtype} |", runtime.name).unwrap();
-        }
+    let map = compatibility(&[seen_run()]);
+    let mut table = String::from("| family | runtime | backend |");
+    for dtype in PRECISIONS {
+        write!(table, " {dtype} |").unwrap();
     }
-    writeln!(table, "\n|---|{}", "---|".repeat(4 * RUNTIMES.len())).unwrap();
-    for family in Family::ALL {
-        write!(table, "| {family} |").unwrap();
-        for runtime in RUNTIMES {
-            for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
-                write!(table, " {} |", standing(&seen, family, runtime.name, dtype)).unwrap();
-            }
+    writeln!(table, "\n|---|---|---|{}", "---|".repeat(PRECISIONS.len())).unwrap();
+    for row in map.chunks(PRECISIONS.len()) {
+        write!(table, "| {} | {} | {} |", row[0].family, row[0].runtime, row[0].backend).unwrap();
+        for one in row {
+            let cure = one.reason.as_ref().map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
+            write!(table, " {}{cure} |", one.standing.as_str()).unwrap();
         }
         table.push('\n');
     }
     check_section(&root().join(PAGE), "compatibility", &table);
-}
-
-/// How a family stands on the CPU: seen, refused with the cure, or neither.
-fn standing(seen: &ModelsDocument, family: Family, runtime: &str, dtype: Dtype) -> String {
-    let key = match dtype {
-        Dtype::F32 => "fp32",
-        Dtype::F16 => "fp16",
-        Dtype::Bf16 => "bf16",
-        _ => "int8",
-    };
-    let own = seen
-        .models
-        .iter()
-        .filter(|record| record.backend == runtime && record.architecture_type.as_deref() == Some(family.as_str()));
-    let mut figures = own
-        .flat_map(|record| &record.batch_results)
-        .filter(|(known, _)| known.ends_with(key))
-        .map(|(_, figures)| figures);
-    if figures.clone().any(|figures| figures.inference_time_ms.is_some()) {
-        return "runs".to_owned();
-    }
-    let row = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny).unwrap();
-    let length = row.shape.length.unwrap_or(128);
-    let wanted = Wanted { row, workload: "forward", runtime, dtype, length, device: DeviceRef::CPU };
-    let missing = figures.find_map(|figures| figures.missing.first()?.reason.clone());
-    match refusal(&wanted).or(missing) {
-        Some(reason) => format!("no: {}", reason.cure),
-        None => "not tried".to_owned(),
-    }
 }

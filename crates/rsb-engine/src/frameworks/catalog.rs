@@ -1,7 +1,7 @@
 //! Where components are looked up.
 
 use super::component::Component;
-use super::components::{COMPONENTS, FAULTS, MODELS};
+use super::components::{COMPONENTS, FAULTS, MODELS, OPENVINO, QNN};
 
 /// Every framework, in the order of tables.
 pub fn all() -> &'static [Component] {
@@ -11,6 +11,11 @@ pub fn all() -> &'static [Component] {
 /// The frameworks, and the models that run in them.
 pub fn known() -> impl Iterator<Item = &'static Component> {
     COMPONENTS.iter().chain([&MODELS])
+}
+
+/// Everything that `python setup` installs: the components, and what models run in.
+pub fn installable() -> impl Iterator<Item = &'static Component> {
+    known().chain([&OPENVINO, &QNN])
 }
 
 /// The component called `name`. Builds with the feature `fault-injection` also know the one that breaks on purpose.

@@ -81,18 +81,25 @@ const POSITIONS: AxisInfo = named("sequence_length", "positions in a sequence", 
 const RUNTIME: AxisInfo = named("runtime", "what runs the model", "pytorch", AxisKind::Choice(models::RUNTIME_NAMES));
 const TOKENS: AxisInfo = named("output_length", "tokens written", "8", AxisKind::Count);
 
+const HINT: AxisInfo =
+    named("performance_hint", "what openvino is tuned for", "latency", AxisKind::Choice(&["latency", "throughput"]));
+const RATE: AxisInfo =
+    named("request_rate", "requests that arrive in a second at random times; 0 for all at once", "0", AxisKind::Number);
+const LANES: AxisInfo = named("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
+const REQUESTS: AxisInfo = named("num_requests", "requests of one iteration", "8", AxisKind::Count);
+
 /// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`] makes the cases.
 pub(super) static MODELS: Component = Component {
     name: models::MODELS,
     about: "Models of eleven families: latency, throughput, first and later tokens, memory",
     packages: &["transformers"],
-    install: &["torch", "numpy", "transformers", "diffusers", "openvino"],
-    disk_gb: 5.2,
+    install: &["torch", "numpy", "transformers", "diffusers", "openvino", "onnx", "onnxscript", "onnxruntime"],
+    disk_gb: 5.3,
     place: InstallPlace::Shared,
     workloads: &[
         Workload {
             name: "forward",
-            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME],
+            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT],
             cpu: Grids::NONE,
             gpu: Grids::NONE,
         },
@@ -102,7 +109,35 @@ pub(super) static MODELS: Component = Component {
             cpu: Grids::NONE,
             gpu: Grids::NONE,
         },
+        Workload {
+            name: "load",
+            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT, RATE, LANES, REQUESTS],
+            cpu: Grids::NONE,
+            gpu: Grids::NONE,
+        },
     ],
+};
+
+/// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to measure.
+pub(super) static OPENVINO: Component = Component {
+    name: "openvino",
+    about: "OpenVINO, for `models --backend openvino`",
+    packages: &["openvino"],
+    install: MODELS.install,
+    disk_gb: MODELS.disk_gb,
+    place: InstallPlace::Shared,
+    workloads: &[],
+};
+
+/// Qualcomm's QNN, likewise. A process of its own runs it, so that it may stand apart from PyTorch.
+pub(super) static QNN: Component = Component {
+    name: "qnn",
+    about: "Qualcomm's QNN, for `models --backend qnn`",
+    packages: &["onnxruntime-qnn"],
+    install: &["onnxruntime-qnn", "onnxruntime", "onnx", "numpy"],
+    disk_gb: 0.6,
+    place: InstallPlace::Apart,
+    workloads: &[],
 };
 
 /// Breaks on purpose, for the tests.

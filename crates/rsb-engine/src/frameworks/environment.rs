@@ -99,8 +99,12 @@ pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> 
     if component.place == InstallPlace::Shared || chosen.as_ref().is_ok_and(has_it) {
         return chosen;
     }
-    let own = apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file());
-    own.map_or(chosen, |program| ask_once(&program))
+    program_apart(component).map_or(chosen, |program| ask_once(&program))
+}
+
+/// The interpreter that `python setup` made for a component that stands apart.
+pub(super) fn program_apart(component: &Component) -> Option<PathBuf> {
+    apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file())
 }
 
 /// Where `python setup` puts a component that stands apart; nothing where there is no home.

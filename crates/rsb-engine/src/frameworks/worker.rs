@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 
 use rsb_model::Reason;
 
+use super::components::QNN;
 use super::environment::{self, PythonEnvironment};
 use crate::worker_command::{self, WorkerCommand};
 
 /// The program's name.
 pub const WORKER_PROGRAM: &str = "rsb-python-worker";
+
+/// Names the interpreter that has QNN; where it does not, it is that of `python setup qnn`.
+const QNN_PYTHON: &str = "RSB_QNN_PYTHON";
 
 /// How the worker of cases of the component called `component` is started that was built with `program`.
 ///
@@ -31,6 +35,9 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     // What a framework starts (ninja, a compiler) is looked for in its environment first.
     if let Some(dir) = python.program.parent() {
         variables.push(("PATH", joined("PATH", dir)));
+    }
+    if component == crate::models::MODELS && std::env::var_os(QNN_PYTHON).is_none() {
+        variables.push((QNN_PYTHON, environment::program_apart(&QNN).map(|path| path.to_string_lossy().into_owned())));
     }
     let args = vec![python.program.to_string_lossy().into_owned()];
     Ok(WorkerCommand { program: worker, args, environment: variables })

@@ -6,7 +6,7 @@ use rsb_model::{Case, DeviceRef, Dtype, Params, Reason};
 use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 
 use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, nearest};
-use super::compatibility::{GENERATE, Wanted, refusal};
+use super::compatibility::{GENERATE, LOAD, Wanted, refusal, runtime};
 use super::{DEFINITION, Footprint};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
 
@@ -60,7 +60,7 @@ pub fn cases(
                 length: point.length,
                 device,
             };
-            let refused = refusal(&wanted).or_else(|| too_large(row, &point, info));
+            let refused = refusal(&wanted).or_else(|| untunable(&point)).or_else(|| too_large(row, &point, info));
             found.push(match refused {
                 None => Ok(case),
                 Some(reason) => Err((case, reason)),
@@ -83,21 +83,21 @@ struct ModelPoint {
     dtype: Dtype,
     batch: u64,
     length: u64,
-    output: String,
+    /// What its workload has beside the common axes.
+    own: Params,
 }
 
 impl ModelPoint {
     fn params(&self, row: &ModelRow) -> Params {
-        let params = Params::new()
+        self.own
+            .clone()
             .with(WORKLOAD, self.workload.name)
             .with("model", row.name.as_str())
             .with("dtype", self.dtype.as_str())
             .with("batch_size", self.batch.to_string())
             .with("sequence_length", self.length.to_string())
-            .with("runtime", self.runtime.as_str());
-        let writes = self.workload.name == GENERATE;
-        let params = if writes { params.with("output_length", self.output.as_str()) } else { params };
-        params.with(DEFINITION, row.definition())
+            .with("runtime", self.runtime.as_str())
+            .with(DEFINITION, row.definition())
     }
 }
 
@@ -165,8 +165,9 @@ impl<'a> Asked<'a> {
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {
         let chosen = self.values(WORKLOAD);
         let is_chosen = |workload: &&Workload| match chosen.as_slice() {
-            // A glance is one pass; what writes no tokens is not asked to.
-            [] => workload.name != GENERATE || (self.wish.breadth != Breadth::Quick && row.generates()),
+            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks for it.
+            [] if workload.name == GENERATE => self.wish.breadth != Breadth::Quick && row.generates(),
+            [] => workload.name != LOAD,
             chosen => chosen.contains(&workload.name),
         };
         let few = self.wish.breadth == Breadth::Quick;
@@ -176,22 +177,25 @@ impl<'a> Asked<'a> {
             None => self.numbers("sequence_length", &[LENGTH]),
         };
         let dtypes: Vec<Dtype> = self.values("dtype").iter().filter_map(|name| name.parse().ok()).collect();
-        let dtypes = if dtypes.is_empty() { vec![Dtype::F32] } else { dtypes };
         let runtimes = self.values("runtime");
         let runtimes = if runtimes.is_empty() { vec!["pytorch"] } else { runtimes };
-        let output = self.values("output_length").first().map_or("8", |text| *text).to_owned();
         let mut points = Vec::new();
         for workload in component.workloads.iter().filter(is_chosen) {
-            for runtime in &runtimes {
-                for &dtype in &dtypes {
+            for runtime_name in &runtimes {
+                // Where nobody chose: what the runtime has.
+                let usual = runtime(runtime_name).map_or(&[][..], |known| &known.dtypes[..1]);
+                for &dtype in if dtypes.is_empty() { usual } else { &dtypes } {
                     for &batch in &batches {
-                        points.extend(lengths.iter().map(|&length| ModelPoint {
-                            workload,
-                            runtime: (*runtime).to_owned(),
-                            dtype,
-                            batch,
-                            length,
-                            output: output.clone(),
+                        points.extend(lengths.iter().flat_map(|&length| {
+                            let point = move |own| ModelPoint {
+                                workload,
+                                runtime: (*runtime_name).to_owned(),
+                                dtype,
+                                batch,
+                                length,
+                                own,
+                            };
+                            self.own_params(workload).into_iter().map(point)
                         }));
                     }
                 }
@@ -199,7 +203,24 @@ impl<'a> Asked<'a> {
         }
         points
     }
+
+    /// Every combination of what `workload` has beside the common axes.
+    fn own_params(&self, workload: &Workload) -> Vec<Params> {
+        let mut found = vec![Params::new()];
+        for axis in workload.axes.iter().filter(|axis| !COMMON.contains(&axis.name)) {
+            let asked = self.values(axis.name);
+            let values = if asked.is_empty() { axis.default.into_iter().collect() } else { asked };
+            found = found
+                .iter()
+                .flat_map(|known| values.iter().map(|value| known.clone().with(axis.name, *value)))
+                .collect();
+        }
+        found
+    }
 }
+
+/// The axes that every workload has.
+const COMMON: [&str; 7] = ["family", "size", "model", "dtype", "batch_size", "sequence_length", "runtime"];
 
 fn canonical(axis: &AxisInfo, values: &[String]) -> Result<Vec<String>, UsageError> {
     let one = |value: &String| axis.canonical(value).ok_or_else(|| invalid(axis.name, value, axis.form_of_values()));
@@ -208,6 +229,13 @@ fn canonical(axis: &AxisInfo, values: &[String]) -> Result<Vec<String>, UsageErr
 
 fn invalid(axis: &str, value: &str, form: String) -> UsageError {
     UsageError::InvalidValue { axis: axis.to_owned(), value: value.to_owned(), form }
+}
+
+/// What only one runtime can be told.
+fn untunable(point: &ModelPoint) -> Option<Reason> {
+    let hint = point.own.text("performance_hint").filter(|hint| *hint != "latency" && point.runtime != "openvino")?;
+    let why = format!("{} is not told what it is wanted for", point.runtime);
+    Some(Reason::new(format!("{hint} by {}", point.runtime), why, "choose --backend openvino, or --hint latency"))
 }
 
 /// The model that stands for a family and size.

@@ -80,3 +80,21 @@ fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of
     let definition: ModelRow = serde_json::from_str(case.params.text(DEFINITION).unwrap()).unwrap();
     assert_eq!((definition.name.as_str(), case.params.text("output_length")), ("mine", Some("8")));
 }
+
+#[test]
+fn load_is_for_who_asks_for_it_and_qnn_has_a_precision_of_its_own() {
+    let axes = [("model", "bert-tiny"), ("workload", "load"), ("request_rate", "2,0"), ("concurrency", "2")];
+    let loaded = planned(&axes, &[], Breadth::Quick).unwrap();
+    assert_eq!(
+        ids(&loaded),
+        [
+            "component_specific/models/cpu:0/load/bert-tiny/f32/request_rate=2/concurrency=2",
+            "component_specific/models/cpu:0/load/bert-tiny/f32/concurrency=2",
+        ]
+    );
+    let axes = [("model", "bert-tiny"), ("runtime", "pytorch,qnn"), ("performance_hint", "latency,throughput")];
+    let planned = planned(&axes, &[], Breadth::Quick).unwrap();
+    assert_eq!(ids(&planned)[2], "component_specific/models/cpu:0/forward/bert-tiny/i8/runtime=qnn");
+    let refused = planned.iter().filter_map(|case| case.as_ref().err()).map(|(_, reason)| reason.cure.as_str());
+    assert_eq!(refused.collect::<Vec<_>>(), ["choose --backend openvino, or --hint latency"; 2]);
+}

@@ -15,27 +15,53 @@ pub struct Runtime {
     pub backends: &'static [BackendId],
     /// Whether it writes tokens here, and not only passes through a model.
     pub writes: bool,
+    /// The types that models are verified in; the usual one first.
+    pub dtypes: &'static [Dtype],
 }
 
 /// Every runtime, the usual one first.
-pub const RUNTIMES: [Runtime; 2] = [
+pub const RUNTIMES: [Runtime; 4] = [
     Runtime {
         name: "pytorch",
         package: "torch",
         backends: &[BackendId::Cpu, BackendId::Rocm, BackendId::Cuda],
         writes: true,
+        dtypes: &DTYPES,
     },
-    Runtime { name: "openvino", package: "openvino", backends: &[BackendId::Cpu], writes: false },
+    Runtime { name: "openvino", package: "openvino", backends: &[BackendId::Cpu], writes: false, dtypes: &DTYPES },
+    Runtime {
+        name: "qnn",
+        package: "onnxruntime-qnn",
+        backends: &[BackendId::Cpu],
+        writes: false,
+        dtypes: &[Dtype::I8],
+    },
+    // Apple's GPUs have the memory of the host.
+    Runtime {
+        name: "mps",
+        package: "torch",
+        backends: &[BackendId::Cpu],
+        writes: false,
+        dtypes: &[Dtype::F32, Dtype::F16, Dtype::Bf16],
+    },
 ];
 
 /// The names of the runtimes, in the same order.
-pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino"];
+pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "qnn", "mps"];
 
-/// The types that models are verified in.
-pub(super) const DTYPES: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+/// The types that models are verified in, the usual one first.
+const DTYPES: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
+
+/// The runtime called `name`.
+pub(super) fn runtime(name: &str) -> Option<&'static Runtime> {
+    RUNTIMES.iter().find(|runtime| runtime.name == name)
+}
 
 /// The workload that writes tokens.
 pub(super) const GENERATE: &str = "generate";
+
+/// The workload of requests that arrive at random times.
+pub(super) const LOAD: &str = "load";
 
 /// One point of a sweep.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +84,7 @@ pub struct Wanted<'a> {
 pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
     let Wanted { row, workload, runtime: name, dtype, device, .. } = *wanted;
     let what = format!("{} in {dtype} by {name}", row.name);
-    let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?;
+    let runtime = runtime(name)?;
     if !runtime.backends.contains(&device.backend) {
         let why = format!("{name} does not drive {device}");
         return Some(Reason::new(what, why, format!("choose --backend {name} alone, or pytorch on {device}")));
@@ -71,12 +97,23 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
     }
-    if !DTYPES.contains(&dtype) {
-        let nearest = if matches!(dtype, Dtype::F64 | Dtype::Tf32) { "f32" } else { "bf16" };
-        let why = format!("models are verified in f32, f16 and bf16, and {dtype} is none of them");
-        return Some(Reason::new(what, why, format!("choose --precision {nearest}")));
-    }
-    wrong_length(row, wanted.length)
+    wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length))
+}
+
+/// A type that a runtime does not have there.
+fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) -> Option<Reason> {
+    let known: Vec<&str> = runtime.dtypes.iter().map(|known| known.as_str()).collect();
+    let why = match dtype {
+        Dtype::I8 if !device.is_cpu() => "PyTorch quantizes for CPUs alone".to_owned(),
+        _ if runtime.dtypes.contains(&dtype) => return None,
+        _ => format!("{} runs models in {}, and {dtype} is none of them", runtime.name, known.join(", ")),
+    };
+    let nearest = match (dtype, known.as_slice()) {
+        (_, [only]) => *only,
+        (Dtype::F64 | Dtype::Tf32, _) => "f32",
+        _ => "bf16",
+    };
+    Some(Reason::new(what, why, format!("choose --precision {nearest}")))
 }
 
 /// A length that the model cannot take.
@@ -105,7 +142,11 @@ mod tests {
             ("gpt2", "forward", "openvino", Dtype::F16, 128, gpu, Some("pytorch on rocm:0")),
             ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
             ("bert-base", "generate", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
-            ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, Some("--precision bf16")),
+            ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, None),
+            ("gpt2", "forward", "pytorch", Dtype::I8, 128, gpu, Some("--precision bf16")),
+            ("gpt2", "forward", "openvino", Dtype::F64, 128, DeviceRef::CPU, Some("--precision f32")),
+            ("gpt2", "forward", "qnn", Dtype::I8, 128, DeviceRef::CPU, None),
+            ("gpt2", "forward", "qnn", Dtype::F32, 128, DeviceRef::CPU, Some("--precision i8")),
             ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),
             ("llava-1.5-7b", "forward", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--sequence 592")),
         ] {

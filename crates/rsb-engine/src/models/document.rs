@@ -1,23 +1,35 @@
 //! The document of a run's models. Pure.
 
-use rsb_model::record::{HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel};
+use rsb_model::record::{
+    HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel, Statistics,
+};
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
+use rsb_stats::estimate::OutlierRule;
 
 use super::MODELS;
-use super::compatibility::GENERATE;
+use super::compatibility::{GENERATE, LOAD};
+
+/// What becomes of samples beyond Tukey's fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outliers {
+    /// They are counted, and stay in the figures.
+    Marked,
+    /// They are counted, and the figures are those of the others.
+    LeftOut,
+}
 
 /// What the results of `run` say of each model, device and runtime.
-pub fn document(run: &Run) -> ModelsDocument {
+pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
     let own = || run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS));
     let mut models: Vec<ModelRecord> = Vec::new();
-    for result in own().filter(|result| result.outcome == Outcome::Measured) {
+    for result in own().filter(|result| has_figures(result)) {
         let Some(fields) = result.fields() else { continue };
         let record = record_of(&mut models, run, result, fields);
         let Some(key) = key(result) else { continue };
-        add(record.batch_results.entry(key).or_default(), result, fields);
+        add(record.batch_results.entry(key).or_default(), result, fields, outliers);
     }
     let mut skipped = Vec::new();
-    for result in own().filter(|result| result.outcome != Outcome::Measured) {
+    for result in own().filter(|result| !has_figures(result)) {
         let missing = SkippedModel {
             benchmark_id: result.benchmark_id.to_string(),
             outcome: result.outcome,
@@ -35,6 +47,11 @@ pub fn document(run: &Run) -> ModelsDocument {
     ModelsDocument { format_version: rsb_model::format::FORMAT_VERSION, run_id: run.run_id.0.clone(), models, skipped }
 }
 
+/// An emulator's figures are no times, but say what runs and how exactly.
+const fn has_figures(result: &BenchmarkResult) -> bool {
+    matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
+}
+
 /// A parameter of the case that was planned.
 pub(super) fn parameter<'a>(result: &'a BenchmarkResult, name: &str) -> Option<&'a str> {
     result.metadata.get("parameters")?.get(name)?.as_str()
@@ -48,7 +65,15 @@ fn key(result: &BenchmarkResult) -> Option<String> {
         "i8" => "int8",
         other => other,
     };
-    Some(format!("b{}_s{}_{dtype}", parameter(result, "batch_size")?, parameter(result, "sequence_length")?))
+    let mut key = format!("b{}_s{}_{dtype}", parameter(result, "batch_size")?, parameter(result, "sequence_length")?);
+    if parameter(result, "performance_hint") == Some("throughput") {
+        key.push_str("_throughput");
+    }
+    if parameter(result, "workload") == Some(LOAD) {
+        let of_load = |name| parameter(result, name).unwrap_or_default();
+        key = format!("{key}_r{}_c{}", of_load("request_rate"), of_load("concurrency"));
+    }
+    Some(key)
 }
 
 fn is_of(record: &ModelRecord, result: &BenchmarkResult) -> bool {
@@ -98,8 +123,9 @@ fn hardware(run: &Run, result: &BenchmarkResult, fields: &Fields) -> HardwareDet
 }
 
 /// What a pass says goes before what the writing of tokens says: the two share a batch.
-fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields) {
-    let number = |name: &str| fields.number(name);
+fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, outliers: Outliers) {
+    let is_simulated = result.outcome == Outcome::Simulated;
+    let number = |name: &str| fields.number(name).filter(|_| !is_simulated);
     if parameter(result, "workload") == Some(GENERATE) {
         figures.ttft_ms = number("ttft_ms");
         figures.tpot_ms = number("tpot_ms");
@@ -108,12 +134,20 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields) {
             return;
         }
     }
-    let percentiles = result.statistics.as_ref().map(|times| &times.percentiles);
+    let seen = Times::of(result, outliers);
+    // Under load, and with several passes at a time, the time of an iteration is not that of a pass.
+    let is_pass = !is_simulated && number("num_requests").is_none();
+    let times = seen.statistics.as_ref().filter(|_| is_pass);
+    let percentile = |name: &str, of: fn(&Statistics) -> f64| number(name).or_else(|| times.map(of));
     *figures = ModelFigures {
-        inference_time_ms: number("time_ms"),
-        latency_p50_ms: percentiles.map(|times| times.p50),
-        latency_p90_ms: percentiles.map(|times| times.p90),
-        latency_p99_ms: percentiles.map(|times| times.p99),
+        inference_time_ms: times.map(|times| times.mean),
+        latency_p50_ms: percentile("latency_p50_ms", |times| times.percentiles.p50),
+        latency_p90_ms: percentile("latency_p90_ms", |times| times.percentiles.p90),
+        latency_p99_ms: percentile("latency_p99_ms", |times| times.percentiles.p99),
+        outliers: times.map(|_| seen.outliers),
+        requests_per_second: number("requests_per_second"),
+        queue_time_ms: number("queue_time_ms"),
+        memory_fragmentation_percent: number("memory_fragmentation_percent"),
         iterations: count(fields, "num_runs"),
         throughput_samples_per_second: number("throughput_samples_per_second"),
         tokens_per_second: figures.tokens_per_second.or_else(|| number("tokens_per_second")),
@@ -125,9 +159,30 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields) {
         tpot_ms: figures.tpot_ms,
         memory_peak_mb: number("gpu_memory_peak_mb").or_else(|| number("memory_used_mb")),
         memory_average_mb: number("memory_average_mb"),
-        accuracy_error: number("accuracy_error"),
+        accuracy_error: fields.number("accuracy_error"),
+        outcome: Some(result.outcome),
+        device_metrics: fields.get("device_metrics").cloned(),
         missing: std::mem::take(&mut figures.missing),
     };
+}
+
+/// The times of a result's samples.
+struct Times {
+    statistics: Option<Statistics>,
+    outliers: u64,
+}
+
+impl Times {
+    fn of(result: &BenchmarkResult, wish: Outliers) -> Self {
+        let all: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
+        let is_outlier = rsb_stats::estimate::outliers(&all, OutlierRule::Iqr(1.5));
+        let outliers = is_outlier.iter().filter(|is| **is).count() as u64;
+        if wish == Outliers::Marked || outliers == 0 {
+            return Self { statistics: result.statistics.clone(), outliers };
+        }
+        let kept: Vec<f64> = all.iter().zip(&is_outlier).filter(|(_, is)| !**is).map(|(time, _)| *time).collect();
+        Self { statistics: rsb_stats::statistics(&kept), outliers }
+    }
 }
 
 fn summary(record: &ModelRecord) -> ModelSummary {
@@ -143,5 +198,46 @@ fn summary(record: &ModelRecord) -> ModelSummary {
         best_latency_batch: fastest.map(|(key, _)| key),
         best_throughput_samples_per_second: most.as_ref().map(|(_, value)| *value),
         best_throughput_batch: most.map(|(key, _)| key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(outcome: Outcome, times_ns: Vec<f64>) -> BenchmarkResult {
+        let text = r#"{"benchmark_id": "component_specific/models/cpu:0/forward/bert-tiny/i8", "timestamp": "2026-11-23T00:00:00Z",
+            "benchmark_type": "component_specific", "category": "models", "outcome": "measured", "environment": {},
+            "results": [{"accuracy_error": 0.01, "device_metrics": {"backend": "cpu"}}],
+            "metadata": {"parameters": {"model": "bert-tiny", "runtime": "pytorch", "dtype": "i8", "batch_size": "1",
+            "sequence_length": "16", "workload": "forward"}}}"#;
+        let mut result: BenchmarkResult = serde_json::from_str(text).unwrap();
+        result.outcome = outcome;
+        result.statistics = rsb_stats::statistics(&times_ns);
+        result.samples =
+            vec![rsb_model::Samples { replicate: 0, iters: vec![1; times_ns.len()], times_ns, ..Default::default() }];
+        result
+    }
+
+    fn figures(outcome: Outcome, outliers: Outliers) -> ModelFigures {
+        let times = (0..20).map(|n| 1e6 + f64::from(n) * 1e3).chain([9e6]).collect();
+        let (mut figures, result) = (ModelFigures::default(), result(outcome, times));
+        add(&mut figures, &result, result.fields().unwrap(), outliers);
+        assert_eq!(key(&result).as_deref(), Some("b1_s16_int8"));
+        figures
+    }
+
+    #[test]
+    fn an_outlier_is_marked_and_left_out_only_on_request() {
+        let [marked, filtered] = [Outliers::Marked, Outliers::LeftOut].map(|wish| figures(Outcome::Measured, wish));
+        assert_eq!((marked.outliers, filtered.outliers), (Some(1), Some(1)));
+        assert!(marked.inference_time_ms.unwrap() > 1.3 && filtered.inference_time_ms.unwrap() < 1.1, "{filtered:?}");
+    }
+
+    #[test]
+    fn an_emulator_says_how_exactly_and_never_how_fast() {
+        let found = figures(Outcome::Simulated, Outliers::Marked);
+        assert_eq!((found.accuracy_error, found.outcome), (Some(0.01), Some(Outcome::Simulated)));
+        assert!(found.inference_time_ms.is_none() && found.latency_p50_ms.is_none() && found.device_metrics.is_some());
     }
 }

@@ -7,6 +7,7 @@ mod compatibility;
 mod detect;
 mod document;
 mod footprint;
+mod map;
 mod recommend;
 
 pub use cases::{ModelWish, cases};
@@ -14,8 +15,9 @@ pub use catalogue::{CatalogueError, Family, ModelRow, ModelShape, SizeClass, cat
 pub(crate) use compatibility::RUNTIME_NAMES;
 pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
-pub use document::document;
+pub use document::{Outliers, document};
 pub use footprint::Footprint;
+pub use map::{Compatibility, Compatible, PRECISIONS, compatibility};
 pub use recommend::{Goal, recommend};
 
 /// The component, which is also a verb.

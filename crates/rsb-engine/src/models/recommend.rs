@@ -32,7 +32,8 @@ pub fn recommend(runs: &[Run], goal: Goal, only: Option<&str>) -> RecommendDocum
         let machine = Fingerprint::of(&run.environment).slug();
         for result in run.benchmarks.iter().filter(|result| is_pass(result)) {
             let Some(candidate) = candidate(result, &machine, run) else { continue };
-            if goal == Goal::Latency && candidate.batch_size != 1 {
+            let is_tuned = parameter(result, "performance_hint") == Some("throughput");
+            if goal == Goal::Latency && (candidate.batch_size != 1 || is_tuned) {
                 continue;
             }
             let Some(advice) = advice_of(&mut models, result) else { continue };
@@ -55,8 +56,10 @@ fn is_pass(result: &BenchmarkResult) -> bool {
 fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<ModelCandidate> {
     let text = |name: &str| parameter(result, name).map(str::to_owned);
     let batch_size: u64 = parameter(result, "batch_size")?.parse().ok()?;
+    // Tuned for throughput, an iteration is several passes at the same time.
+    let items = batch_size as f64 * result.fields()?.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
-    let each = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6 / batch_size as f64);
+    let each = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6 / items);
     Some(ModelCandidate {
         machine: machine.to_owned(),
         device: result.benchmark_id.device().to_string(),

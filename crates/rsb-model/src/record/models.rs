@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::DeviceMetrics;
 use crate::outcome::{Outcome, Reason};
 
 /// The models of a run.
@@ -33,7 +34,8 @@ pub struct ModelRecord {
     pub architecture_type: Option<String>,
     /// Weights, one that stands in two places once.
     pub parameter_count: Option<u64>,
-    /// By batch size, length and precision: `b1_s128_fp16`.
+    /// By batch size, length and precision: `b1_s128_fp16`; under load with requests a second and lanes: `b1_s128_fp16_r4_c2`;
+    /// tuned for throughput with that word.
     pub batch_results: BTreeMap<String, ModelFigures>,
     /// The best of them.
     pub summary: ModelSummary,
@@ -74,8 +76,22 @@ pub struct ModelFigures {
     pub memory_peak_mb: Option<f64>,
     /// Mean memory held in MB.
     pub memory_average_mb: Option<f64>,
+    /// The part of what the allocator holds that nobody uses, in percent.
+    pub memory_fragmentation_percent: Option<f64>,
+    /// Requests answered a second, under load: latencies are then those of requests, waiting included.
+    pub requests_per_second: Option<f64>,
+    /// Mean time in ms from a request's arrival to its beginning, under load.
+    pub queue_time_ms: Option<f64>,
+    /// Samples beyond Tukey's fences (1.5 interquartile ranges); the figures above hold them unless others were asked for.
+    pub outliers: Option<u64>,
     /// max|x − ref| / max|ref| against the CPU in higher precision.
     pub accuracy_error: Option<f64>,
+    /// Measured, or simulated where an emulator ran it: then there is no time here.
+    pub outcome: Option<Outcome>,
+    /// What the backend counted beside times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<DeviceMetrics>")]
+    pub device_metrics: Option<serde_json::Value>,
     /// Cases of this batch that have no figures, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<SkippedModel>,

@@ -1,0 +1,209 @@
+//! What runs where: family × runtime × backend × precision, from stored runs and from the rules. Pure.
+
+use std::collections::BTreeMap;
+
+use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Outcome, Reason, Run};
+
+use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find};
+use super::compatibility::{RUNTIMES, Wanted, refusal};
+use super::document::parameter;
+use super::{DEFINITION, MODELS};
+
+/// The precisions of the map.
+pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
+
+/// How a family stands with a runtime on a backend in a precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compatibility {
+    /// It was measured and verified.
+    Runs,
+    /// It was verified on an emulator.
+    Emulated,
+    /// It was asked for and needs more memory than there was.
+    DoesNotFit,
+    /// The runtime lacks an operation that the model has.
+    UnsupportedOperator,
+    /// The runtime was not installed where it was asked for.
+    MissingPackage,
+    /// A rule, or the runtime itself, speaks against it.
+    NotPossible,
+    /// It ran, and broke or computed wrongly.
+    Fails,
+    /// Nobody tried, and no rule speaks against it.
+    Unknown,
+}
+
+impl Compatibility {
+    /// For people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Emulated => "emulated",
+            Self::DoesNotFit => "does not fit",
+            Self::UnsupportedOperator => "unsupported operator",
+            Self::MissingPackage => "missing package",
+            Self::NotPossible => "not possible",
+            Self::Fails => "fails",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn of(result: &BenchmarkResult) -> Self {
+        match (result.outcome, &result.reason) {
+            (Outcome::Measured, _) => Self::Runs,
+            (Outcome::Simulated, _) => Self::Emulated,
+            (outcome, Some(reason)) => Self::of_reason(outcome, reason),
+            (Outcome::Skipped, None) => Self::NotPossible,
+            (Outcome::Failed, None) => Self::Fails,
+        }
+    }
+
+    /// Reasons are for people: what kind one is of is told by the words that this program and its workloads use.
+    fn of_reason(outcome: Outcome, reason: &Reason) -> Self {
+        let says = |words: &[&str]| {
+            words.iter().any(|word| reason.what.contains(word) || reason.why.to_lowercase().contains(word))
+        };
+        if reason.what.starts_with("package ") || reason.what.starts_with("Python ") {
+            Self::MissingPackage
+        } else if says(&[" of memory for ", "of the host's memory", "memory ran out", "run out of memory"]) {
+            Self::DoesNotFit
+        } else if says(&["of its nodes", "unsupported", "not supported", "notimplemented", "not implemented"]) {
+            Self::UnsupportedOperator
+        } else if outcome == Outcome::Failed {
+            Self::Fails
+        } else {
+            Self::NotPossible
+        }
+    }
+}
+
+/// One field of the map.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Compatible {
+    /// The family.
+    pub family: Family,
+    /// What runs it.
+    pub runtime: &'static str,
+    /// Where.
+    pub backend: BackendId,
+    /// In which precision.
+    pub dtype: Dtype,
+    /// How it stands.
+    pub standing: Compatibility,
+    /// The model that was asked for; none where only the rules speak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_id: Option<String>,
+    /// The run that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What, why, and the nearest that works.
+    #[serde(flatten)]
+    pub reason: Option<Reason>,
+}
+
+type Place = (Family, &'static str, BackendId, Dtype);
+
+/// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for it, else the newest
+/// word. What nobody tried is as the rules have it for the family's first tiny model.
+pub fn compatibility(runs: &[Run]) -> Vec<Compatible> {
+    let mut seen: BTreeMap<Place, Compatible> = BTreeMap::new();
+    for run in runs {
+        for result in run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS)) {
+            let Some((place, found)) = seen_in(run, result) else { continue };
+            let is_better = matches!(found.standing, Compatibility::Runs | Compatibility::Emulated);
+            let known = seen.entry(place).or_insert_with(|| found.clone());
+            if is_better && !matches!(known.standing, Compatibility::Runs | Compatibility::Emulated) {
+                *known = found;
+            }
+        }
+    }
+    places().map(|place| seen.remove(&place).unwrap_or_else(|| by_rule(place))).collect()
+}
+
+fn places() -> impl Iterator<Item = Place> {
+    let of_runtime = |family| {
+        RUNTIMES.iter().flat_map(move |runtime| {
+            let backends = runtime.backends.iter();
+            backends.flat_map(move |backend| PRECISIONS.map(|dtype| (family, runtime.name, *backend, dtype)))
+        })
+    };
+    Family::ALL.into_iter().flat_map(of_runtime)
+}
+
+fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, Compatible)> {
+    let model = parameter(result, "model")?;
+    let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
+    let family = find(model, &[]).map(|row| row.family).or_else(|| Some(own()?.family))?;
+    let name = parameter(result, "runtime")?;
+    let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?.name;
+    let backend = result.benchmark_id.device().device()?.backend;
+    let dtype: Dtype = parameter(result, "dtype")?.parse().ok()?;
+    let found = Compatible {
+        family,
+        runtime,
+        backend,
+        dtype,
+        standing: Compatibility::of(result),
+        model_id: Some(model.to_owned()),
+        run_id: Some(run.run_id.0.clone()),
+        reason: result.reason.clone(),
+    };
+    Some(((family, runtime, backend, dtype), found))
+}
+
+fn by_rule((family, runtime, backend, dtype): Place) -> Compatible {
+    let row = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
+    let reason = row.and_then(|row| {
+        let length = row.shape.length.unwrap_or(128);
+        let device = DeviceRef { backend, index: 0 };
+        refusal(&Wanted { row, workload: "forward", runtime, dtype, length, device })
+    });
+    let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
+    Compatible { family, runtime, backend, dtype, standing, model_id: None, run_id: None, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_tried_is_as_the_rules_have_it() {
+        let map = compatibility(&[]);
+        assert_eq!(map.len(), 11 * 4 * 6, "pytorch on three backends, the others on one");
+        let at = |family, runtime, backend, dtype| {
+            let is_it = |one: &&Compatible| {
+                (one.family, one.runtime, one.backend, one.dtype) == (family, runtime, backend, dtype)
+            };
+            map.iter().find(is_it).unwrap()
+        };
+        for (runtime, backend, dtype, standing) in [
+            ("pytorch", BackendId::Cpu, Dtype::F32, Compatibility::Unknown),
+            ("pytorch", BackendId::Rocm, Dtype::I8, Compatibility::NotPossible),
+            ("qnn", BackendId::Cpu, Dtype::F32, Compatibility::NotPossible),
+            ("qnn", BackendId::Cpu, Dtype::I8, Compatibility::Unknown),
+        ] {
+            let found = at(Family::Rag, runtime, backend, dtype);
+            assert_eq!(found.standing, standing, "{found:?}");
+            assert_eq!(found.reason.is_some(), standing == Compatibility::NotPossible);
+        }
+    }
+
+    #[test]
+    fn a_reason_tells_what_kind_of_no_it_is() {
+        use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, UnsupportedOperator};
+        for (outcome, what, why, standing) in [
+            (Outcome::Skipped, "package openvino", "this Python has no such package", MissingPackage),
+            (Outcome::Skipped, "Python of QNN", "there is no environment", MissingPackage),
+            (Outcome::Skipped, "80 GB of memory for llama-2-7b", "a benchmark may take 8 GB", DoesNotFit),
+            (Outcome::Skipped, "model x", "it needs 9.0 GB of the host's memory", DoesNotFit),
+            (Outcome::Failed, "models forward", "memory ran out (killed)", DoesNotFit),
+            (Outcome::Skipped, "rag by QNN", "QNN does not take 2 of its nodes", UnsupportedOperator),
+            (Outcome::Failed, "models forward", "UnsupportedOperatorError: aten::diff", UnsupportedOperator),
+            (Outcome::Failed, "result of models forward", "it is off by 0.6", Fails),
+            (Outcome::Skipped, "bf16 by OpenVINO", "its plug-in works in f32", NotPossible),
+        ] {
+            assert_eq!(Compatibility::of_reason(outcome, &Reason::new(what, why, "cure")), standing, "{why}");
+        }
+    }
+}
