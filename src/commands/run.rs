@@ -167,7 +167,7 @@ pub(super) fn measure_on(
     let (_, settings) = settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    Ok(engine::resume(run, &settings, (store, &workers), &mut logged(&results, listener))?)
+    engine::resume(run, &settings, (store, &workers), &mut logged(&results, listener))
 }
 
 fn this_program() -> Result<WorkerCommand, CliError> {
@@ -191,7 +191,7 @@ pub(super) fn measure_with(
 ) -> Result<engine::FinishedRun, CliError> {
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    Ok(engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged(&results, listener))?)
+    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged(&results, listener))
 }
 
 fn show_targets(

@@ -86,10 +86,11 @@ pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<
         }
         Err(why) => {
             state.remember(&why);
-            match state.run.as_mut().filter(|run| run.run.finished.is_some()) {
+            if let Some(run) = state.run.as_mut().filter(|run| run.run.finished.is_some()) {
                 // It could not be measured on: it is what it was.
-                Some(run) => run.progress = None,
-                None => (state.run, state.shows_run) = (None, false),
+                run.progress = None;
+            } else {
+                (state.run, state.shows_run) = (None, false);
             }
             false
         }
