@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{PRECISIONS, catalogue, compatibility, document};
+use rsb_engine::models::{Outliers, PRECISIONS, catalogue, compatibility, document};
 use rsb_model::Run;
 use rsb_model::record::ModelsDocument;
 
@@ -16,7 +16,7 @@ fn seen_run() -> Run {
 }
 
 fn seen() -> ModelsDocument {
-    document(&seen_run(), false)
+    document(&seen_run(), Outliers::Marked)
 }
 
 #[test]
