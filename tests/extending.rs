@@ -44,7 +44,7 @@ fn from_nothing_to_a_verdict(bench: Bench, name: &str, run: impl Fn(&Bench, &[&s
 fn a_command() {
     let bench = Bench::new();
     bench.write("mine.toml", &block("toml", "[[benchmark]]"));
-    from_nothing_to_a_verdict(bench.set("RSB_CUSTOM", "mine.toml"), "count", |bench, words| bench.run(words));
+    from_nothing_to_a_verdict(bench.set("RSB_CUSTOM", "mine.toml"), "count", Bench::run);
 }
 
 fn a_closure() {
@@ -122,7 +122,9 @@ fn main() -> ExitCode {
         |name: &str| arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()));
     if arguments.iter().any(|argument| argument == "--list") {
         if !arguments.iter().any(|argument| argument == "--ignored") {
-            steps.iter().for_each(|(name, _)| println!("{name}: test"));
+            for (name, _) in steps {
+                println!("{name}: test");
+            }
         }
         return ExitCode::SUCCESS;
     }

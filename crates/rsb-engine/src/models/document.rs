@@ -216,8 +216,7 @@ mod tests {
         let mut result: BenchmarkResult = serde_json::from_str(text).unwrap();
         result.outcome = outcome;
         result.statistics = rsb_stats::statistics(&times_ns);
-        result.samples =
-            vec![rsb_model::Samples { replicate: 0, iters: vec![1; times_ns.len()], times_ns, ..Default::default() }];
+        result.samples = vec![rsb_model::Samples { replicate: 0, iters: vec![1; times_ns.len()], times_ns }];
         result
     }
 
