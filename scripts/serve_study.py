@@ -39,7 +39,7 @@ def pages(base: str) -> dict[str, float]:
         path = waiting.pop(0)
         found[path], answer = get(base + path)
         body = answer.decode(errors="replace")
-        for link in re.findall(r'href="(?!https?://)([^"#]+)"', body):
+        for link in re.findall(r'href="(?!https?://|data:)([^"#]+)"', body):
             target = urllib.parse.urljoin(base + path, html.unescape(link)).removeprefix(base)
             kind = re.split(r"[-/?.]", target)[0]
             if kind not in kinds and not target.endswith((".css", ".js", ".svg", ".csv", ".json", ".png")):
