@@ -86,7 +86,7 @@ pub fn keep(
 }
 
 /// Measures what `run`, which was stopped, still lacks, and keeps it in the run's own file in `store`. What was measured
-/// before stays as it is, also when this is stopped again.
+/// before stays as it is, also when this is stopped again. What is added is written at the end: a crash costs the addition.
 ///
 /// # Errors
 /// When it lacks nothing that could be measured here, or was measured elsewhere or by another program.
