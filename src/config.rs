@@ -23,7 +23,7 @@ pub const FILE_NAME: &str = "rusty-stack-bench.toml";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every key", path.display())]
     Read {
         /// Which.
         path: PathBuf,

@@ -75,5 +75,7 @@ mod tests {
         assert!(save(&file).unwrap_err().error.to_string().contains("there already"));
         std::fs::write(&file, "[run]\nrunz = 3\n").unwrap();
         assert!(check(&file).unwrap_err().error.to_string().contains("runz"));
+        let missing = check(&dir.path().join("b.toml")).unwrap_err().error.to_string();
+        assert!(missing.contains("config save FILE"), "{missing}");
     }
 }

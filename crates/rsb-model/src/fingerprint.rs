@@ -61,16 +61,16 @@ impl Fingerprint {
     }
 
     /// Every difference that forbids comparing, those in the factors `across` left out. A detail of the hardware that one
-    /// side does not know, as a file of an earlier version, is no difference.
+    /// side does not know, as a file of an earlier version, is no difference; nor is a framework that one side lacks, since
+    /// that side has no case of it.
     pub fn differences(&self, current: &Self, across: &[String]) -> Vec<Difference> {
         let mut found = differing(&self.hardware, &current.hardware);
         let is_known = |field: &str| [self, current].iter().all(|side| side.hardware.contains_key(field));
         found.retain(|difference| !is_detail(&difference.field) || is_known(&difference.field));
-        found.extend(
-            differing(&self.factors, &current.factors)
-                .into_iter()
-                .filter(|difference| !across.contains(&difference.field)),
-        );
+        let mut factors = differing(&self.factors, &current.factors);
+        let is_told = |field: &str| [self, current].iter().all(|side| side.factors.contains_key(field));
+        factors.retain(|difference| is_told(&difference.field) && !across.contains(&difference.field));
+        found.extend(factors);
         found
     }
 
@@ -241,7 +241,20 @@ mod tests {
         assert_eq!(fields(|e| e.gpus[0].driver = Some("amdgpu 6.12.1".into())), ["driver"]);
         assert_eq!(fields(|e| e.gpus.clear()), ["gpu0", "gpu_count", "driver"]);
         assert_eq!(fields(|e| e.cpu.as_mut().unwrap().usable_cores = 4), ["usable_cores"]);
-        assert_eq!(fields(|e| drop(e.frameworks.insert("torch".into(), "2.9.1".into()))), ["torch"]);
+    }
+
+    #[test]
+    fn a_framework_counts_where_both_sides_have_it() {
+        let with = |version: Option<&str>| {
+            let mut environment = machine();
+            environment.frameworks = version.map(|version| ("torch".into(), version.into())).into_iter().collect();
+            Fingerprint::of(&environment)
+        };
+        let between = |before, after| with(before).differences(&with(after), &[]).len();
+        assert_eq!(between(Some("2.9.1"), Some("2.10.0")), 1);
+        assert_eq!(between(Some("2.9.1"), Some("2.9.2")), 0);
+        assert_eq!(between(None, Some("2.9.1")), 0, "installing it changes nothing that was measured without it");
+        assert_eq!(between(Some("2.9.1"), None), 0);
     }
 
     #[test]
