@@ -228,7 +228,7 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
         ))
     };
     let mut found: Vec<(f64, String)> = measured(run).filter_map(each).collect();
-    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    rsb_model::order::by(&mut found, |(a, _), (b, _)| a.total_cmp(b));
     let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     (!told.is_empty()).then(|| {
         let action =

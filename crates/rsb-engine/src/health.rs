@@ -134,7 +134,7 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
         })
     };
     let mut found: Vec<HealthItem> = series.iter().filter_map(item).collect();
-    found.sort_by(|a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
+    rsb_model::order::by(&mut found, |a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
     found
 }
 

@@ -14,6 +14,7 @@ pub mod gpu;
 pub mod ids;
 pub mod json;
 pub mod note;
+pub mod order;
 pub mod outcome;
 pub mod protocol;
 pub mod random;

@@ -68,7 +68,7 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
 /// Directories `rocm-6.4.3` below `opt`, newest first.
 pub(crate) fn versioned(opt: &Path) -> Vec<PathBuf> {
     let mut versioned: Vec<String> = entries(opt).into_iter().filter(|name| name.starts_with("rocm-")).collect();
-    versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
+    rsb_model::order::by_key(&mut versioned, |name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
     versioned.into_iter().map(|name| opt.join(name)).collect()
 }
 

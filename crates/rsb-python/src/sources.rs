@@ -99,7 +99,7 @@ mod tests {
         let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
         let mut files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
         files.retain(|name| name != "__pycache__");
-        files.sort();
+        rsb_model::order::by(&mut files, Ord::cmp);
         let carried: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         assert_eq!(carried, files);
     }

@@ -56,7 +56,7 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
         Verdict::Unchanged => 4,
     };
     let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
-    sorted.sort_by(|a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
+    rsb_model::order::by(&mut sorted, |a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
     sorted
 }
 

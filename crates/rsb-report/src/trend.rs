@@ -197,7 +197,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 3] {
 fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     let mut alerts: Vec<(&SeriesTrend, &Alert)> =
         document.series.iter().flat_map(|series| series.alerts.iter().map(move |alert| (series, alert))).collect();
-    alerts.sort_by_key(|(_, alert)| std::cmp::Reverse(alert.severity));
+    rsb_model::order::by_key(&mut alerts, |(_, alert)| std::cmp::Reverse(alert.severity));
     alerts
 }
 

@@ -421,7 +421,7 @@ impl Baselines {
     fn files(&self) -> Vec<(String, String, PathBuf)> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        dirs.sort();
+        rsb_model::order::by(&mut dirs, Ord::cmp);
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
         dirs.iter().flat_map(|dir| files::files_in(dir, ".json")).map(named).collect()

@@ -305,7 +305,7 @@ pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
 /// The points of one series, oldest first. One run that has a case twice gives one point: the later measurement.
 fn joined(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
     let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
-    points.sort_by(|a, b| {
+    rsb_model::order::by(&mut points, |a, b| {
         let by_run = || name(a).cmp(&name(b)).then_with(|| b.position.cmp(&a.position));
         a.started.cmp(&b.started).then_with(by_run)
     });

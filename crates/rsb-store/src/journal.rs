@@ -334,9 +334,9 @@ mod tests {
         let mut times: Vec<String> =
             paths.iter().map(|path| format!("{:?}", read_run(path).unwrap().benchmarks[0].results)).collect();
         let runs: HashSet<RunId> = paths.iter().map(|path| read_run(path).unwrap().run_id).collect();
-        paths.sort();
+        rsb_model::order::by(&mut paths, Ord::cmp);
         paths.dedup();
-        times.sort();
+        rsb_model::order::by(&mut times, Ord::cmp);
         times.dedup();
         assert_eq!((paths.len(), times.len(), runs.len()), (8, 8, 8), "none took the place of another");
     }

@@ -155,8 +155,8 @@ fn is_same(one: &Run, other: &Run) -> bool {
 }
 
 /// Where the clock went back, by the sequence in which the runs were measured.
-fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
-    heads.sort_by_key(|head| head.sequence);
+fn clock_jumps(heads: &mut Vec<Head>) -> Vec<MergedFile> {
+    rsb_model::order::by_key(heads, |head| head.sequence);
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();
     let jump = |pair: &[&Head]| match pair {
         [first, second] if first.started > second.started && first.sequence < second.sequence => {

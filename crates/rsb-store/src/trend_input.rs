@@ -85,7 +85,7 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
     let mut series: Vec<Series> = series.into_values().collect();
     for one in &mut series {
         one.better = one.better.or_else(|| Unit::direction_of(&one.unit));
-        one.points.sort_by_key(|point| point.timestamp);
+        rsb_model::order::by_key(&mut one.points, |point| point.timestamp);
     }
     Ok(series)
 }

@@ -184,7 +184,7 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     let (mut plan, mut gone, mut seen) = (Plan::default(), Vec::new(), BTreeSet::new());
     let mut results: Vec<&BenchmarkResult> = runs.iter().flat_map(|run| &run.benchmarks).collect();
     // What one run skipped and another measured was measured.
-    results.sort_by_key(|result| result.outcome == Outcome::Skipped);
+    rsb_model::order::by_key(&mut results, |result| result.outcome == Outcome::Skipped);
     for result in results.into_iter().filter(|result| seen.insert(&result.benchmark_id)) {
         match (result.case(), &result.reason) {
             // What was skipped promised nothing.

@@ -227,7 +227,7 @@ fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
             None => counted.push((1, reason.clone())),
         }
     }
-    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    rsb_model::order::by_key(&mut counted, |(count, _)| std::cmp::Reverse(*count));
     counted
 }
 

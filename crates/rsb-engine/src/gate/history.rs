@@ -37,7 +37,7 @@ pub fn against_history(
         }
         Err(error) => return Err(error),
     };
-    current.sort_by_key(|run| run.started);
+    rsb_model::order::by_key(&mut current, |run| run.started);
     let Some(first) = current.first() else {
         return Ok(nothing(judge, (&[], MissingSide::Run), "the side to judge holds no run".to_owned()));
     };

@@ -42,7 +42,9 @@ pub fn recommend(runs: &[Run], goal: Goal, only: Option<&str>) -> RecommendDocum
     }
     models.retain(|advice| only.is_none_or(|name| advice.model_id == name));
     models.iter_mut().for_each(decide);
-    models.sort_by(|a, b| (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count)));
+    rsb_model::order::by(&mut models, |a, b| {
+        (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
+    });
     RecommendDocument { format_version: rsb_model::format::FORMAT_VERSION, goal: goal.as_str().to_owned(), models }
 }
 
@@ -108,7 +110,7 @@ fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
 
 /// The fastest wins where nobody's samples reach into its own.
 fn decide(advice: &mut ModelAdvice) {
-    advice.candidates.sort_by(|a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms));
+    rsb_model::order::by(&mut advice.candidates, |a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms));
     advice.choice = match advice.candidates.as_slice() {
         [] => ModelChoice::Unknown,
         [_] => ModelChoice::OnlyOne,

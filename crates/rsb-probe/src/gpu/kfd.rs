@@ -195,7 +195,7 @@ fn links(dir: &Path) -> Vec<Link> {
         Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
     };
     let mut found: Vec<Link> = all.filter_map(read).collect();
-    found.sort_by_key(|link| link.to);
+    rsb_model::order::by_key(&mut found, |link| link.to);
     found
 }
 

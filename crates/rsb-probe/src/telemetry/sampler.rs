@@ -59,7 +59,7 @@ impl Sampler {
             period.notes.push("the sensors stopped answering before the end".to_owned());
         }
         let mut absent: Vec<&String> = samples.iter().flat_map(|sample| &sample.absent).collect();
-        absent.sort();
+        rsb_model::order::by(&mut absent, Ord::cmp);
         absent.dedup();
         period.notes.extend(absent.into_iter().map(|what| format!("not known: {what}")));
         period

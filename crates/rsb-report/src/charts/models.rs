@@ -26,7 +26,7 @@ struct Pass<'a> {
 pub fn models(run: &Run) -> Vec<Chart> {
     let mut passes: Vec<Pass<'_>> = measured(run).filter_map(pass).collect();
     // Of a model in one place the smallest batch is drawn.
-    passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
+    rsb_model::order::by(&mut passes, |a, b| a.batch.total_cmp(&b.batch));
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
     dtypes.sort_unstable();
     dtypes.dedup();

@@ -24,7 +24,7 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
     families.dedup();
     // By parameters, so the sizes come from the smallest to the largest.
     let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
-    models.sort_by_key(|advice| advice.parameter_count);
+    rsb_model::order::by_key(&mut models, |advice| advice.parameter_count);
     let mut sizes: Vec<&str> = Vec::new();
     for size in models.iter().map(|advice| size_of(advice)) {
         if !sizes.contains(&size) {

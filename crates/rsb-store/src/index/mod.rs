@@ -168,7 +168,7 @@ impl Index {
         })?;
         self.add_all(&mut waiting, &mut notices)?;
         self.forget(&notices)?;
-        notices.sort_by(|a, b| a.path().cmp(b.path()));
+        rsb_model::order::by(&mut notices, |a, b| a.path().cmp(b.path()));
         Ok(notices)
     }
 
