@@ -149,7 +149,7 @@ pub struct QueryArgs {
 pub struct ImportArgs {
     /// The output file of the tool; or a directory of results or runs of this program, of which each run is taken in once
     pub file: PathBuf,
-    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth or vllm [default: detected]
+    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth, rocprof-compute or vllm [default: detected]
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Where things are kept

@@ -26,7 +26,8 @@ pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let options = super::probe::options(args)?;
     let run = describe(&options, Timestamp::now());
     if args.json {
-        show::json(&run)?;
+        // As a file of a run, so that whatever reads runs takes it.
+        show::text(&rsb_store::sealed_text(&run)?)?;
     } else {
         show::text(&rsb_report::capability::text(&run, style))?;
     }

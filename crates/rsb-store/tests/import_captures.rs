@@ -109,6 +109,18 @@ fn nccl_rows_of_an_old_version() {
 }
 
 #[test]
+fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
+    let Some(run) = read("roofline/roofline.csv", Format::RocprofCompute) else { return };
+    let counts = run.counts();
+    assert_eq!((counts.measured % 11, counts.skipped, counts.failed), (0, 0, 0), "{run:?}");
+    let matrix = case(&run, "gpu=0/matrix/f16");
+    assert_near(number(matrix, "gflops"), 164_933.34);
+    assert_near(number(matrix, "peak_gflops"), 181_043.2);
+    let shares = run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
+    assert!(shares.filter(|share| share.is_finite()).all(|share| (0.5..1.0).contains(&share)));
+}
+
+#[test]
 fn an_empty_capture_is_an_error() {
     let Some(path) = capture("superbench/test_nvbandwidth.raw_output.txt") else { return };
     for format in [None, Some(Format::Nvbandwidth)] {

@@ -18,6 +18,7 @@ mod nvbandwidth_matrix;
 mod nvbench;
 mod pytest_benchmark;
 mod rocblas_bench;
+mod rocprof_compute;
 mod sink;
 mod vllm;
 
@@ -57,13 +58,15 @@ pub enum Format {
     NcclTests,
     /// What `nvbandwidth` prints, also as JSON.
     Nvbandwidth,
+    /// `roofline.csv` of ROCm Compute Profiler.
+    RocprofCompute,
     /// JSON of `vllm bench serve --save-result`.
     Vllm,
 }
 
 impl Format {
     /// Every format, in the order in which they are tried.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Nvbench,
         Self::GoogleBenchmark,
         Self::Hyperfine,
@@ -72,6 +75,7 @@ impl Format {
         Self::HipblasltBench,
         Self::NcclTests,
         Self::Nvbandwidth,
+        Self::RocprofCompute,
         Self::Vllm,
     ];
 
@@ -86,6 +90,7 @@ impl Format {
             Self::HipblasltBench => "hipblaslt-bench",
             Self::NcclTests => "nccl-tests",
             Self::Nvbandwidth => "nvbandwidth",
+            Self::RocprofCompute => "rocprof-compute",
             Self::Vllm => "vllm",
         }
     }
@@ -95,9 +100,12 @@ impl Format {
         match self {
             Self::Vllm => BenchmarkType::ComponentSpecific,
             Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark => BenchmarkType::CpuPerformance,
-            Self::Nvbench | Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::Nvbandwidth => {
-                BenchmarkType::GpuPerformance
-            }
+            Self::Nvbench
+            | Self::RocblasBench
+            | Self::HipblasltBench
+            | Self::NcclTests
+            | Self::Nvbandwidth
+            | Self::RocprofCompute => BenchmarkType::GpuPerformance,
         }
     }
 
@@ -112,7 +120,7 @@ impl Format {
             Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
             Self::Vllm => has(&["num_prompts", "completed", "duration"]),
             Self::Nvbandwidth => has(&["nvbandwidth"]),
-            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests => false,
+            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::RocprofCompute => false,
         }
     }
 
@@ -123,6 +131,7 @@ impl Format {
             Self::HipblasltBench => &["hipblaslt-Gflops"],
             Self::NcclTests => &["algbw", "busbw"],
             Self::Nvbandwidth => &["Running ", "(column)"],
+            Self::RocprofCompute => &["device,", "HBMBw", "Flops"],
             Self::Nvbench | Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark | Self::Vllm => &[],
         }
     }
@@ -138,6 +147,7 @@ impl Format {
             Self::HipblasltBench => hipblaslt_bench::read(input, sink),
             Self::NcclTests => nccl_tests::read(input, sink)?,
             Self::Nvbandwidth => nvbandwidth::read(input, sink)?,
+            Self::RocprofCompute => rocprof_compute::read(input, sink)?,
             Self::Vllm => vllm::read(input, sink)?,
         }
         Ok(())

@@ -107,6 +107,11 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
   [["N/A", "10.5"], ["11.5", "N/A"], ["N/A", "20.5"], ["21.5", "N/A"], ["N/A", "31"], ["33", "N/A"]]}]}}"#,
     ),
     (
+        Format::RocprofCompute,
+        "device,HBMBw,HBMBwLow,hbmBwHigh,FP32Flops,MFMABF16Flops,MFMABF16FlopsLow,MFMAF8Flops,MFMAI8Ops\n\
+         0,1390.5,1389,1391,20900,170500,170400,0,166400\n1,1390.1,1389,1391,20910,170600,170500,0,166500\n",
+    ),
+    (
         Format::Vllm,
         r#"{"date": "20260102-030405", "model_id": "org/model", "num_prompts": 40, "request_rate": "inf",
 "burstiness": 1.0, "max_concurrency": 4, "duration": 80.0, "completed": 40, "good_completed": null,
@@ -176,7 +181,10 @@ fn a_cut_anywhere_before_the_last_figure_is_told() {
             let Ok(run) = read(*format, &text[..at]) else { continue };
             check(&run);
             // A list of calls that says nowhere how long it is may lack whole calls at its end.
-            let is_open_ended = matches!(format, Format::RocblasBench | Format::HipblasltBench | Format::Nvbandwidth);
+            let is_open_ended = matches!(
+                format,
+                Format::RocblasBench | Format::HipblasltBench | Format::Nvbandwidth | Format::RocprofCompute
+            );
             let is_told = run.counts().failed > 0;
             assert!(is_told || is_open_ended && run.counts().measured <= whole.measured, "{format} cut at {at}");
         }
