@@ -307,6 +307,13 @@ def execution(case: Case) -> Work:
     return modes.measured(case, _work)
 
 
+def training(case: Case) -> Work:
+    """A step of a decoder: forward, backward and AdamW."""
+    from . import training as steps
+
+    return steps.measured(case, _work)
+
+
 def torch_compile(case: Case) -> Work:
     """torch.compile of some element-wise steps: cold is compilation from nothing, warm is what it made of them."""
     torch, device = torch_device(case)

@@ -33,6 +33,7 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("pytorch", "execution"): (
         *("dtype", "execution", _BATCH, ("sequence_length", "64"), ("width", "256"), ("num_layers", "2")),
     ),
+    ("pytorch", "training"): ("dtype", ("batch_size", "4"), ("sequence_length", "64"), ("width", "256"), ("num_layers", "2")),
     ("pytorch", "layer-norm"): ("dtype", "rows"),
     ("pytorch", "transformer"): (
         *("dtype", "operation", ("use_cache", "yes"), _BATCH),

@@ -1,12 +1,26 @@
 //! Every document that the program writes validates against its schema, formats on.
 
-use crate::common::{Bench, SMALL};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use jsonschema::Validator;
 use serde_json::Value;
 
-fn validator(name: &str) -> jsonschema::Validator {
-    let path = format!("{}/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
+use crate::common::{Bench, SMALL};
+
+thread_local! {
+    // To compile one takes longer than to check a document by it.
+    static COMPILED: RefCell<HashMap<String, Rc<Validator>>> = RefCell::default();
+}
+
+fn validator(name: &str) -> Rc<Validator> {
+    let compiled = || {
+        let path = format!("{}/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+        let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        Rc::new(jsonschema::options().should_validate_formats(true).build(&schema).unwrap())
+    };
+    COMPILED.with_borrow_mut(|known| Rc::clone(known.entry(name.to_owned()).or_insert_with(compiled)))
 }
 
 /// Checks a document by the schema called `name`.

@@ -256,7 +256,7 @@ fields! {
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
-    peak_gflops Gigaflops Fact, "highest arithmetic rate measured beside the case (in f32 for f16 and bf16 on a CPU)";
+    peak_gflops Gigaflops Fact, "peak arithmetic rate: of a GPU by its architecture and highest clock, of a CPU the highest measured beside the case (in f32 for f16 and bf16)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
     peak_note One Fact, "why there is no peak to compare with";
@@ -285,6 +285,12 @@ fields! {
     memory_savings_mb Megabytes Metric(Higher), "memory that is not needed, against the graph as it was given";
     standard_memory_mb Megabytes Fact, "most memory that the standard way allocates in one pass";
     flash_memory_mb Megabytes Metric(Lower), "most memory that flash attention allocates in one pass";
+    model_memory_mb Megabytes Fact, "weights, at the moment of a step at which it holds most";
+    gradients_memory_mb Megabytes Fact, "gradients, at that moment";
+    optimizer_memory_mb Megabytes Fact, "state of the optimizer, at that moment";
+    activations_memory_mb Megabytes Fact, "what the backward pass still needs, at that moment";
+    other_memory_mb Megabytes Fact, "all else, at that moment: inputs, what is worked on";
+    memory_timeline One Fact, "what one step holds over its time in ms, in MB by what it is";
     memory_allocated_mb Megabytes Metric(Lower), "memory that a framework has handed out";
     savings_percent Percent Metric(Higher), "memory that is not needed, over what the standard way needs";
     memory_saved_gb Gigabytes Metric(Higher), "memory that is not needed where it is shared among ranks";

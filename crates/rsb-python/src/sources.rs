@@ -40,6 +40,7 @@ sources![
     "qnn_session.py",
     "ranks.py",
     "serving.py",
+    "training.py",
     "transformer.py",
     "triton.py",
     "triton_kernels.py",

@@ -149,6 +149,21 @@ pub(super) const PYTORCH: &[Workload] = &[
         },
     },
     Workload {
+        name: "training",
+        axes: &[
+            DTYPE,
+            named("batch_size", "sequences handled together", "4", AxisKind::Count),
+            named("sequence_length", "positions in a sequence", "64", AxisKind::Count),
+            named("width", "length of what stands for a word", "256", AxisKind::Count),
+            named("num_layers", "blocks of the decoder", "2", AxisKind::Count),
+        ],
+        cpu: Grids { quick: &["dtype=f32"], more: &["dtype=f32 batch_size=4,16 width=256,512"] },
+        gpu: Grids {
+            quick: &["dtype=bf16 batch_size=8 sequence_length=1024 width=2048 num_layers=4"],
+            more: &["dtype=bf16,f32 batch_size=8 sequence_length=1024 width=2048 num_layers=4"],
+        },
+    },
+    Workload {
         name: "layer-norm",
         axes: &[DTYPE, ROWS],
         cpu: Grids { quick: &["dtype=f32 rows=512x1024"], more: &["dtype=f32,bf16 rows=512x1024,2048x4096"] },

@@ -175,13 +175,19 @@ pub const CHART_KINDS: [ChartKind; 25] = [
         |subject| of_run(subject, roofline::roofline),
     ),
     run(
-        ("memory-timeline", "what cases held over the time of the run, more and less, and the peak"),
-        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory",
-        |subject| of_run(subject, |run| memory::memory_timeline(run).into_iter().collect()),
+        (
+            "memory-timeline",
+            "what cases held over the time of the run, and a training step over its own: more and less, and the peak",
+        ),
+        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory, or one of training",
+        |subject| of_run(subject, memory::memory_timelines),
     ),
     run(
-        ("memory-breakdown", "what holds the memory: the model, keys and values, activations; a rank's under ZeRO"),
-        "inference, deepspeed",
+        (
+            "memory-breakdown",
+            "what holds the memory: the model, gradients, optimizer, keys and values, activations; a rank's under ZeRO",
+        ),
+        "inference, deepspeed, pytorch (training)",
         |subject| of_run(subject, stacked::memory_breakdown),
     ),
     run(

@@ -1,8 +1,8 @@
-//! Memory over the time of a run: what its cases held, one after another, and of which kind.
+//! Memory over time: what the cases of a run held, one after another, and of which kind; what a step held.
 
 use rsb_model::{BenchmarkResult, Run};
 
-use super::axis;
+use super::{axis, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
 };
@@ -38,47 +38,101 @@ fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
     cases
 }
 
-/// What cases held, by the time at which they ended, with more and less marked and the peak named.
-pub fn memory_timeline(run: &Run) -> Option<Chart> {
+/// Memory over time: what each case of the run held, and what a training step held from one allocation to the next.
+pub fn memory_timelines(run: &Run) -> Vec<Chart> {
+    let names = Shortener::of_run(run);
+    over_the_run(run, &names)
+        .into_iter()
+        .chain(measured(run).filter_map(|result| within_a_step(result, &names)))
+        .collect()
+}
+
+/// What cases held, by the time at which they ended.
+fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
     let cases = cases(run, KINDS[0].0);
-    let (first, last) = (cases.first()?.0, cases.last()?.0);
-    let peak = cases.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if cases.len() < 2 || last <= first {
-        return None;
-    }
-    let step = |paint: Paint, name: &str, is_own: fn(f64, f64) -> bool| {
-        let pairs = cases.windows(2).filter_map(|pair| match pair {
-            [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
-            _ => None,
-        });
-        Dataset::new(DatasetKind::Marks, paint, pairs.collect()).named(name)
+    let held: Vec<(f64, f64)> = cases.iter().map(|(time, held, _)| (*time, *held)).collect();
+    let (.., most) = cases.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let words = Timeline {
+        name: "memory-timeline",
+        title: "Memory over the run",
+        subtitle: &format!("held by each case, at the time when it ended; most by {}", names.full(&most.benchmark_id)),
+        time: "seconds since the run began",
+        more: "more than the case before",
+        less: "less",
     };
-    // Between two cases nothing is known: a step stands where the next one ended.
-    let steps = cases.windows(2).flat_map(|pair| match pair {
-        [before, after] => {
-            vec![Point::at(before.0, before.1), Point::at(after.0, before.1), Point::at(after.0, after.1)]
+    words.chart(&held)
+}
+
+/// What the tensors of a step held, by the events of its framework.
+fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
+    let curve = result.fields()?.get("memory_timeline")?.as_object()?;
+    let column = |name: &str| Some(curve.get(name)?.as_array()?.iter().map(|value| value.as_f64().unwrap_or(0.0)));
+    let mut held: Vec<(f64, f64)> = column("time_ms")?.map(|time| (time, 0.0)).collect();
+    for part in curve.keys().filter(|name| *name != "time_ms") {
+        held.iter_mut().zip(column(part)?).for_each(|(sum, part)| sum.1 += part);
+    }
+    let name = names.full(&result.benchmark_id);
+    let words = Timeline {
+        name: &slug(&format!("memory-timeline-{}", result.benchmark_id.as_str())),
+        title: "Memory within a step",
+        subtitle: &format!("tensors of {name}, from one allocation to the next; the profiler makes it slower"),
+        time: "ms since the step began",
+        more: "allocated",
+        less: "freed",
+    };
+    words.chart(&held)
+}
+
+/// What the chart of a curve of memory says.
+struct Timeline<'a> {
+    name: &'a str,
+    title: &'a str,
+    subtitle: &'a str,
+    time: &'static str,
+    more: &'static str,
+    less: &'static str,
+}
+
+impl Timeline<'_> {
+    /// Steps of `held`, megabytes by time, with more and less marked and the peak named.
+    fn chart(&self, held: &[(f64, f64)]) -> Option<Chart> {
+        let (first, last) = (held.first()?.0, held.last()?.0);
+        let peak = held.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        if held.len() < 2 || last <= first {
+            return None;
         }
-        _ => Vec::new(),
-    });
-    let held = Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).named("held");
-    let name = Shortener::of_run(run).full(&peak.2.benchmark_id);
-    let text = format!("peak {}", format_quantity(peak.1, "MB"));
-    Some(Chart {
-        name: "memory-timeline".to_owned(),
-        title: "Memory over the run".to_owned(),
-        subtitle: format!("held by each case, at the time when it ended; most by {name}"),
-        place: ChartPlace::Other,
-        x_axis: axis::exact("seconds since the run began", (first, last), 8),
-        y_axis: axis::linear("MB", (0.0, peak.1 * 1.08), 6),
-        datasets: vec![
-            held,
-            step(Paint::Series(1), "more than the case before", |before, after| after > before),
-            step(Paint::Series(2), "less", |before, after| after < before),
-            Dataset::new(DatasetKind::Marks, Paint::Warning, vec![Point::at(peak.0, peak.1).saying(text)])
-                .named("peak"),
-        ],
-        legend_position: Legend::Below,
-    })
+        let marks = |paint: Paint, name: &str, is_own: fn(f64, f64) -> bool| {
+            let pairs = held.windows(2).filter_map(|pair| match pair {
+                [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
+                _ => None,
+            });
+            Dataset::new(DatasetKind::Marks, paint, pairs.collect()).named(name)
+        };
+        // Between two points nothing is known: a step stands where the next one is.
+        let steps = held.windows(2).flat_map(|pair| match pair {
+            [before, after] => {
+                vec![Point::at(before.0, before.1), Point::at(after.0, before.1), Point::at(after.0, after.1)]
+            }
+            _ => Vec::new(),
+        });
+        let text = format!("peak {}", format_quantity(peak.1, "MB"));
+        Some(Chart {
+            name: self.name.to_owned(),
+            title: self.title.to_owned(),
+            subtitle: self.subtitle.to_owned(),
+            place: ChartPlace::Other,
+            x_axis: axis::exact(self.time, (first, last), 8),
+            y_axis: axis::linear("MB", (0.0, peak.1 * 1.08), 6),
+            datasets: vec![
+                Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).named("held"),
+                marks(Paint::Series(1), self.more, |before, after| after > before),
+                marks(Paint::Series(2), self.less, |before, after| after < before),
+                Dataset::new(DatasetKind::Marks, Paint::Warning, vec![Point::at(peak.0, peak.1).saying(text)])
+                    .named("peak"),
+            ],
+            legend_position: Legend::Below,
+        })
+    }
 }
 
 /// Columns of the heat map, at most.

@@ -73,6 +73,20 @@ const MODEL: Whole = Whole {
     ],
 };
 
+/// What holds the memory of a training step when it holds most.
+const TRAINING: Whole = Whole {
+    name: "training-memory",
+    title: "what holds the memory of a training step at its peak",
+    unit: "MB",
+    parts: &[
+        ("model", Paint::Series(0), |result| number(result, "model_memory_mb")),
+        ("gradients", Paint::Series(1), |result| number(result, "gradients_memory_mb")),
+        ("optimizer", Paint::Series(2), |result| number(result, "optimizer_memory_mb")),
+        ("activations", Paint::Series(3), |result| number(result, "activations_memory_mb")),
+        ("other", Paint::Series(4), |result| number(result, "other_memory_mb")),
+    ],
+};
+
 /// Stacks of the memory and of the time of training steps, a chart for each benchmark that has them.
 pub fn stacked(run: &Run) -> Vec<Chart> {
     [ZERO, STEP].iter().flat_map(|whole| of_whole(run, whole)).collect()
@@ -80,7 +94,7 @@ pub fn stacked(run: &Run) -> Vec<Chart> {
 
 /// What holds the memory of each case, as far as it is known.
 pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
-    [MODEL, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
+    [MODEL, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
 fn of_whole(run: &Run, whole: &Whole) -> Vec<Chart> {

@@ -1,6 +1,6 @@
 //! What the gallery shows, row by row.
 
-use super::{Entry, lacking, shown};
+use super::{Row, shown};
 
 pub(super) const HEAD: &str = "\
 # Gallery
@@ -8,12 +8,15 @@ pub(super) const HEAD: &str = "\
 Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 that lie in
 [gallery](gallery), cut down to the cases shown: a virtual machine with two CPUs of an AMD EPYC that others used too, so the
 figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan); the eight devices of
-the grid are PoCL's, on one CPU. The command over a chart draws it. `cargo xtask codegen` draws all of them again; a test fails where they differ. What has no data yet says which
-benchmark will give it: nothing is made up.
+the grid are PoCL's, on one CPU. No GPU was at hand, so three charts are of GPUs of others: the facts of eight Instinct MI210
+and of a Radeon 880M, as `gpu-capability` reads them from the files of sysfs that ROCm/k8s-device-plugin (ed76468, Apache-2.0) and
+ilya-zlobintsev/LACT (238e315, MIT) publish for their tests, and the ceilings of an Instinct MI210 under ROCm 6.0.2, measured by
+AMD's own tool on 2024-03-21 and published with ROCm/rocprofiler-compute (95b600e, MIT), taken in by `import`. The command over a
+chart draws it. `cargo xtask codegen` draws all of them again; a test fails where they differ. Nothing is made up.
 
 ";
 
-pub(super) const ROWS: &[Entry] = &[
+pub(super) const ROWS: &[Row] = &[
     shown("Bandwidth by size: lines", "line docs/gallery/cpu.json --benchmark memory-bandwidth", "throughput by size"),
     shown(
         "Bandwidth by size: every sample",
@@ -83,25 +86,27 @@ pub(super) const ROWS: &[Entry] = &[
     shown("Many series at a glance", "sparkline --input docs/gallery/series.csv", "glance"),
     shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
     shown("Hardware recommendation matrix", "recommendation docs/gallery/models.json", "Hardware for models"),
-    lacking(
-        "GPU capability",
-        "no run here was made on a machine with a GPU. `gpus` draws compute units, memory and runtime of any run that was, `gauge` the memory in use.",
-    ),
+    shown("GPU capability: compute units and peak bandwidth", "gpus docs/gallery/mi210x8.json", "GPUs of this machine"),
+    shown("GPU capability: memory in use", "gauge docs/gallery/radeon-880m.json", "memory in use"),
     shown(
         "Many devices as a grid",
         "devices docs/gallery/devices.json --benchmark copy/f32/16MiB/cache=cold",
         "bandwidth of 8 devices",
     ),
-    lacking(
-        "Tensor cores",
-        "no device here has matrix units. `bar --benchmark tensor-core` draws data sheet and measured peak by type, in the types' colors.",
+    shown(
+        "Matrix units and vector units: data sheet and measured peak by type",
+        "bar docs/gallery/mi210-ceilings.json --metric gflops",
+        "arithmetic rate",
     ),
-    lacking(
-        "vLLM: throughput by batch size",
-        "vLLM is not installed here. `error-bars --benchmark vllm` draws it of a run of `vllm`, as above of `inference`.",
+    shown(
+        "vLLM: throughput by batch size, with error bars",
+        "error-bars docs/gallery/vllm.json --benchmark vllm",
+        "vllm",
     ),
-    lacking(
-        "Memory timeline with single allocations, breakdown by gradients and optimizer",
-        "no benchmark records single allocations or these parts yet: `memory-timeline` draws what each case held, `memory-breakdown` the model and the rest.",
+    shown(
+        "Memory of a training step, from allocation to allocation",
+        "memory-timeline docs/gallery/training.json",
+        "Memory within a step",
     ),
+    shown("Memory of a training step by what holds it", "memory-breakdown docs/gallery/training.json", "training step"),
 ];
