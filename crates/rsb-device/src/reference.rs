@@ -5,11 +5,12 @@
 
 mod execute;
 mod maths;
+mod shared;
 mod verify;
 
 pub use execute::execute;
 pub use maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
-pub use verify::{distribution, fill, tolerance, verify};
+pub use verify::{distribution, fill, init, tolerance, verify};
 
 #[cfg(test)]
 mod tests;

@@ -259,6 +259,8 @@ fields! {
     peak_gflops Gigaflops Fact, "peak arithmetic rate: of a GPU by its architecture and highest clock, of a CPU the highest measured beside the case (in f32 for f16 and bf16)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
+    lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";
+    memory_roof_gb_s GigabytesPerSecond Fact, "highest rate at which memory can be read: the hardware's peak, or on a CPU a read of an array beside the case";
     peak_note One Fact, "why there is no peak to compare with";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";
     link_gb_s GigabytesPerSecond Fact, "what the link between host and GPU can carry one way, after the encoding of the line";

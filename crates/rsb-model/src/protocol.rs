@@ -13,6 +13,9 @@ use crate::outcome::Reason;
 /// The argument that makes the program a worker.
 pub const WORKER_ARGUMENT: &str = "__worker";
 
+/// The variable that names the directory in which the processes of a run keep what references give.
+pub const REFERENCES: &str = "RSB_REFERENCES";
+
 /// The variable that makes cases slower on purpose, to prove the gate: `<part of an id>=<factor>`.
 pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
 

@@ -26,6 +26,8 @@ pub enum Iterations {
     Short,
     /// Up to seconds: fewer samples and processes must do.
     Long,
+    /// Milliseconds at most, and what they say depends on how long they are kept up: clocks and power settle in seconds.
+    Sustained,
 }
 
 /// What a benchmark runs on.

@@ -99,21 +99,42 @@ fn last_level_cache(device: &DeviceInfo) -> u64 {
     device.last_level_cache_bytes().unwrap_or(32 << 20).max(1 << 20)
 }
 
+/// The last-level caches that all of its threads see together: each sees one.
+fn last_level_caches(device: &DeviceInfo) -> u64 {
+    let last = device.caches.iter().max_by_key(|cache| cache.size_bytes);
+    let shared_by = last.and_then(|cache| cache.shared_by).filter(|&threads| threads > 0);
+    last_level_cache(device) * shared_by.map_or(1, |threads| u64::from(device.units.div_ceil(threads).max(1)))
+}
+
 /// A buffer that no cache holds: at least twice the largest one, a round size, and affordable.
 fn beyond_caches(device: &DeviceInfo) -> u64 {
-    let wanted = wanted_beyond_caches(device);
+    affordable(device, multiple_of_caches(2, last_level_cache(device), 1 << 30))
+}
+
+/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, and affordable.
+fn stream_size(device: &DeviceInfo, caches: u64) -> u64 {
+    affordable(device, wanted_stream_size(caches))
+}
+
+fn wanted_stream_size(caches: u64) -> u64 {
+    multiple_of_caches(4, caches, 4 << 30)
+}
+
+fn multiple_of_caches(times: u64, caches: u64, most: u64) -> u64 {
+    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would be twice that again.
+    (times * caches).next_multiple_of(64 << 20).clamp(64 << 20, most)
+}
+
+/// As much as `wanted`, or as three such arrays leave room for.
+fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
     let affordable = (device.usable_memory_bytes / 8).max(1 << 20);
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
 }
 
-fn wanted_beyond_caches(device: &DeviceInfo) -> u64 {
-    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would be twice that again.
-    (2 * last_level_cache(device)).next_multiple_of(64 << 20).clamp(64 << 20, 1 << 30)
-}
-
 /// What is to be said when so little memory of `device` is free that cases are smaller than they should be.
 pub fn sized_down(device: &DeviceInfo) -> Option<Note> {
-    let (wanted, found) = (wanted_beyond_caches(device), beyond_caches(device));
+    let wanted = wanted_stream_size(last_level_cache(device));
+    let found = affordable(device, wanted);
     (found < wanted).then(|| {
         let text = format!(
             "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in part; free memory for \

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::environment::Cache;
 use rsb_model::unit::gigaflops;
 use rsb_model::{Dtype, Fields, Reason};
 
@@ -52,7 +53,33 @@ pub(crate) fn check_bandwidth(
 
 /// Whether no cache holds what the operation works on.
 fn beyond_caches(operation: &Operation, info: &DeviceInfo) -> bool {
-    info.last_level_cache_bytes().is_some_and(|cache| operation.footprint_bytes() > cache.saturating_mul(4))
+    are_beyond_caches(operation.footprint_bytes(), info)
+}
+
+/// Whether no cache holds so many bytes.
+pub(crate) fn are_beyond_caches(bytes: u64, info: &DeviceInfo) -> bool {
+    info.last_level_cache_bytes().is_some_and(|cache| bytes > cache.saturating_mul(4))
+}
+
+/// Says which memory holds what the case works on, as far as its size and the caches tell: the nearest cache with room
+/// for all of it, or memory, with a part in the last cache unless there is four times as much.
+pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
+    let place = place(timed.operation.footprint_bytes(), &timed.device.info().caches, timed.threads());
+    if let Some(place) = place {
+        fields.set("lies_in", place);
+    }
+}
+
+fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
+    // As many caches of a kind as the threads reach.
+    let room =
+        |cache: &Cache| cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)));
+    let last = caches.iter().max_by_key(|cache| cache.size_bytes)?;
+    Some(match caches.iter().find(|cache| room(cache) >= bytes) {
+        Some(cache) => format!("L{}", cache.level),
+        None if bytes < 4 * room(last) => format!("memory, in part L{}", last.level),
+        None => "memory".to_owned(),
+    })
 }
 
 /// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
@@ -120,9 +147,14 @@ impl Compute {
     }
 }
 
-/// Refuses a rate of `dtype` above the peak, for what is made of several operations.
-pub(crate) fn check_compute(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options) -> Result<(), Failure> {
-    peak_above(gflops, device, dtype, options).map(drop)
+/// Refuses a rate of `dtype` above the peak, for what is made of several operations, and gives the peak where it is known.
+pub(crate) fn check_compute(
+    gflops: f64,
+    device: &dyn Device,
+    dtype: Dtype,
+    options: &Options,
+) -> Result<Option<f64>, Failure> {
+    peak_above(gflops, device, dtype, options)
 }
 
 /// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a GPU is the data
@@ -246,6 +278,19 @@ mod tests {
         assert!((share([64, 64, 64], 22_630.4) - 50.0).abs() < 0.1);
         // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
         assert!((share([2048, 1, 2048], 409.6) - 50.0).abs() < 0.5);
+    }
+
+    #[test]
+    fn data_lies_where_it_fits() {
+        const MIB: u64 = 1 << 20;
+        let cache = |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
+        // Sixteen threads with caches of their own; two last-level caches of 105 MiB.
+        let caches = [cache(1, 48 << 10, 1), cache(2, 2 * MIB, 1), cache(3, 105 * MIB, 8)];
+        let found = |bytes, threads| place(bytes, &caches, threads).unwrap();
+        assert_eq!((found(32 << 10, 1).as_str(), found(MIB, 1).as_str()), ("L1", "L2"));
+        assert_eq!((found(128 * MIB, 1).as_str(), found(128 * MIB, 16).as_str()), ("memory, in part L3", "L3"));
+        assert_eq!((found(420 * MIB, 1).as_str(), found(420 * MIB, 16).as_str()), ("memory", "memory, in part L3"));
+        assert_eq!(place(MIB, &[], 1), None, "no caches are known");
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl<'d> Timed<'d> {
             fields.set("cache", cache);
         }
         if !nothing && !matches!(self.operation, Operation::Allocate(_) | Operation::Churn(_)) {
-            fields.set("init", reference::distribution(&self.operation).as_str());
+            fields.set("init", reference::init(&self.operation));
             fields.set("accuracy_error", self.accuracy_error);
         }
         fields

@@ -1,8 +1,9 @@
 //! A decoder of transformer blocks made of operations that every device has: layer norm, matrix products, softmax, GELU,
 //! sums, and rows put into another order for attention and its cache.
 //!
-//! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂. A pass handles
-//! `queries` tokens of each sequence at the end of `positions`; keys and values of those before lie in the cache.
+//! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂; or with what later
+//! models changed: heads of queries that share keys and values, and a gated hidden layer. A pass handles `queries` tokens
+//! of each sequence at the end of `positions`; keys and values of those before lie in the cache.
 
 mod block;
 mod check;
@@ -15,8 +16,14 @@ use crate::benchmark::Failure;
 use crate::timed::check_time;
 use block::Block;
 
-/// The hidden layer is so many times as wide as the model.
-const WIDER: u64 = 4;
+/// What comes after attention in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mlp {
+    /// GELU(x·W₁)·W₂, four times as wide as the model.
+    Gelu,
+    /// (SiLU(x·V)·(x·W₁))·W₂, three and a half times as wide, as in Llama 3.
+    SwiGlu,
+}
 
 /// Sizes of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +32,9 @@ pub(crate) struct Shape {
     pub(crate) layers: u64,
     pub(crate) heads: u64,
     pub(crate) head_dim: u64,
+    /// Heads of keys and values, each of which serves as many of queries: a divisor of `heads`.
+    pub(crate) kv_heads: u64,
+    pub(crate) mlp: Mlp,
     /// Sequences.
     pub(crate) batch: u64,
     /// Tokens of each sequence that this pass handles.
@@ -37,6 +47,19 @@ impl Shape {
     /// Numbers that stand for a token.
     pub(crate) const fn width(&self) -> u64 {
         self.heads.saturating_mul(self.head_dim)
+    }
+
+    /// Numbers of a token's keys, and of its values.
+    pub(crate) const fn kv_width(&self) -> u64 {
+        self.kv_heads.saturating_mul(self.head_dim)
+    }
+
+    /// Numbers of a token in the hidden layer.
+    const fn hidden(&self) -> u64 {
+        match self.mlp {
+            Mlp::Gelu => self.width().saturating_mul(4),
+            Mlp::SwiGlu => self.width().saturating_mul(7) / 2,
+        }
     }
 
     /// Tokens handled in a pass.
@@ -52,23 +75,29 @@ impl Shape {
     /// Weights of all blocks.
     pub(crate) const fn weights(&self) -> u64 {
         let width = self.width();
-        let matrices = width.saturating_mul(width).saturating_mul(4 + 2 * WIDER);
-        self.layers.saturating_mul(matrices.saturating_add(width.saturating_mul(4)))
+        let to_hidden = if matches!(self.mlp, Mlp::SwiGlu) { 3 } else { 2 };
+        let of_hidden = self.hidden().saturating_mul(to_hidden);
+        let columns = width.saturating_add(self.kv_width()).saturating_mul(2).saturating_add(of_hidden);
+        self.layers.saturating_mul(width.saturating_mul(columns.saturating_add(4)))
+    }
+
+    /// Keys and values that all blocks keep.
+    pub(crate) const fn cached(&self) -> u64 {
+        let of_block = self.batch.saturating_mul(self.positions).saturating_mul(self.kv_width()).saturating_mul(2);
+        self.layers.saturating_mul(of_block)
     }
 
     /// Elements of everything that a pass keeps on the device.
     pub(crate) const fn elements(&self) -> u64 {
-        let caches = self.layers.saturating_mul(2);
-        let cache = self.batch.saturating_mul(self.positions).saturating_mul(self.width());
-        let rows = self.tokens().saturating_mul(self.width());
         let scores = self.batch.saturating_mul(self.heads).saturating_mul(self.queries).saturating_mul(self.positions);
         // The state before, between and after; then what a block calculates, see `block::Room`.
         let states = if self.layers > 1 { 3 } else { 2 };
-        let in_rows = states + 11 + 2 * WIDER;
+        let of_token = self.width().saturating_mul(states + 9).saturating_add(self.kv_width().saturating_mul(2));
+        let hidden = self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
         let tables = if self.is_masked() { 4 } else { 2 };
         self.weights()
-            .saturating_add(caches.saturating_mul(cache))
-            .saturating_add(in_rows.saturating_mul(rows))
+            .saturating_add(self.cached())
+            .saturating_add(of_token.saturating_add(hidden).saturating_mul(self.tokens()))
             .saturating_add((tables as u64).saturating_mul(scores))
     }
 
@@ -77,7 +106,8 @@ impl Shape {
         let positions = 6;
         let queries = if self.is_masked() { positions } else { 1 };
         let layers = if self.layers > 1 { 2 } else { 1 };
-        Self { dtype: self.dtype, layers, heads: 3, head_dim: 8, batch: 2, queries, positions }
+        let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
+        Self { layers, heads: 4, kv_heads, head_dim: 8, batch: 2, queries, positions, ..*self }
     }
 }
 
@@ -186,7 +216,8 @@ mod tests {
     use rsb_device::scripted::{Fault, Script, ScriptedDevice};
 
     fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
-        Shape { dtype, layers: 1, heads: 2, head_dim: 4, batch: 3, queries, positions }
+        let (heads, kv_heads, mlp) = (2, 2, Mlp::Gelu);
+        Shape { dtype, layers: 1, heads, head_dim: 4, kv_heads, mlp, batch: 3, queries, positions }
     }
 
     #[test]
@@ -194,13 +225,15 @@ mod tests {
         let device = ScriptedDevice::new(Script::default());
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
             for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (3, 5, 1), (4, 4, 3), (1, 1, 2)] {
-                let shape = Shape { layers, ..shape(dtype, queries, positions) };
-                let decoder = Decoder::prepare(&device, shape, &Options::default());
-                assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
-                let mut model = block::model(&device, shape, &Options::default()).unwrap();
-                model.pass().unwrap();
-                let error = check::end_to_end(&model);
-                assert!(error.is_ok(), "{shape:?}: {error:?}");
+                for (heads, kv_heads, mlp) in [(2, 2, Mlp::Gelu), (6, 2, Mlp::SwiGlu), (4, 1, Mlp::SwiGlu)] {
+                    let shape = Shape { layers, heads, kv_heads, mlp, ..shape(dtype, queries, positions) };
+                    let decoder = Decoder::prepare(&device, shape, &Options::default());
+                    assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
+                    let mut model = block::model(&device, shape, &Options::default()).unwrap();
+                    model.pass().unwrap();
+                    let error = check::end_to_end(&model);
+                    assert!(error.is_ok(), "{shape:?}: {error:?}");
+                }
             }
         }
     }
@@ -208,10 +241,12 @@ mod tests {
     #[test]
     fn what_a_pass_takes_is_what_it_says() {
         for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (4, 6, 3)] {
-            let shape = Shape { layers, ..shape(Dtype::F64, queries, positions) };
-            let device = ScriptedDevice::new(Script::default());
-            let model = block::model(&device, shape, &Options::default()).unwrap();
-            assert_eq!(model.taken, shape.elements(), "{shape:?}");
+            for (heads, kv_heads, mlp) in [(2, 2, Mlp::Gelu), (6, 2, Mlp::SwiGlu)] {
+                let shape = Shape { layers, heads, kv_heads, mlp, ..shape(Dtype::F64, queries, positions) };
+                let device = ScriptedDevice::new(Script::default());
+                let model = block::model(&device, shape, &Options::default()).unwrap();
+                assert_eq!(model.taken, shape.elements(), "{shape:?}");
+            }
         }
     }
 

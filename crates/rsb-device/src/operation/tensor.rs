@@ -380,8 +380,8 @@ impl Rearrange {
     }
 }
 
-/// Multiply-adds `x ← ½x + ½` in as many independent chains as keep every unit busy. Every chain ends at 1, which is
-/// also the one output.
+/// Multiply-adds of random operands in registers, in as many independent chains as keep every unit busy. The one output is
+/// 1 where every chain ended as it should; on a CPU, plus the largest relative error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakArithmetic {
     /// Type of an element.

@@ -11,6 +11,7 @@ use rsb_model::{Dtype, Reason};
 
 use super::execute::checksum;
 use super::maths::elementwise;
+use super::shared;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
@@ -33,6 +34,16 @@ pub const fn distribution(operation: &Operation) -> Distribution {
         Operation::Gemm(Gemm { init: Init::Trigonometric, .. }) => Distribution::Trigonometric,
         Operation::Gemm(Gemm { init: Init::Constant, .. }) => Distribution::Constant,
         _ => Distribution::Signed,
+    }
+}
+
+/// What the record says of the inputs: how those of [`distribution`] are spread, or what stands for them.
+pub const fn init(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::PeakArithmetic(_) => "random sizes and signs, made in registers",
+        Operation::Stream(op) if matches!(op.pattern, StreamPattern::Write) => "none: nothing is read",
+        Operation::PointerChase(_) => "one random cycle through all lines",
+        other => distribution(other).as_str(),
     }
 }
 
@@ -156,7 +167,7 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
         Operation::Allocate(_) | Operation::Launch(_) => {}
-        Operation::Transfer(_) => check.map(&mut error, false, first)?,
+        Operation::Transfer(_) => check.copied(&mut error)?,
         Operation::Churn(op) => check.churn(op.final_live_bytes() as f64, &mut error)?,
     }
     check.judge(&error)
@@ -238,6 +249,11 @@ impl Check<'_> {
         move |at| value(dtype, &values, at)
     }
 
+    /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed once in a run.
+    fn expected(&self, what: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+        shared::numbers(&format!("{:?} {} {what}", self.operation, self.seed), count, compute)
+    }
+
     fn read_word(&self, index: usize) -> Result<u64, DeviceError> {
         let mut bytes = [0; 8];
         self.device.read(self.buffer(index)?, 0, &mut bytes)?;
@@ -306,6 +322,22 @@ impl Check<'_> {
         })
     }
 
+    /// Checks that the output is the first input: bytes against bytes, and number by number only where they differ.
+    fn copied(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+        let (from, to) = (self.spec(0)?, self.specs.len() - 1);
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        for start in (0..from.elements).step_by(CHUNK) {
+            let count = (from.elements - start).min(CHUNK as u64) as usize;
+            encode_values(from.dtype, &self.values(0), start, count, &mut expected);
+            found.resize(expected.len(), 0);
+            self.device.read(self.buffer(to)?, from.dtype.bytes(start), &mut found)?;
+            if found != expected {
+                return self.map(error, false, first);
+            }
+        }
+        Ok(())
+    }
+
     fn stream(&self, op: &MemoryStream, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let of = |inputs: &[Vec<f64>], buffer: usize, at: usize| {
             inputs.get(buffer).and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
@@ -313,7 +345,7 @@ impl Check<'_> {
         match op.pattern {
             StreamPattern::Read => self.checksum(),
             StreamPattern::Write => self.map(error, false, |_, _| STREAM_SCALAR),
-            StreamPattern::Copy => self.map(error, false, |inputs, at| of(inputs, 0, at)),
+            StreamPattern::Copy => self.copied(error),
             StreamPattern::Triad => {
                 self.map(error, false, |inputs, at| of(inputs, 0, at) + STREAM_SCALAR * of(inputs, 1, at))
             }

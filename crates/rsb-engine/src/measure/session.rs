@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode};
+use rsb_model::protocol::REFERENCES;
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
 
@@ -59,7 +60,7 @@ pub struct Session<'a> {
     criterion: Criterion<DeviceTime>,
     tape: Tape,
     settings: &'a Settings,
-    _scratch: tempfile::TempDir,
+    scratch: tempfile::TempDir,
 }
 
 impl<'a> Session<'a> {
@@ -78,7 +79,7 @@ impl<'a> Session<'a> {
             .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
             .warm_up_time(settings.warm_up_time)
             .measurement_time(settings.measurement_time);
-        Ok(Self { criterion, tape, settings, _scratch: scratch })
+        Ok(Self { criterion, tape, settings, scratch })
     }
 
     /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to the run.
@@ -91,7 +92,10 @@ impl<'a> Session<'a> {
         case: &Case,
         (replicate, left): (u32, Duration),
     ) -> Result<Replicate, WorkerError> {
-        let mut side = Side::start(command, case, self.limit(case, left))?;
+        // Its processes share what references give. The two sides of a pair do not: theirs may differ.
+        let mut command = command.clone();
+        command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
+        let mut side = Side::start(&command, case, self.limit(case, left))?;
         self.warm_up(case, &mut side)?;
         let mut samples = Samples::new(replicate);
         let runs = self.runs_of_one(case, &side);
@@ -99,7 +103,7 @@ impl<'a> Session<'a> {
             let (calls, warm_up) = self.round(case, runs, |iters| side.sample(iters))?;
             side.warm_up += warm_up;
             keep(&mut samples, &calls);
-            !self.settings.is_enough(&samples, side.measure)
+            !self.settings.is_enough(case, &samples, side.measure)
         } {}
         side.finish(case, samples, Duration::ZERO)
     }
@@ -151,7 +155,7 @@ impl<'a> Session<'a> {
             }
             // Two sides share the time that one would have.
             let spent = sides[0].measure + sides[1].measure;
-            if samples.iter().all(|side| self.settings.is_enough(side, spent)) {
+            if samples.iter().all(|side| self.settings.is_enough(case, side, spent)) {
                 break;
             }
         }

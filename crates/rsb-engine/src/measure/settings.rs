@@ -9,6 +9,9 @@ use rsb_workloads::Iterations;
 /// Criterion takes no fewer.
 pub(super) const MIN_SAMPLES: usize = 10;
 
+/// How long one process keeps up what heats: an MI300X's clock takes 400 ms and more to settle, turbo may fade after seconds.
+const SUSTAINED: Duration = Duration::from_secs(5);
+
 /// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count<T> {
@@ -155,8 +158,12 @@ impl Settings {
         self.component(case).runs.unwrap_or_else(|| self.runs.of(case))
     }
 
-    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
-    pub fn is_enough(&self, samples: &Samples, spent: Duration) -> bool {
+    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows. What is to be sustained
+    /// goes on for [`SUSTAINED`], except in the quick profile.
+    pub fn is_enough(&self, case: &Case, samples: &Samples, spent: Duration) -> bool {
+        if self.profile != Profile::Quick && iterations(case) == Some(Iterations::Sustained) && spent < SUSTAINED {
+            return false;
+        }
         spent + self.measurement_time > self.time_cap
             || relative_error(samples).is_some_and(|error| error <= self.relative_error)
     }
@@ -164,8 +171,11 @@ impl Settings {
 
 /// Whether one iteration of `case` takes up to seconds.
 pub fn is_long(case: &Case) -> bool {
-    crate::frameworks::is_long(case)
-        || rsb_workloads::find(&case.benchmark).is_some_and(|benchmark| benchmark.iterations() == Iterations::Long)
+    crate::frameworks::is_long(case) || iterations(case) == Some(Iterations::Long)
+}
+
+fn iterations(case: &Case) -> Option<Iterations> {
+    rsb_workloads::find(&case.benchmark).map(|benchmark| benchmark.iterations())
 }
 
 /// Standard error of the median over the median, from the median absolute deviation; `None` with fewer than five samples.
@@ -185,6 +195,16 @@ mod tests {
         Samples { replicate: 0, iters: vec![1; times.len()], times_ns: times.to_vec() }
     }
 
+    fn case(benchmark: &str) -> Case {
+        Case {
+            id: CaseId::from_segments(&["cpu_performance", benchmark]),
+            benchmark: benchmark.to_owned(),
+            benchmark_type: BenchmarkType::CpuPerformance,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: Params::new(),
+        }
+    }
+
     #[test]
     fn rounds_end_when_samples_agree_or_time_is_up() {
         let settings = Settings::of(Profile::Quick);
@@ -194,20 +214,26 @@ mod tests {
         for (samples, spent, enough) in
             [(&steady, Duration::ZERO, true), (&wild, Duration::ZERO, false), (&wild, long, true)]
         {
-            assert_eq!(settings.is_enough(samples, spent), enough);
+            assert_eq!(settings.is_enough(&case("gemm"), samples, spent), enough);
         }
-        assert!(!settings.is_enough(&self::samples(&[100.0]), Duration::ZERO), "one sample says nothing of its error");
+        let one = self::samples(&[100.0]);
+        assert!(!settings.is_enough(&case("gemm"), &one, Duration::ZERO), "one sample says nothing of its error");
+    }
+
+    #[test]
+    fn a_peak_is_kept_up_for_five_seconds() {
+        let steady = samples(&[100.0, 101.0, 100.0, 99.0, 100.0, 100.5, 99.5]);
+        let (four, five) = (Duration::from_secs(4), Duration::from_secs(5));
+        let enough = |profile, name, spent| Settings::of(profile).is_enough(&case(name), &steady, spent);
+        for peak in ["compute-peak", "tensor-core"] {
+            assert!(!enough(Profile::Standard, peak, four) && enough(Profile::Standard, peak, five));
+            assert!(enough(Profile::Quick, peak, Duration::ZERO), "a verb ends within half a minute");
+        }
+        assert!(enough(Profile::Standard, "gemm", Duration::ZERO));
     }
 
     #[test]
     fn long_iterations_are_taken_less_often_unless_a_number_is_asked_for() {
-        let case = |benchmark: &str| Case {
-            id: CaseId::from_segments(&["cpu_performance", benchmark]),
-            benchmark: benchmark.to_owned(),
-            benchmark_type: BenchmarkType::CpuPerformance,
-            device: rsb_model::DeviceRef::CPU.into(),
-            params: Params::new(),
-        };
         let (usual, long) = (case("gemm"), case("kernel-compilation"));
         let standard = Settings::of(Profile::Standard);
         assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));

@@ -1,4 +1,4 @@
-//! Peak rates. There is nothing to compute: chains of ½x + ½ and sums that go up and down again end at 1.
+//! Peak rates. There is nothing to compute: a kernel whose chains end where they should says 1.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;

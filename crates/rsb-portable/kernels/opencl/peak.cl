@@ -1,17 +1,18 @@
-// The highest arithmetic rate: multiply-adds x = x / 2 + 1 / 2 in 12 chains of registers. A piece of work is 16 steps of
-// all chains on 64 lanes: 24576 operations. Chains begin near 1, each elsewhere so that none can stand for another, none
-// at 1 itself, which a compiler would not compute at all, and end at 1.
+// The highest arithmetic rate: multiply-adds x = x + u * v and x = x + a * x by turns in 12 chains of registers. A piece of
+// work is 16 steps of all chains on 64 lanes: 24576 operations. The factors have full mantissas, u and v of either sign, a
+// from -0.75 to -0.5, unlike in every chain and lane, and so has x, which stays below 1.2. Chains begin at 0 and end at
+// (1 + a) * u * v / -a, which is all that the end depends on.
 
 #if defined(RSB_F16)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 typedef half Scalar;
-#define ROOM 0x1p-9f
+#define EPSILON 0x1p-10f
 #elif defined(RSB_F64)
 typedef double Scalar;
-#define ROOM 0x1p-44
+#define EPSILON 0x1p-52
 #else
 typedef float Scalar;
-#define ROOM 0x1p-20f
+#define EPSILON 0x1p-23f
 #endif
 
 #if RSB_WIDTH == 1
@@ -26,30 +27,70 @@ typedef PASTE(float, RSB_WIDTH) Lanes;
 
 // Work-items that do a piece together.
 #define ITEMS (64 / RSB_WIDTH)
-#define STEP(X) X = mad(X, half_, half_)
-#define STEPS \
-    STEP(a), STEP(b), STEP(c), STEP(d), STEP(e), STEP(f), STEP(g), STEP(h), STEP(i), STEP(j), STEP(k), STEP(l)
-#define BEGIN(N) (Lanes)((Scalar)(1 - N * ROOM))
+
+// In which halves are checked: their own quotient would be coarser than they are.
+#if defined(RSB_F64)
+typedef double Checked;
+#else
+typedef float Checked;
+#endif
+
+// Six products by two factors, none as its neighbor's: X(chain, u, v, a).
+#define CHAINS(X) \
+    X(0, p, q, r) X(1, r, s, s) X(2, p, r, r) X(3, q, s, s) X(4, p, s, r) X(5, q, r, s) \
+    X(6, p, q, s) X(7, r, s, r) X(8, p, r, s) X(9, q, s, r) X(10, p, s, s) X(11, q, r, r)
+#define UP(C, U, V, A) x[C] = mad(U, V, x[C]);
+#define DOWN(C, U, V, A) x[C] = mad(A, x[C], x[C]);
+#define ZERO(C, U, V, A) x[C] = (Lanes)((Scalar)0.0f);
+#define LOOK(C, U, V, A) right = right && ended(U, V, A, x[C], room);
+
+inline uint mixed(uint x) {
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+// Factors of as many lanes: two of either sign, two negative ones.
+inline Lanes factors(uint which) {
+    Scalar lanes[RSB_WIDTH];
+    for (uint i = 0; i < RSB_WIDTH; i++) {
+        const uint own = 4 * ((uint)get_global_id(0) * RSB_WIDTH + i) + which;
+        Checked size = (Checked)0.5f + (Checked)(mixed(own) >> 4) * (Checked)0x1p-30f;
+#if defined(RSB_F64)
+        size += (mixed(~own) >> 8) * 0x1p-54;
+#endif
+        lanes[i] = (Scalar)(which >= 2 || (mixed(own) & 1) ? -size : size);
+    }
+    return *(const Lanes *)lanes;
+}
+// Whether every lane of x is where its chain ends.
+inline bool ended(Lanes u, Lanes v, Lanes a, Lanes x, Checked room) {
+    bool right = true;
+    for (uint i = 0; i < RSB_WIDTH; i++) {
+        const Checked by = ((const Scalar *)&a)[i], product = (Checked)((const Scalar *)&u)[i] * ((const Scalar *)&v)[i];
+        right = right && fabs((Checked)((const Scalar *)&x)[i] - ((Checked)1.0f + by) * product / -by) <= room;
+    }
+    return right;
+}
 
 SHARING kernel void rsb_peak_vector(global Scalar *result, ulong pieces) {
     // At the start, so that what another work-group found wrong is said after it.
     if (get_global_id(0) == 0) *result = (Scalar)1.0f;
     const ulong team = get_global_id(0) / ITEMS, teams = get_global_size(0) / ITEMS;
     const ulong mine = pieces / teams + (team < pieces % teams ? 1 : 0);
-    const Lanes half_ = (Lanes)((Scalar)0.5f);
-    Lanes a = BEGIN(1), b = BEGIN(2), c = BEGIN(3), d = BEGIN(4), e = BEGIN(5), f = BEGIN(6);
-    Lanes g = BEGIN(7), h = BEGIN(8), i = BEGIN(9), j = BEGIN(10), k = BEGIN(11), l = BEGIN(12);
+    const Lanes p = factors(0), q = factors(1), r = factors(2), s = factors(3);
+    Lanes x[12];
+    CHAINS(ZERO)
     for (ulong piece = 0; piece < mine; piece++) {
 #pragma unroll
-        for (int s = 0; s < 16; s++) STEPS;
+        for (int turn = 0; turn < 8; turn++) {
+            CHAINS(UP)
+            CHAINS(DOWN)
+        }
     }
-    const Lanes one = (Lanes)((Scalar)1.0f);
-    const Lanes off = fabs(a - one) + fabs(b - one) + fabs(c - one) + fabs(d - one) + fabs(e - one) + fabs(f - one) +
-        fabs(g - one) + fabs(h - one) + fabs(i - one) + fabs(j - one) + fabs(k - one) + fabs(l - one);
-#if RSB_WIDTH == 1
-    const bool right = off == (Scalar)0.0f;
-#else
-    const bool right = !any(off != (Lanes)((Scalar)0.0f));
-#endif
+    // What the type cannot tell, and what is missing after so few turns: each halves it.
+    Checked room = 8 * (Checked)EPSILON;
+    if (mine < 8) room += (Checked)1.0f / (Checked)(1ul << 8 * mine);
+    bool right = true;
+    CHAINS(LOOK)
     if (mine > 0 && !right) *result = (Scalar)-1.0f;
 }

@@ -2,8 +2,9 @@ enable f16;
 enable wgpu_cooperative_matrix;
 
 // The highest rate of matrix units: D = A * B + C of 16 x 16 x 16, f16 summed in f32, in 8 chains. A piece of work is 3
-// steps of all chains in one subgroup: 196608 operations. Every element of A * B is 2^-10, and chains begin at multiples
-// of it, so that sums stay exact; a chain that lost a step, or stands for another, ends elsewhere.
+// steps of all chains in one subgroup: 196608 operations. Seven chains add A * B and take it away by turns, of random
+// elements with 9 of 11 bits, so that sums stay exact. The last one counts: every element of its product is 2^-10.
+// Chains begin at multiples of that, so that none stands for another.
 
 const THREADS: u32 = 256u;
 const SIDE: u32 = 16u;
@@ -29,10 +30,23 @@ var<immediate> c: Pieces;
 
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
 
-// Both factors, and where chains begin; then, for each subgroup, the sum of its chains.
-var<workgroup> factor: array<f16, CELLS>;
+// The factors, what takes their product away, the factor that counts, and where chains begin; then, for each subgroup,
+// the sum of its chains.
+var<workgroup> left: array<f16, CELLS>;
+var<workgroup> right: array<f16, CELLS>;
+var<workgroup> away: array<f16, CELLS>;
+var<workgroup> counter: array<f16, CELLS>;
 var<workgroup> starts: array<f32, CHAINS * CELLS>;
 var<workgroup> ends: array<f32, MOST_SUBGROUPS * CELLS>;
+
+// From 0.5 to 1 of either sign.
+fn element(seed: u32) -> f16 {
+    var x = (seed ^ (seed >> 16u)) * 0x7feb352du;
+    x = (x ^ (x >> 15u)) * 0x846ca68bu;
+    x = x ^ (x >> 16u);
+    let size = f16(0.5 + f32(x >> 24u) / 512.0);
+    return select(size, -size, (x & 1u) == 1u);
+}
 
 fn result(x: f32) { out[0] = pack2x16float(vec2<f32>(x, 0.0)); }
 
@@ -44,11 +58,18 @@ fn rsb_peak_matrix(place: Place) {
     let teams = place.groups.x * place.subgroups;
     let mine = c.pieces / teams + select(0u, 1u, team < c.pieces % teams);
     // 16 products of 2^-7 and 2^-7.
-    factor[place.local] = 0.0078125h;
+    counter[place.local] = 0.0078125h;
+    left[place.local] = element(place.local);
+    let other = element(CELLS + place.local);
+    right[place.local] = other;
+    away[place.local] = -other;
     for (var chain = 0u; chain < CHAINS; chain++) { starts[chain * CELLS + place.local] = f32(chain) * UNIT; }
     workgroupBarrier();
-    let a = coopLoad<coop_mat16x16<f16, A>>(&factor[0], SIDE);
-    let b = coopLoad<coop_mat16x16<f16, B>>(&factor[0], SIDE);
+    let a = coopLoad<coop_mat16x16<f16, A>>(&left[0], SIDE);
+    let b = coopLoad<coop_mat16x16<f16, B>>(&right[0], SIDE);
+    let minus_b = coopLoad<coop_mat16x16<f16, B>>(&away[0], SIDE);
+    let count_a = coopLoad<coop_mat16x16<f16, A>>(&counter[0], SIDE);
+    let count_b = coopLoad<coop_mat16x16<f16, B>>(&counter[0], SIDE);
     var x0 = coopLoad<coop_mat16x16<f32, C>>(&starts[0], SIDE);
     var x1 = coopLoad<coop_mat16x16<f32, C>>(&starts[CELLS], SIDE);
     var x2 = coopLoad<coop_mat16x16<f32, C>>(&starts[2u * CELLS], SIDE);
@@ -57,7 +78,9 @@ fn rsb_peak_matrix(place: Place) {
     var x5 = coopLoad<coop_mat16x16<f32, C>>(&starts[5u * CELLS], SIDE);
     var x6 = coopLoad<coop_mat16x16<f32, C>>(&starts[6u * CELLS], SIDE);
     var x7 = coopLoad<coop_mat16x16<f32, C>>(&starts[7u * CELLS], SIDE);
-    for (var step = 0u; step < mine * STEPS; step++) {
+    // Up and down again; rounded up: a step too many is work that is not counted.
+    let turns = (mine * STEPS + 1u) / 2u;
+    for (var turn = 0u; turn < turns; turn++) {
         x0 = coopMultiplyAdd(a, b, x0);
         x1 = coopMultiplyAdd(a, b, x1);
         x2 = coopMultiplyAdd(a, b, x2);
@@ -65,14 +88,22 @@ fn rsb_peak_matrix(place: Place) {
         x4 = coopMultiplyAdd(a, b, x4);
         x5 = coopMultiplyAdd(a, b, x5);
         x6 = coopMultiplyAdd(a, b, x6);
-        x7 = coopMultiplyAdd(a, b, x7);
+        x7 = coopMultiplyAdd(count_a, count_b, x7);
+        x0 = coopMultiplyAdd(a, minus_b, x0);
+        x1 = coopMultiplyAdd(a, minus_b, x1);
+        x2 = coopMultiplyAdd(a, minus_b, x2);
+        x3 = coopMultiplyAdd(a, minus_b, x3);
+        x4 = coopMultiplyAdd(a, minus_b, x4);
+        x5 = coopMultiplyAdd(a, minus_b, x5);
+        x6 = coopMultiplyAdd(a, minus_b, x6);
+        x7 = coopMultiplyAdd(count_a, count_b, x7);
     }
     let sum = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;
     coopStore(sum, &ends[place.subgroup * CELLS], SIDE);
     workgroupBarrier();
-    // 0 + 1 + ... + 7 units at the start, and a unit for each step of each chain.
-    let right = (28.0 + f32(CHAINS * STEPS * mine)) * UNIT;
+    // 0 + 1 + ... + 7 units at the start, and a unit for each step of the last chain.
+    let expected = (28.0 + f32(2u * turns)) * UNIT;
     var off = false;
-    for (var i = place.lane; i < CELLS; i += place.lanes) { off = off || ends[place.subgroup * CELLS + i] != right; }
+    for (var i = place.lane; i < CELLS; i += place.lanes) { off = off || ends[place.subgroup * CELLS + i] != expected; }
     if off { result(-1.0); }
 }

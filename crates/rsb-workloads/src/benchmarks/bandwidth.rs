@@ -5,10 +5,12 @@ use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
-use super::{axis, beyond_caches, bytes, dtype, grid, is_cpu, last_level_cache, number, sizes, thread_counts};
+use super::{
+    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sizes, stream_size, thread_counts,
+};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::check_bandwidth;
+use crate::plausibility::{check_bandwidth, lies_in};
 use crate::timed::{PreparedCase, Timed};
 
 /// Read, write, copy and triad.
@@ -49,7 +51,7 @@ impl Benchmark for MemoryBandwidth {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let large = beyond_caches(device);
+        let large = stream_size(device, last_level_cache(device));
         let f32 = || axis("dtype", &["f32"]);
         let all = || axis("operation", &["read", "write", "copy", "triad"]);
         let writing = || axis("operation", &["write", "copy", "triad"]);
@@ -74,8 +76,9 @@ impl Benchmark for MemoryBandwidth {
         if is_cpu(device) {
             grids.push(grid([writing(), f32(), sizes("size", &[large]), around()]));
             let threads = ("threads", thread_counts(device));
-            grids.push(grid([all(), f32(), sizes("size", &[large]), threads.clone()]));
-            grids.push(grid([writing(), f32(), sizes("size", &[large]), around(), threads]));
+            let beyond_all = || sizes("size", &[stream_size(device, last_level_caches(device))]);
+            grids.push(grid([all(), f32(), beyond_all(), threads.clone()]));
+            grids.push(grid([writing(), f32(), beyond_all(), around(), threads]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -118,6 +121,7 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -
     fields.set("stores", stores);
     fields.set("time_us", time_ns / 1e3);
     fields.set("bandwidth_gb_s", rate);
+    lies_in(timed, &mut fields);
     if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
         fields.set("peak_bandwidth_gb_s", peak);
         fields.set("roofline_percent", 100.0 * rate / peak);
@@ -128,9 +132,9 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -
 /// Every type, every size from the first cache to several times the last, cold too, on any number of threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
     let all = || axis("operation", &["read", "write", "copy", "triad"]);
-    let most = (4 * last_level_cache(device)).next_power_of_two().min(beyond_caches(device) * 4);
-    let every: Vec<u64> =
-        std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2)).take_while(|&size| size <= most).collect();
+    let most = stream_size(device, last_level_cache(device));
+    let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2)).take_while(|&size| size < most);
+    let every: Vec<u64> = below.chain([most]).collect();
     let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
     let mut grids = vec![
         grid([all(), types(), sizes("size", &every)]),

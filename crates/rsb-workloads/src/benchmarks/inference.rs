@@ -1,15 +1,18 @@
 //! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of our own and of the
 //! device's BLAS: what a GPU does for language models before any framework is installed.
 
-use rsb_device::{Device, DeviceInfo, Options};
-use rsb_model::{DeviceType, Fields, Params, Reason};
+use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
+use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_model::shape::format_shape;
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
+use super::{axis, dtype, grid, is_cpu, last_level_cache, number, shape, stream_size, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::check_compute;
-use crate::timed::check_time;
-use crate::transformer::{Decoder, Shape};
+use crate::plausibility::{are_beyond_caches, check, check_compute};
+use crate::timed::{Timed, check_time};
+use crate::transformer::{Decoder, Mlp, Shape};
 
 /// Prefill and decode.
 pub(super) struct Inference;
@@ -22,6 +25,18 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("heads", "attention heads x length of a head", AxisKind::Shape(2, "12x64")),
+    AxisInfo::named(
+        "kv_heads",
+        "heads of keys and values, each shared by as many of queries; 0: each has its own",
+        "0",
+        AxisKind::CountOrZero,
+    ),
+    AxisInfo::named(
+        "mlp",
+        "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as wide",
+        "gelu",
+        AxisKind::Choice(&["gelu", "swiglu"]),
+    ),
     AxisInfo::named("batch_size", "sequences", "1", AxisKind::Count),
     AxisInfo::named(
         "sequence_length",
@@ -60,6 +75,9 @@ impl Benchmark for Inference {
             let types: &[&str] = if is_gpu { &[usual, "bf16", other] } else { &[usual, other] };
             grids.push(grid([both(), axis("dtype", types), small()]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
+            if is_gpu || is_cpu(device) {
+                grids.push(from_memory(device, usual));
+            }
         }
         if breadth == Breadth::Full {
             // What takes a GPU a tenth of a second takes anything else minutes.
@@ -92,6 +110,35 @@ impl Benchmark for Inference {
     }
 }
 
+/// Blocks of the sizes of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
+fn from_memory(device: &DeviceInfo, dtype: &str) -> Grid {
+    let is_gpu = device.device_type == DeviceType::Gpu;
+    let shape = Shape { kv_heads: 8, mlp: Mlp::SwiGlu, heads: 32, head_dim: 128, ..ONE_TOKEN };
+    let of_layer = shape.weights() * if is_gpu { 2 } else { 4 };
+    let layers = (4 * last_level_cache(device)).div_ceil(of_layer).max(1).to_string();
+    grid([
+        axis("phase", &["prefill", "decode"]),
+        axis("dtype", &[dtype]),
+        axis("heads", &["32x128"]),
+        axis("kv_heads", &["8"]),
+        axis("mlp", &["swiglu"]),
+        axis("layers", &[&layers]),
+        axis("sequence_length", &[if is_gpu { "512" } else { "32" }]),
+    ])
+}
+
+const ONE_TOKEN: Shape = Shape {
+    dtype: Dtype::F32,
+    layers: 1,
+    heads: 1,
+    head_dim: 1,
+    kv_heads: 1,
+    mlp: Mlp::Gelu,
+    batch: 1,
+    queries: 1,
+    positions: 1,
+};
+
 fn sizes(params: &Params) -> Result<Shape, Reason> {
     let [heads, head_dim] = shape(params, "heads")?;
     let positions: u64 = number(params, "sequence_length")?;
@@ -100,7 +147,16 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         return Err(Reason::new("a decoder without heads", "a size is zero", "choose heads such as 12x64"));
     }
     let (batch, layers) = (number(params, "batch_size")?, number(params, "layers")?);
-    Ok(Shape { dtype: dtype(params)?, layers, heads, head_dim, batch, queries, positions })
+    let kv_heads = Some(number(params, "kv_heads")?).filter(|&count: &u64| count > 0).unwrap_or(heads);
+    if !heads.is_multiple_of(kv_heads) {
+        return Err(Reason::new(
+            format!("{kv_heads} heads of keys for {heads} of queries"),
+            "each must serve as many as the others",
+            "choose a divisor of the number of heads",
+        ));
+    }
+    let mlp = if params.text("mlp") == Some("swiglu") { Mlp::SwiGlu } else { Mlp::Gelu };
+    Ok(Shape { dtype: dtype(params)?, layers, heads, head_dim, kv_heads, mlp, batch, queries, positions })
 }
 
 struct Case<'d> {
@@ -120,7 +176,7 @@ impl Prepared for Case<'_> {
         check_time(time_ns)?;
         let Shape { dtype, layers, heads, head_dim, batch, positions, .. } = self.shape;
         let gflops = self.decoder.flops() / time_ns;
-        check_compute(gflops, self.device, dtype, &self.options)?;
+        let peak = check_compute(gflops, self.device, dtype, &self.options)?;
         let mut fields = Fields::new().with("operation", self.phase.clone()).with("dtype", dtype.as_str());
         fields.set("provider", self.decoder.provider());
         if is_cpu(self.device.info()) {
@@ -130,13 +186,14 @@ impl Prepared for Case<'_> {
             ("batch_size", batch),
             ("sequence_length", positions),
             ("num_heads", heads),
+            ("num_kv_heads", self.shape.kv_heads),
             ("head_dim", head_dim),
             ("num_layers", layers),
             ("parameter_count", self.shape.weights()),
         ] {
             fields.set(name, size);
         }
-        // Of GPT-2 without biases, and without what turns words into numbers.
+        // Without biases, and without what turns words into numbers.
         fields.set("architecture_type", "transformer-decoder");
         fields.set("model_size_gb", dtype.bytes(self.shape.weights()) as f64 / 1e9);
         fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
@@ -147,7 +204,69 @@ impl Prepared for Case<'_> {
         fields.set("gflops", gflops);
         fields.set("tflops", gflops / 1e3);
         fields.set("memory_used_mb", self.decoder.bytes() as f64 / 1e6);
+        fields.set("use_cache", true);
+        fields.set("output_shape", format_shape(&[batch, self.shape.queries, self.shape.width()]));
+        if let Some(name) = model_name(&self.shape) {
+            fields.set("model_name", name);
+        }
+        match peak {
+            Some(peak) if self.phase == "prefill" => {
+                fields.set("peak_gflops", peak.max(gflops));
+                fields.set("roofline_percent", 100.0 * gflops / peak.max(gflops));
+            }
+            _ => {}
+        }
+        if self.phase == "decode" {
+            fields.extend(self.memory(time_ns)?);
+        }
         Ok(fields)
+    }
+}
+
+impl Case<'_> {
+    /// What a token more reads at least, each weight, key and value once, by the time; and its share of what memory can
+    /// do, where they lie in memory: of the peak, or of what a read of an array reaches beside it.
+    fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
+        let info = self.device.info();
+        let bytes = self.shape.dtype.bytes(self.shape.weights() + self.shape.cached());
+        let rate = gigabytes_per_second(bytes as f64, time_ns);
+        let fields = Fields::new().with("bandwidth_gb_s", rate);
+        if !are_beyond_caches(bytes, info) {
+            return Ok(fields);
+        }
+        let roof = match info.peak_bandwidth_gb_s {
+            Some(peak) => {
+                check(rate, peak, "GB/s", "the memory's peak")?;
+                peak
+            }
+            None if is_cpu(info) => read_beside(self.device, &self.options)?.max(rate),
+            None => return Ok(fields),
+        };
+        Ok(fields.with("memory_roof_gb_s", roof).with("roofline_percent", 100.0 * rate / roof))
+    }
+}
+
+/// The best of a few reads of an array that no cache holds, in GB/s.
+fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
+    const TRIES: u32 = 5;
+    let info = device.info();
+    let elements = stream_size(info, last_level_cache(info)) / 4;
+    let read = MemoryStream { pattern: StreamPattern::Read, dtype: Dtype::F32, elements, stores: Stores::Temporal };
+    let mut timed = Timed::prepare(device, Operation::Stream(read), options.clone())?;
+    let mut best = f64::INFINITY;
+    for _ in 0..TRIES {
+        best = best.min(timed.sample(1)?);
+    }
+    Ok(gigabytes_per_second(timed.operation.bytes_moved(), best))
+}
+
+/// Whose sizes these blocks have. They are no more than that: all have layer norm, and none has positions.
+fn model_name(shape: &Shape) -> Option<&'static str> {
+    match (shape.heads, shape.head_dim, shape.kv_heads, shape.mlp) {
+        (12, 64, 12, Mlp::Gelu) => Some("blocks of the sizes of GPT-2"),
+        (32, 128, 8, Mlp::SwiGlu) => Some("blocks of the sizes of Llama 3 8B"),
+        (64, 128, 8, Mlp::SwiGlu) => Some("blocks of the sizes of Llama 3 70B"),
+        _ => None,
     }
 }
 
@@ -157,7 +276,7 @@ mod tests {
     use rsb_device::scripted::{Script, ScriptedDevice};
 
     fn params(phase: &str) -> Params {
-        let params = Params::new().with("phase", phase).with("dtype", "f32").with("heads", "2x8");
+        let params = Params::new().with("phase", phase).with("dtype", "f32").with("heads", "2x8").with("kv_heads", "0");
         params.with("batch_size", "3").with("sequence_length", "10").with("layers", "1").with("threads", "1")
     }
 
@@ -173,6 +292,32 @@ mod tests {
             assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0));
             let bytes = Inference.footprint_bytes(&params(phase)).unwrap() as f64;
             assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_grouped_gated_block_says_what_it_is_and_odd_groups_are_refused() {
+        let device = ScriptedDevice::new(Script::default());
+        let of =
+            |kv_heads: &str| params("decode").with("heads", "4x8").with("kv_heads", kv_heads).with("mlp", "swiglu");
+        let fields = Inference.prepare(&of("2"), &device).unwrap().fields(1e6).unwrap();
+        // Queries and output, keys and values of half the width, three matrices of 3.5 widths, four rows.
+        assert_eq!(fields.number("parameter_count"), Some(13.5 * 1024.0 + 128.0));
+        assert_eq!((fields.number("num_kv_heads"), fields.text("output_shape")), (Some(2.0), Some("3x1x32")));
+        let read = 4.0 * (13.5 * 1024.0 + 128.0 + 2.0 * 3.0 * 10.0 * 16.0);
+        assert!((fields.number("bandwidth_gb_s").unwrap() - read / 1e6).abs() < 1e-9);
+        assert!(Inference.footprint_bytes(&of("3")).is_err());
+    }
+
+    #[test]
+    fn weights_of_the_standard_decode_lie_in_memory() {
+        let mut info = ScriptedDevice::new(Script::default()).info().clone();
+        for megabytes in [8, 105, 512] {
+            info.caches =
+                vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
+            let layers: u64 = from_memory(&info, "f32")[5].1[0].parse().unwrap();
+            let shape = Shape { kv_heads: 8, mlp: Mlp::SwiGlu, heads: 32, head_dim: 128, layers, ..ONE_TOKEN };
+            assert!(shape.dtype.bytes(shape.weights()) >= 4 * megabytes << 20, "{megabytes}");
         }
     }
 

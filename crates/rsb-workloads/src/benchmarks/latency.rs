@@ -2,12 +2,12 @@
 
 use rsb_device::operation::PointerChase;
 use rsb_device::{Device, DeviceInfo, Operation};
-use rsb_model::{Params, Reason};
+use rsb_model::{Fields, Params, Reason};
 
 use super::{beyond_caches, bytes, grid, last_level_cache, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::SHORTEST_LATENCY_NS;
+use crate::plausibility::{SHORTEST_LATENCY_NS, lies_in};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// A random walk over cache lines.
@@ -64,17 +64,21 @@ impl Benchmark for MemoryLatency {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let timed = Timed::prepare(device, operation, rsb_device::Options::default())?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
-            let latency = time_ns / ACCESSES as f64;
-            if latency < SHORTEST_LATENCY_NS {
-                return Err(Failure::Failed(Reason::new(
-                    "impossible result",
-                    format!("{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"),
-                    "suspect the clock: run it again, then report it",
-                )));
-            }
-            let fields = timed.common_fields().with("size_bytes", size);
-            Ok(fields.with("latency_ns", latency).with("time_us", time_ns / 1e3))
-        }))
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
+}
+
+/// The fields of a walk over `size` bytes whose reads take `time_ns` together.
+pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, size: u64) -> Result<Fields, Failure> {
+    let latency = time_ns / ACCESSES as f64;
+    if latency < SHORTEST_LATENCY_NS {
+        return Err(Failure::Failed(Reason::new(
+            "impossible result",
+            format!("{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"),
+            "suspect the clock: run it again, then report it",
+        )));
+    }
+    let mut fields = timed.common_fields().with("size_bytes", size);
+    lies_in(timed, &mut fields);
+    Ok(fields.with("latency_ns", latency).with("time_us", time_ns / 1e3))
 }

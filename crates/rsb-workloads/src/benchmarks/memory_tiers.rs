@@ -1,27 +1,36 @@
 //! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
 
 use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
-use rsb_device::{Device, DeviceInfo, Operation, Options, Registry};
+use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
 use rsb_model::{Dtype, Params, Reason};
 
 use super::memory_transfer::{largest, rates, whole};
-use super::{axis, bandwidth, bytes, grid, sizes};
+use super::{axis, bandwidth, bytes, dtype, grid, last_level_caches, latency, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::timed::{PreparedCase, Timed};
 
-/// Copies within each memory, transfers over the link.
+/// Work within each memory, transfers over the link.
 pub(super) struct MemoryTiers;
 
+const MEMORIES: &[&str] = &["device", "host"];
+const LINKS: &[&str] = &["host-to-device", "device-to-host"];
 const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "tier",
-        "memory of the device (a copy), of the host (a copy by all threads), or the link between, either way",
+        "memory of the device, of the host (by all its threads), or the link between, either way",
         AxisKind::Choice(TIERS),
     ),
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
+    AxisInfo::named(
+        "operation",
+        "copy; within a memory also read, write, triad, and latency: dependent reads by one thread",
+        "copy",
+        AxisKind::Choice(&["copy", "read", "write", "triad", "latency"]),
+    ),
+    AxisInfo::named("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
 ];
 
 impl MemoryTiers {
@@ -48,25 +57,34 @@ impl Benchmark for MemoryTiers {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let large = largest(device);
-        let chosen = match breadth {
-            Breadth::Quick => vec![large],
-            Breadth::Standard => vec![large / 16, large],
-            Breadth::Full => vec![large / 256, large / 64, large / 16, large / 4, large],
-        };
-        vec![grid([axis("tier", TIERS), sizes("size", &chosen)])]
+        grids_beside(breadth, device, &host_cpu::read())
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        let (tier, work, dtype) = (params.text("tier").unwrap_or("device"), params.text("operation"), dtype(params)?);
+        let work = work.unwrap_or("copy");
+        if (LINKS.contains(&tier) && work != "copy")
+            || (dtype != Dtype::F32 && (LINKS.contains(&tier) || work == "latency"))
+        {
+            return Err(Reason::new(
+                format!("{work} of {dtype} by {tier}"),
+                "a link carries bytes one way, and a chain of reads has no data type",
+                "choose copy and f32 for a link, f32 for latency",
+            ));
+        }
+        if work == "latency" {
+            return latency::MemoryLatency.operation(params);
+        }
         let size = whole(bytes(params, "size")?)?;
         let transfer = |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
-        let copy =
-            |stores| MemoryStream { pattern: StreamPattern::Copy, dtype: Dtype::F32, elements: size / 4, stores };
-        Ok(match params.text("tier") {
-            Some("host-to-device") => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
-            Some("device-to-host") => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
-            Some("host") => Operation::Stream(copy(Stores::NonTemporal)),
-            _ => Operation::Stream(copy(Stores::Temporal)),
+        let pattern: StreamPattern = work.parse().unwrap_or(StreamPattern::Copy);
+        // Around the caches, as the host's memory is filled fastest; a read has nothing to store.
+        let around = tier == "host" && pattern != StreamPattern::Read;
+        let stores = if around { Stores::NonTemporal } else { Stores::Temporal };
+        Ok(match tier {
+            "host-to-device" => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
+            "device-to-host" => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
+            _ => Operation::Stream(MemoryStream { pattern, dtype, elements: size / dtype.bytes(1).max(1), stores }),
         })
     }
 
@@ -90,24 +108,85 @@ impl Benchmark for MemoryTiers {
         let tier = params.text("tier").unwrap_or("device").to_owned();
         let timed: Timed<'d> = if Self::is_of_the_host(params) {
             let host = host(backends).map_err(Failure::Skipped)?;
-            let options = Options { threads: Some(host.info().units), ..Options::default() };
-            Timed::prepare(host, operation, options)?
+            let alone = matches!(operation, Operation::PointerChase(_));
+            let threads = Some(host.info().units).filter(|_| !alone);
+            Timed::prepare(host, operation, Options { threads, ..Options::default() })?
         } else {
             Timed::prepare(device, operation, Options::default())?
         };
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let mut fields = match &timed.operation {
                 Operation::Stream(stream) => bandwidth::fields(timed, time_ns, stream.stores.as_str(), size)?,
+                Operation::PointerChase(_) => latency::fields(timed, time_ns, size)?,
                 _ => rates(timed, time_ns)?.with("size_bytes", size),
             };
+            // Of one read, else of the whole array.
+            let latency_ns = fields.number("latency_ns").unwrap_or(time_ns);
+            fields.set("latency_us", latency_ns / 1e3);
             fields.set("memory_tier", tier.clone());
             Ok(fields)
         }))
     }
 }
 
+/// The cases for a GPU in a host. Sizes are the GPU's, but the host's largest is one that its own caches do not hold.
+fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec<Grid> {
+    let large = largest(device);
+    let of_host = large.max(stream_size(host, last_level_caches(host)));
+    let smaller: &[u64] = match breadth {
+        Breadth::Quick => &[],
+        Breadth::Standard => &[16],
+        Breadth::Full => &[256, 64, 16, 4],
+    };
+    let up_to = |most| sizes("size", &smaller.iter().map(|part| large / part).chain([most]).collect::<Vec<_>>());
+    let mut grids = vec![
+        grid([axis("tier", &["device"]), up_to(large)]),
+        grid([axis("tier", &["host"]), up_to(of_host)]),
+        grid([axis("tier", LINKS), up_to(large)]),
+    ];
+    if breadth > Breadth::Quick {
+        for (&tier, large) in MEMORIES.iter().zip([large, of_host]) {
+            let at = || [axis("tier", &[tier]), sizes("size", &[large])];
+            let others = axis("operation", &["read", "write", "triad", "latency"]);
+            grids.push(at().into_iter().chain([others]).collect());
+            let halves = [axis("operation", &["copy", "read", "write", "triad"]), axis("dtype", &["f16"])];
+            grids.push(at().into_iter().chain(halves).collect());
+        }
+    }
+    grids
+}
+
 /// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a worker with this
 /// one case: nobody else would own it.
 fn host(backends: &Registry) -> Result<&'static dyn Device, Reason> {
     Ok(Box::leak(backends.open("cpu:0")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Script, ScriptedDevice};
+    use rsb_model::environment::Cache;
+
+    const MIB: u64 = 1 << 20;
+
+    /// The largest size of `tier` where the host has so many threads and last-level caches of 105 MiB for every 32.
+    fn largest_of(tier: &str, threads: u32, memory_bytes: u64) -> u64 {
+        let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
+        gpu.usable_memory_bytes = 64 << 30;
+        let caches = vec![Cache { level: 3, size_bytes: 105 * MIB, shared_by: Some(32) }];
+        let host = DeviceInfo { units: threads, usable_memory_bytes: memory_bytes, caches, ..gpu.clone() };
+        let grids = grids_beside(Breadth::Standard, &gpu, &host);
+        let of_tier = grids.iter().filter(|grid| grid[0].1.iter().any(|name| name == tier));
+        let sizes = of_tier.flat_map(|grid| &grid[1].1);
+        sizes.map(|size| rsb_model::shape::parse_bytes(size).unwrap()).max().unwrap()
+    }
+
+    #[test]
+    fn the_copy_from_ram_is_from_ram() {
+        assert_eq!(largest_of("host", 32, 64 << 30), 448 * MIB);
+        assert!(largest_of("host", 64, 64 << 30) >= 2 * 4 * 105 * MIB, "two sockets have two caches");
+        assert_eq!(largest_of("host", 32, 2 << 30), 128 * MIB, "as far as its memory goes");
+        assert!(largest_of("device", 32, 64 << 30) < 448 * MIB);
+    }
 }

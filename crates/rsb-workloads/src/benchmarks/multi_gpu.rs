@@ -222,7 +222,7 @@ impl Prepared for Scaled<'_> {
         fields.set("size_bytes", self.task.size);
         fields.set("scaling", if self.task.weak { "weak" } else { "strong" });
         fields.set("num_gpus", self.count);
-        fields.set("init", reference::distribution(&self.share).as_str());
+        fields.set("init", reference::init(&self.share));
         fields.set("accuracy_error", self.group.accuracy_error);
         fields.set("time_ms", time_ns / 1e6);
         match self.task.kind {
@@ -289,7 +289,7 @@ impl Prepared for PeerCopy<'_> {
         check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
         let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
         let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
-        let fields = fields.with("init", reference::distribution(&self.operation).as_str());
+        let fields = fields.with("init", reference::init(&self.operation));
         let fields = fields.with("accuracy_error", self.accuracy_error);
         Ok(fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate))
     }

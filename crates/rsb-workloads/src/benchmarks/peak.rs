@@ -7,7 +7,7 @@ use rsb_model::{Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared};
 use crate::timed::{PreparedCase, Timed};
 
 /// Multiply-adds in registers.
@@ -22,6 +22,10 @@ impl Benchmark for ComputePeak {
 
     fn about(&self) -> &'static str {
         "Highest arithmetic rate: multiply-adds in registers"
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations::Sustained
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

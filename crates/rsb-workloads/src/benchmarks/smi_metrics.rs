@@ -256,7 +256,7 @@ impl Prepared for Case<'_> {
             fields.set("throttle_reasons", period.throttle_reasons.join(", "));
         }
         if let Some(load) = &self.load {
-            fields.set("init", reference::distribution(&load.operation).as_str());
+            fields.set("init", reference::init(&load.operation));
             fields.set("accuracy_error", load.accuracy_error);
         }
         Ok(fields)

@@ -9,7 +9,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
 use crate::plausibility::check_core_rate;
 use crate::timed::{PreparedCase, Timed};
 
@@ -48,6 +48,10 @@ impl Benchmark for TensorCore {
 
     fn runs_on(&self) -> RunsOn {
         RunsOn::Gpus
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations::Sustained
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -5,7 +5,7 @@ use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
 
-use super::{Model, Shape, Stage, WIDER};
+use super::{Mlp, Model, Shape, Stage};
 use crate::benchmark::Failure;
 use crate::timed::SEED;
 
@@ -21,6 +21,8 @@ pub(super) struct Block {
     /// Of queries, keys, values, and of what attention gives.
     pub(super) attention: [Buffer; 4],
     pub(super) hidden: [Buffer; 2],
+    /// Of the gate, where the hidden layer has one.
+    pub(super) gate: Option<Buffer>,
     pub(super) keys: Buffer,
     pub(super) values: Buffer,
 }
@@ -41,6 +43,8 @@ struct Room {
     between: [Buffer; 2],
     normed_again: Buffer,
     hidden: [Buffer; 2],
+    /// The gate as projected, its sigmoid, and both multiplied.
+    gate: Option<[Buffer; 3]>,
     narrowed: Buffer,
 }
 
@@ -116,18 +120,19 @@ impl Builder<'_, '_> {
     }
 
     fn block(&mut self) -> Result<Block, Failure> {
-        let Shape { batch, positions, .. } = self.shape;
-        let width = self.shape.width();
-        let cache = batch * positions * width;
+        let shape @ Shape { batch, positions, .. } = self.shape;
+        let (width, kv_width, hidden) = (self.shape.width(), self.shape.kv_width(), self.shape.hidden());
+        let cache = batch * positions * kv_width;
         Ok(Block {
             norms: [self.norm(width)?, self.norm(width)?],
             attention: [
                 self.matrix(width, width)?,
-                self.matrix(width, width)?,
-                self.matrix(width, width)?,
+                self.matrix(kv_width, width)?,
+                self.matrix(kv_width, width)?,
                 self.matrix(width, width)?,
             ],
-            hidden: [self.matrix(WIDER * width, width)?, self.matrix(width, WIDER * width)?],
+            hidden: [self.matrix(hidden, width)?, self.matrix(width, hidden)?],
+            gate: if shape.mlp == Mlp::SwiGlu { Some(self.matrix(hidden, width)?) } else { None },
             keys: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
             values: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
         })
@@ -140,11 +145,13 @@ impl Builder<'_, '_> {
     fn room(&mut self) -> Result<Room, Failure> {
         let shape = self.shape;
         let rows = shape.tokens() * shape.width();
+        let (kv_rows, hidden) = (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
+        let gated = shape.mlp == Mlp::SwiGlu;
         let scores = shape.batch * shape.heads * shape.queries * shape.positions;
         let masked = if shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
         Ok(Room {
             normed: self.empty(rows)?,
-            projected: [self.empty(rows)?, self.empty(rows)?, self.empty(rows)?],
+            projected: [self.empty(rows)?, self.empty(kv_rows)?, self.empty(kv_rows)?],
             queries: self.empty(rows)?,
             scores: self.empty(scores)?,
             masked,
@@ -152,7 +159,8 @@ impl Builder<'_, '_> {
             attended: [self.empty(rows)?, self.empty(rows)?],
             between: [self.empty(rows)?, self.empty(rows)?],
             normed_again: self.empty(rows)?,
-            hidden: [self.empty(WIDER * rows)?, self.empty(WIDER * rows)?],
+            hidden: [self.empty(hidden)?, self.empty(hidden)?],
+            gate: if gated { Some([self.empty(hidden)?, self.empty(hidden)?, self.empty(hidden)?]) } else { None },
             narrowed: self.empty(rows)?,
         })
     }
@@ -191,58 +199,78 @@ impl Builder<'_, '_> {
         self.stage(Operation::Normalize(operation), &[x, gain, bias, y])
     }
 
-    fn add(&mut self, elements: u64, (x, z, y): (&Buffer, &Buffer, &Buffer)) -> Result<(), Failure> {
-        let operation = Elementwise { op: ElementwiseOp::Add, dtype: self.shape.dtype, elements };
-        self.stage(Operation::Elementwise(operation), &[x, z, y])
+    fn elementwise(&mut self, op: ElementwiseOp, elements: u64, buffers: &[&Buffer]) -> Result<(), Failure> {
+        self.stage(Operation::Elementwise(Elementwise { op, dtype: self.shape.dtype, elements }), buffers)
     }
 
-    /// Rows of a head, token by token in `x`, head by head in `y`, which has room for `capacity` tokens from `position` on.
-    fn by_head(&mut self, (capacity, position): (u64, u64), (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
-        let Shape { dtype, heads, head_dim, batch, queries, .. } = self.shape;
-        let order = Rearrange { dtype, batch, rows: queries, columns: heads, width: head_dim, capacity, position };
+    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for `capacity` tokens from
+    /// `position` on.
+    fn by_head(
+        &mut self,
+        (columns, capacity, position): (u64, u64, u64),
+        (x, y): (&Buffer, &Buffer),
+    ) -> Result<(), Failure> {
+        let Shape { dtype, head_dim, batch, queries, .. } = self.shape;
+        let order = Rearrange { dtype, batch, rows: queries, columns, width: head_dim, capacity, position };
         self.stage(Operation::Rearrange(order), &[x, y])
     }
 
     fn wire(&mut self, block: &Block, room: &Room, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
-        let Shape { queries, positions, .. } = self.shape;
-        let width = self.shape.width();
+        let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
+        let (width, kv_width) = (self.shape.width(), self.shape.kv_width());
         let rows = self.shape.tokens() * width;
         self.normalize(&block.norms[0], (from, &room.normed))?;
-        for (weights, projected) in block.attention.iter().zip(&room.projected) {
-            self.project((width, width), weights, (&room.normed, projected))?;
+        for ((weights, projected), to) in block.attention.iter().zip(&room.projected).zip([width, kv_width, kv_width]) {
+            self.project((width, to), weights, (&room.normed, projected))?;
         }
         let [query, key, value] = &room.projected;
-        self.by_head((queries, 0), (query, &room.queries))?;
-        self.by_head((positions, positions - queries), (key, &block.keys))?;
-        self.by_head((positions, positions - queries), (value, &block.values))?;
+        self.by_head((heads, queries, 0), (query, &room.queries))?;
+        self.by_head((kv_heads, positions, positions - queries), (key, &block.keys))?;
+        self.by_head((kv_heads, positions, positions - queries), (value, &block.values))?;
         self.attend(block, room)?;
         let [attended, summed] = &room.between;
         self.project((width, width), &block.attention[3], (&room.attended[1], attended))?;
-        self.add(rows, (from, attended, summed))?;
+        self.elementwise(ElementwiseOp::Add, rows, &[from, attended, summed])?;
         self.normalize(&block.norms[1], (summed, &room.normed_again))?;
+        self.widen_and_narrow(block, room)?;
+        self.elementwise(ElementwiseOp::Add, rows, &[summed, &room.narrowed, to])
+    }
+
+    fn widen_and_narrow(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
+        let (width, wide) = (self.shape.width(), self.shape.hidden());
+        let elements = self.shape.tokens() * wide;
         let [hidden, active] = &room.hidden;
-        self.project((width, WIDER * width), &block.hidden[0], (&room.normed_again, hidden))?;
-        let gelu = Elementwise { op: ElementwiseOp::Gelu, dtype: self.shape.dtype, elements: WIDER * rows };
-        self.stage(Operation::Elementwise(gelu), &[hidden, active])?;
-        self.project((WIDER * width, width), &block.hidden[1], (active, &room.narrowed))?;
-        self.add(rows, (summed, &room.narrowed, to))
+        self.project((width, wide), &block.hidden[0], (&room.normed_again, hidden))?;
+        match (&block.gate, &room.gate) {
+            (Some(weights), Some([gate, sigmoid, open])) => {
+                self.project((width, wide), weights, (&room.normed_again, gate))?;
+                self.elementwise(ElementwiseOp::Sigmoid, elements, &[gate, sigmoid])?;
+                self.elementwise(ElementwiseOp::Multiply, elements, &[gate, sigmoid, open])?;
+                self.elementwise(ElementwiseOp::Multiply, elements, &[open, hidden, active])?;
+            }
+            _ => self.elementwise(ElementwiseOp::Gelu, elements, &[hidden, active])?,
+        }
+        self.project((wide, width), &block.hidden[1], (active, &room.narrowed))
     }
 
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
-        let Shape { dtype, heads, head_dim, batch, queries, positions, .. } = self.shape;
-        let each = |product: Gemm| Gemm { batch: batch * heads, ..product };
-        let scores = each(self.product((queries, positions, head_dim)));
+        let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
+        // Heads that share keys and values lie one after another: their queries are rows of one product.
+        let each = |product: Gemm| Gemm { batch: batch * kv_heads, ..product };
+        let rows = queries * (heads / kv_heads.max(1));
+        let scores = each(self.product((rows, positions, head_dim)));
         let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
         self.stage(Operation::Gemm(scores), &[&room.queries, &block.keys, &room.scores])?;
         let mut visible = &room.scores;
         if let Some([mask, masked]) = &room.masked {
-            self.add(batch * heads * queries * positions, (&room.scores, mask, masked))?;
+            let scores = batch * heads * queries * positions;
+            self.elementwise(ElementwiseOp::Add, scores, &[&room.scores, mask, masked])?;
             visible = masked;
         }
-        let rows = batch * heads * queries;
-        let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows, columns: positions };
+        let every = batch * heads * queries;
+        let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
         self.stage(Operation::Normalize(softmax), &[visible, &room.shares])?;
-        let weighted = each(self.product((queries, head_dim, positions)));
+        let weighted = each(self.product((rows, head_dim, positions)));
         let [by_head, by_token] = &room.attended;
         self.stage(Operation::Gemm(weighted), &[&room.shares, &block.values, by_head])?;
         // Back again: the two middle sizes have changed places.

@@ -9,7 +9,7 @@ use rsb_model::random::Generator;
 
 use super::block::Block;
 use super::reference::{self, Weights};
-use super::{Model, Stage, WIDER};
+use super::{Model, Stage};
 use crate::benchmark::Failure;
 
 /// Samples of a matrix product, beside its corners.
@@ -29,7 +29,7 @@ pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
     let mut error = Meter::default();
     error.all(&numbers(model, &model.output, 0, rows)?, &state);
     // Each of a dozen roundings adds to those before, and so do the blocks; the longest sum is that of the hidden layer.
-    let terms = (shape.width() * WIDER) as f64;
+    let terms = shape.hidden() as f64;
     let steps = 2.0 * (8.0 + 2.0 * terms.sqrt()) * shape.layers as f64;
     error.judge("a small pass from end to end", convert::epsilon(shape.dtype) * steps)
 }
@@ -42,6 +42,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
         norms: [norm(&block.norms[0])?, norm(&block.norms[1])?],
         attention: [all(query)?, all(key)?, all(value)?, all(out)?],
         hidden: [all(&block.hidden[0])?, all(&block.hidden[1])?],
+        gate: block.gate.as_ref().map(all).transpose()?,
         keys: all(&block.keys)?,
         values: all(&block.values)?,
     })

@@ -4,13 +4,14 @@
 use rsb_device::operation::ElementwiseOp;
 use rsb_device::reference::{elementwise, layer_norm_row, softmax_row};
 
-use super::{Shape, WIDER};
+use super::Shape;
 
 /// The weights of a block as numbers.
 pub(super) struct Weights {
     pub(super) norms: [[Vec<f64>; 2]; 2],
     pub(super) attention: [Vec<f64>; 4],
     pub(super) hidden: [Vec<f64>; 2],
+    pub(super) gate: Option<Vec<f64>>,
     /// Keys and values of the positions before this pass, head by head: batch, head, position, number.
     pub(super) keys: Vec<f64>,
     pub(super) values: Vec<f64>,
@@ -24,12 +25,19 @@ pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
     let [gain, bias] = &weights.norms[1];
     let mut result = summed.clone();
     for (row, to) in summed.chunks_exact(width).zip(result.chunks_exact_mut(width)) {
-        let hidden = times(&layer_norm_row(row, gain, bias), &weights.hidden[0]);
-        let active: Vec<f64> = hidden.iter().map(|&value| elementwise(ElementwiseOp::Gelu, value, 0.0)).collect();
-        debug_assert_eq!(active.len(), width * WIDER as usize);
+        let normed = layer_norm_row(row, gain, bias);
+        let hidden = times(&normed, &weights.hidden[0]);
+        let active: Vec<f64> = match &weights.gate {
+            Some(gate) => times(&normed, gate).iter().zip(&hidden).map(|(&gate, up)| silu(gate) * up).collect(),
+            None => hidden.iter().map(|&value| elementwise(ElementwiseOp::Gelu, value, 0.0)).collect(),
+        };
         to.iter_mut().zip(times(&active, &weights.hidden[1])).for_each(|(to, value)| *to += value);
     }
     result
+}
+
+fn silu(x: f64) -> f64 {
+    x * elementwise(ElementwiseOp::Sigmoid, x, 0.0)
 }
 
 fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
@@ -46,7 +54,7 @@ fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
         let mut row = Vec::with_capacity(width);
         for head in 0..shape.heads {
             let look = Look { shape, sequence, head };
-            let query = look.own(query);
+            let query = part(query, head * shape.head_dim, shape.head_dim);
             let seen = |position: u64| look.at(position, &keys, &weights.keys);
             let scores: Vec<f64> =
                 (0..=place).map(|position| dot(query, seen(position)) / (shape.head_dim as f64).sqrt()).collect();
@@ -71,17 +79,22 @@ struct Look {
 }
 
 impl Look {
-    /// This head's part of a token's row.
-    fn own<'r>(&self, row: &'r [f64]) -> &'r [f64] {
-        part(row, self.head * self.shape.head_dim, self.shape.head_dim)
+    /// The head of keys and values that it shares with its neighbors.
+    fn shared(&self) -> u64 {
+        self.head / (self.shape.heads / self.shape.kv_heads)
     }
 
     /// Its numbers at `position`: of this pass, or from the cache.
     fn at<'r>(&self, position: u64, fresh: &'r [Vec<f64>], cache: &'r [f64]) -> &'r [f64] {
-        let Shape { heads, head_dim, queries, positions, .. } = self.shape;
+        let Shape { kv_heads, head_dim, queries, positions, .. } = self.shape;
         match position.checked_sub(positions - queries) {
-            Some(token) => fresh.get((self.sequence * queries + token) as usize).map_or(&[][..], |row| self.own(row)),
-            None => part(cache, ((self.sequence * heads + self.head) * positions + position) * head_dim, head_dim),
+            Some(token) => fresh
+                .get((self.sequence * queries + token) as usize)
+                .map_or(&[][..], |row| part(row, self.shared() * head_dim, head_dim)),
+            None => {
+                let head = self.sequence * kv_heads + self.shared();
+                part(cache, (head * positions + position) * head_dim, head_dim)
+            }
         }
     }
 }

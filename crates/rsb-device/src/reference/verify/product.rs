@@ -64,11 +64,12 @@ fn compare_at(
     error: &mut ErrorMeter,
     expected: impl Fn(u64) -> f64,
 ) -> Result<(), DeviceError> {
-    let mut wanted = wanted.iter().copied().peekable();
+    let right = check.expected("samples", wanted.len(), || wanted.iter().map(|&index| expected(index)).collect());
+    let mut wanted = wanted.iter().copied().zip(right).peekable();
     check.each_chunk(output, |start, found| {
         error.not_finite |= found.iter().any(|value| !value.is_finite());
-        while let Some(index) = wanted.next_if(|&index| index < start + found.len() as u64) {
-            error.compare(found.get((index - start) as usize).copied().unwrap_or(f64::NAN), expected(index));
+        while let Some((index, right)) = wanted.next_if(|&(index, _)| index < start + found.len() as u64) {
+            error.compare(found.get((index - start) as usize).copied().unwrap_or(f64::NAN), right);
         }
         Ok(())
     })
@@ -79,15 +80,8 @@ fn compare_at(
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
     let mut random = Generator::new(check.seed ^ batch);
     let signs: Vec<f64> = (0..op.n).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect();
-    let b_signs = multiply(check, &Operand::of_b(op, batch), &signs);
-    let mut expected = multiply(check, &Operand::of_a(op, batch), &b_signs);
-    for value in &mut expected {
-        *value *= op.alpha;
-    }
-    if op.reads_c() {
-        let old = multiply(check, &Operand::of_c(op, batch), &signs);
-        expected.iter_mut().zip(old).for_each(|(value, old)| *value += op.beta * old);
-    }
+    let expected =
+        check.expected(&format!("rows of matrix {batch}"), op.m as usize, || projected(check, op, batch, &signs));
     let mut row = Vec::new();
     // The errors of a row's n elements add up with random signs; see `tolerance` for the rest.
     let limit = tolerance(check.operation) * scale * (op.n as f64).sqrt();
@@ -101,6 +95,20 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// alpha·A·(B·r) + beta·C₀·r.
+fn projected(check: &Check<'_>, op: &Gemm, batch: u64, signs: &[f64]) -> Vec<f64> {
+    let b_signs = multiply(check, &Operand::of_b(op, batch), signs);
+    let mut expected = multiply(check, &Operand::of_a(op, batch), &b_signs);
+    for value in &mut expected {
+        *value *= op.alpha;
+    }
+    if op.reads_c() {
+        let old = multiply(check, &Operand::of_c(op, batch), signs);
+        expected.iter_mut().zip(old).for_each(|(value, old)| *value += op.beta * old);
+    }
+    expected
 }
 
 /// A matrix as it lies in memory, and which way it is used.
