@@ -130,8 +130,8 @@ pub enum Verb {
     Tui(TuiArgs),
     /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
     Probe(ProbeArgs),
-    /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors
-    Doctor(ProbeArgs),
+    /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors; measure what they reach
+    Doctor(DoctorArgs),
     /// Show the capabilities of the GPUs: compute units, memory, data types, peak rates
     GpuCapability(ProbeArgs),
     /// List the benchmarks and the backends that each can run on here
@@ -303,7 +303,7 @@ pub struct RunArgs {
     pub measure: MeasureArgs,
 }
 
-/// Arguments of `probe`, `doctor` and `gpu-capability`.
+/// Arguments of `probe` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Read DIR instead of /sys; the rest of the host is left out
@@ -312,6 +312,24 @@ pub struct ProbeArgs {
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    /// Read DIR instead of /sys; the rest of the host is left out
+    #[arg(long, value_name = "DIR")]
+    pub sysfs_root: Option<PathBuf>,
+    /// Measure bandwidth, peak rates and a product in less than a minute, save them as the baseline `installation`, and
+    /// compare with the one saved before the software changed; exits as `run` does
+    #[arg(long, conflicts_with = "sysfs_root")]
+    pub baseline: bool,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept
+    #[command(flatten, next_help_heading = "Places, with --baseline")]
+    pub places: Places,
 }
 
 /// Arguments of `list`.

@@ -3,14 +3,14 @@
 mod accept;
 mod refresh;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use rsb_engine::{Directories, gate, machine_lock, recorder};
 use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
 use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
-use rsb_store::{Accepted, Baseline, Baselines, PAST_RUNS, Programs, programs};
+use rsb_store::{Accepted, Baseline, Baselines, PAST_RUNS, Programs, Store, programs};
 
 use super::settings;
 use crate::cli::BaselineVerb;
@@ -41,6 +41,22 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         [] => vec![gate::latest(&store).map_err(|problem| CliError::usage(problem.error))?],
         named => named.iter().map(|text| store.run(text).map_err(CliError::usage)).collect::<Result<_, _>>()?,
     };
+    let ((name, cases), path) = save_runs(name, &runs, &store, directories)?;
+    show::text(&format!(
+        "saved {name} ({} measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
+        format_count(cases, "case", "cases"),
+        path.display()
+    ))?;
+    Ok(Exit::Pass)
+}
+
+/// Saves `runs` as a baseline of their machine, and says what it cannot do: its name and how many cases, and its file.
+pub(super) fn save_runs(
+    name: Option<&str>,
+    runs: &[Run],
+    store: &Store,
+    directories: &Directories,
+) -> Result<((String, usize), PathBuf), CliError> {
     if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {
         return Err(CliError::usage(anyhow!(
             "the run {} was interrupted, and cases are missing from it; measure a whole one",
@@ -48,7 +64,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         )));
     }
     let suite = runs.first().map_or("quick", |run| run.suite.as_str());
-    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), &runs).map_err(CliError::usage)?;
+    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), runs).map_err(CliError::usage)?;
     let earlier = runs.first().map_or(Ok(Vec::new()), |run| store.runs_before(run, PAST_RUNS));
     let baseline = baseline.with_past(&earlier.map_err(CliError::usage)?);
     let cases = baseline.contents().cases;
@@ -57,7 +73,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
             "nothing was measured in that run; a baseline needs at least one measured case"
         )));
     }
-    for sentence in machine_lock::disturbed(&runs) {
+    for sentence in machine_lock::disturbed(runs) {
         console::say(&format!("warning: {sentence}"));
     }
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
@@ -67,7 +83,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
              cannot build what made it; commit, measure and save again",
         );
     }
-    keep_program_or_warn(&runs);
+    keep_program_or_warn(runs);
     let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         console::say(&format!(
@@ -75,13 +91,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
             case.benchmark_id
         ));
     }
-    show::text(&format!(
-        "saved {} ({} measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
-        baseline.name,
-        format_count(cases, "case", "cases"),
-        path.display()
-    ))?;
-    Ok(Exit::Pass)
+    Ok(((baseline.name, cases), path))
 }
 
 /// A baseline is good without its program: where it cannot be kept, that is said.

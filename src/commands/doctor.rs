@@ -1,18 +1,23 @@
-//! What is wrong here, and how to cure it.
+//! What is wrong here, and how to cure it; on demand also what the machine reaches.
+
+mod installation;
 
 use rsb_model::finding::FindingSeverity;
 use rsb_report::Style;
 
-use crate::cli::ProbeArgs;
+use crate::cli::DoctorArgs;
 use crate::exit::{CliResult, Exit};
 use crate::show;
 
 /// The verb `doctor`.
 ///
 /// # Errors
-/// When the directory named is not there.
-pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
-    let findings = rsb_probe::doctor::examine(&super::probe::options(args)?);
+/// When the directory named is not there, or a baseline is asked for and cannot be measured or kept.
+pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
+    if args.baseline {
+        return installation::establish(args, style);
+    }
+    let findings = rsb_probe::doctor::examine(&super::probe::options(args.sysfs_root.as_ref())?);
     let text =
         if args.json { rsb_report::doctor::json(&findings)? } else { rsb_report::doctor::text(&findings, style) };
     show::text(&text)?;

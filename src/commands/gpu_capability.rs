@@ -6,7 +6,7 @@ use rsb_model::gpu::Gpu;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::telemetry::GpuSample;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Reason, Run, Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Dtype, Environment, Fields, Outcome, Reason, Run, Timestamp,
 };
 use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::Style;
@@ -23,7 +23,7 @@ const NAME: &str = "gpu-capability";
 /// # Errors
 /// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
-    let options = super::probe::options(args)?;
+    let options = super::probe::options(args.sysfs_root.as_ref())?;
     let run = describe(&options, Timestamp::now());
     if args.json {
         // As a file of a run, so that whatever reads runs takes it.
@@ -77,7 +77,7 @@ fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResu
 fn no_gpu(environment: &Environment, now: Timestamp) -> BenchmarkResult {
     let reason = Reason::new(
         "no GPU was found",
-        "neither the DRM nor AMD's compute driver nor the PCI bus shows one",
+        "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or Intel",
         "run this on a machine with a GPU; `rusty-stack-bench doctor` says why one is not seen",
     );
     BenchmarkResult { reason: Some(reason), ..blank(environment, 0, now) }
@@ -108,7 +108,12 @@ fn result_of(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, n
 fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
     let architecture = gpu.gfx_target.as_deref().and_then(|target| Architecture::find(target).ok());
     let matrix = architecture.map(|known| known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string()));
-    Fields::new()
+    let types = architecture.map(|known| {
+        let has = |dtype: &Dtype| known.rates.iter().any(|rate| rate.dtype == *dtype);
+        Dtype::ALL.into_iter().filter(has).map(Dtype::as_str).collect::<Vec<_>>().join(", ")
+    });
+    architecture::matrix_fields(gpu.gfx_target.as_deref(), gpu.compute_units, gpu.max_mhz)
+        .with("supported_dtypes", types)
         .with("gfx_target", gpu.gfx_target.clone())
         .with("compute_units", gpu.compute_units)
         .with("gpu_max_clock_mhz", gpu.max_mhz)
@@ -142,6 +147,8 @@ mod tests {
         let facts = case.fields().unwrap();
         assert_eq!((facts.number("compute_units"), facts.text("matrix_unit")), (Some(104.0), Some("MFMA 2")));
         assert_eq!(facts.number("gpu_utilization_percent"), Some(97.0));
+        assert_eq!(facts.text("supported_dtypes"), Some("f64, f32, f16, bf16, i8"));
+        assert!((facts.number("peak_tflops_fp16").unwrap() / 181.0 - 1.0).abs() < 5e-3);
         assert!(facts.get("gpu_memory_total_mb").is_some_and(serde_json::Value::is_null), "unknown is null");
         let half = case.results.iter().find(|peak| peak.text("dtype") == Some("f16")).unwrap();
         assert!((half.number("peak_tflops").unwrap() / 181.0 - 1.0).abs() < 5e-3);

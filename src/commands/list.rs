@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rsb_device::DeviceInfo;
+use rsb_device::device::no_counters;
 use rsb_engine::plan::{self, Machine};
 use rsb_engine::{frameworks, machine, measure, suites};
 use rsb_model::format::FORMAT_VERSION;
@@ -75,6 +76,12 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
 
 /// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
 fn unequipped(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
+    if benchmark.needs_counters() {
+        return match devices.first()? {
+            first if first.device.is_cpu() => measure::has_counters().err(),
+            first => Some(no_counters(first)),
+        };
+    }
     let first = devices.first().filter(|first| !first.device.is_cpu())?;
     let (backend, fewest) = (first.device.backend, benchmark.fewest_gpus());
     if devices.len() < fewest {
@@ -109,8 +116,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
     };
     let missing = match benchmark.runs_on().tools() {
         _ if !fits => Some(plan::unfit(benchmark, backend)),
-        [] => missing,
-        tools if backend == BackendId::Cpu => no_compiler(tools),
+        tools if backend == BackendId::Cpu && !tools.is_empty() => no_compiler(tools),
         _ => missing.or_else(|| unequipped(benchmark, &devices)),
     };
     CaseRow {

@@ -1,5 +1,7 @@
 //! What is here.
 
+use std::path::PathBuf;
+
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 
@@ -12,15 +14,15 @@ use crate::show;
 /// # Errors
 /// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
-    let environment = rsb_probe::environment(&options(args)?);
+    let environment = rsb_probe::environment(&options(args.sysfs_root.as_ref())?);
     let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };
     show::text(&text)?;
     Ok(Exit::Pass)
 }
 
 /// What to look at, as the words ask.
-pub(super) fn options(args: &ProbeArgs) -> Result<ProbeOptions, CliError> {
-    let options = ProbeOptions { sysfs_root: args.sysfs_root.clone() };
+pub(super) fn options(sysfs_root: Option<&PathBuf>) -> Result<ProbeOptions, CliError> {
+    let options = ProbeOptions { sysfs_root: sysfs_root.cloned() };
     options.check().map_err(CliError::usage)?;
     Ok(options)
 }

@@ -225,7 +225,7 @@ fn show_plan(plan: &Plan, json: bool) -> CliResult {
 }
 
 /// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was skipped.
-fn exit_of(counts: Counts) -> Exit {
+pub(super) fn exit_of(counts: Counts) -> Exit {
     match counts {
         counts if counts.failed > 0 => Exit::Failure,
         counts if counts.measured + counts.simulated > 0 => Exit::Pass,

@@ -48,6 +48,7 @@ fn schemas_follow_the_types() {
         ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),
+        ("performance-baseline", schema_of::<rsb_model::record::PerformanceBaseline>()),
         ("recommend", schema_of::<rsb_model::record::RecommendDocument>()),
         ("run", schema_of::<rsb_model::Run>()),
         ("trend", schema_of::<rsb_model::record::TrendDocument>()),

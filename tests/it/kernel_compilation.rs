@@ -17,7 +17,7 @@ fn is_here() -> bool {
 }
 
 fn cases(arguments: &[&str], code: i32) -> Vec<Value> {
-    let arguments = [&["kernel-compilation", "--json"], arguments, &SMALL].concat();
+    let arguments = [&["kernel-compilation", "--axis", "compilation=cold", "--json"], arguments, &SMALL].concat();
     let document = Bench::new().run(&arguments).expect(code).json();
     check("run", &document);
     document["benchmarks"].as_array().unwrap().clone()
@@ -42,7 +42,7 @@ fn the_compiler_is_measured_for_the_architecture_asked_for() {
     assert_eq!(result["gfx_target"], "gfx1030", "{case}");
     assert!(result["compile_time_ms"].as_f64().unwrap() > 1.0, "a compiler that takes no time is a cache: {result}");
     assert!(result["code_object_bytes"].as_f64().unwrap() > 1000.0);
-    assert_eq!(result["optimization"], "O1");
+    assert_eq!((&result["optimization"], &result["compilation"]), (&"O1".into(), &"cold".into()));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod fake_gpu;
 mod gate;
 mod gate_beside;
 mod generated;
+mod installation;
 mod instructions;
 mod kernel_compilation;
 mod models;

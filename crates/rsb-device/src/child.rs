@@ -58,7 +58,7 @@ pub fn answer_compiles(backends: &Registry, backend: &str, arch: Option<&str>) -
     let known = opened.and_then(|compiler| {
         let Some(arch) = arch else { return Ok(()) };
         // A small source, not optimized: only whether it comes to an end counts.
-        let job = Job { source: "convolution".to_owned(), arch: arch.to_owned(), level: Level::O0 };
+        let job = Job::cold("convolution", arch, Level::O0);
         compiler.compile(&job).map(drop)
     });
     say(&known)

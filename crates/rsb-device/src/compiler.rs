@@ -10,8 +10,12 @@ use rsb_model::{BackendId, DeviceType, Reason};
 use crate::device::{DeviceError, Options};
 use crate::operation::{Operation, named};
 
+/// The smallest source, which no operation needs: it shows what a compiler takes before it has anything to do.
+pub const VECTOR_ADD: &str = "vector_add";
+
 /// The sources of this program's kernels that every compiler here takes.
-pub const SOURCES: &[&str] = &["memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
+pub const SOURCES: &[&str] =
+    &[VECTOR_ADD, "memory", "elementwise", "reduce", "normalize", "convolution", "gemm", "peak"];
 
 /// The backends that have a runtime compiler, in the order of the table of backends.
 pub const BACKENDS: &[BackendId] = {
@@ -54,6 +58,17 @@ pub enum Level {
 
 named!(Level, "level of optimization", O0 = "O0", O1 = "O1", O2 = "O2", O3 = "O3");
 
+/// What is there of a compilation already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compilation {
+    /// Nothing: it is compiled.
+    Cold,
+    /// The code, in this program's cache of kernels on disk: it is read, and checked.
+    Warm,
+}
+
+named!(Compilation, "state of a compilation", Cold = "cold", Warm = "warm");
+
 /// One compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
@@ -63,6 +78,15 @@ pub struct Job {
     pub arch: String,
     /// How much to optimize.
     pub level: Level,
+    /// Whether it was made before.
+    pub compilation: Compilation,
+}
+
+impl Job {
+    /// From nothing, whatever is in a cache.
+    pub fn cold(source: impl Into<String>, arch: impl Into<String>, level: Level) -> Self {
+        Self { source: source.into(), arch: arch.into(), level, compilation: Compilation::Cold }
+    }
 }
 
 /// What a compilation gave.
@@ -72,7 +96,7 @@ pub struct CodeObject {
     pub bytes: Vec<u8>,
     /// What it says it is for, when that can be read from it.
     pub target: Option<String>,
-    /// From handing the source over to the code; no cache is asked.
+    /// From handing the source over to the code, or from asking the cache for it.
     pub time: Duration,
 }
 

@@ -296,12 +296,17 @@ pub trait Device {
     /// # Errors
     /// When the device has none, or they may not be read here: what, why, cure.
     fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
-        Err(Reason::new(
-            "cache counters",
-            format!("{} offers none to programs", self.info().name),
-            "measure cache-hit-rate on the CPU, or use the vendor's profiler",
-        ))
+        Err(no_counters(self.info()))
     }
+}
+
+/// Why `device` counts no hits of its caches.
+pub fn no_counters(device: &DeviceInfo) -> Reason {
+    Reason::new(
+        "cache counters",
+        format!("{} offers none to programs", device.name),
+        "measure cache-hit-rate on the CPU, or use the vendor's profiler",
+    )
 }
 
 /// Why `device` has no peer at `index`.

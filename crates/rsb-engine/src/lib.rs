@@ -14,6 +14,7 @@ pub mod frameworks;
 pub mod gate;
 pub mod harness;
 pub mod health;
+pub mod installation;
 pub mod machine;
 pub mod machine_lock;
 pub mod measure;

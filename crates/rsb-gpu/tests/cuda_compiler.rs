@@ -72,7 +72,7 @@ fn every_type_of_the_matrix_units_has_its_kernel() {
         }) {
             let types = matrix_dtypes(arch);
             assert!(!types.is_empty());
-            let job = Job { source: "peak".to_owned(), arch: arch.to_owned(), level: Level::O3 };
+            let job = Job::cold("peak", arch, Level::O3);
             let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
             for dtype in types {
                 let symbol = format!(".text.rsb_peak_matrix_{dtype}\0");
@@ -86,7 +86,7 @@ fn every_type_of_the_matrix_units_has_its_kernel() {
 fn what_a_kernel_needs_is_read_from_its_cubin() {
     for compiler in compilers() {
         let needs = |source: &str, symbol: &str| {
-            let job = Job { source: source.to_owned(), arch: "sm_90".to_owned(), level: Level::O3 };
+            let job = Job::cold(source, "sm_90", Level::O3);
             let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
             compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
         };
@@ -116,7 +116,7 @@ fn a_mistake_and_an_unknown_architecture_are_reasons() {
 fn optimization_levels_are_passed_on() {
     if let Some(compiler) = compilers().into_iter().next() {
         let size = |level| {
-            let job = Job { source: "convolution".to_owned(), arch: "sm_90".to_owned(), level };
+            let job = Job::cold("convolution", "sm_90", level);
             KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}")).bytes.len()
         };
         assert_ne!(size(Level::O0), size(Level::O3));

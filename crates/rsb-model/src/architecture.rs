@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::field::Fields;
 use crate::gpu::Gpu;
 use crate::ids::Dtype;
 use crate::outcome::Reason;
@@ -167,6 +168,27 @@ pub fn peak_tflops(target: &str, dtype: Dtype, compute_units: u32, clock_mhz: f6
     })
 }
 
+/// What is known of a GPU's matrix unit by the names that its users look for; what is not is null.
+pub fn matrix_fields(target: Option<&str>, compute_units: Option<u32>, clock_mhz: Option<f64>) -> Fields {
+    let known = target.and_then(|target| Architecture::find(target).ok());
+    let unit = known.and_then(|known| known.matrix);
+    let peak = |dtype| known?.peak_tflops(dtype, Engine::Matrix, compute_units?, clock_mhz?);
+    let tiles = known.map(|known| known.tiles(Dtype::F16)).filter(|tiles| !tiles.is_empty());
+    Fields::new()
+        .with("available", known.map(|known| known.matrix.is_some()))
+        .with("architecture", target.and_then(|target| target.split(':').next()))
+        .with("matrix_size", tiles.map(tiles_text))
+        .with("wmma_version", unit.filter(|unit| unit.kind == MatrixKind::Wmma).map(|unit| unit.generation))
+        .with("peak_tflops_fp16", peak(Dtype::F16))
+        .with("peak_tflops_bf16", peak(Dtype::Bf16))
+        .with("peak_tflops_tf32", peak(Dtype::Tf32))
+}
+
+/// `32x32x8, 16x16x16`.
+pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
+    tiles.iter().map(|[m, n, k]| format!("{m}x{n}x{k}")).collect::<Vec<_>>().join(", ")
+}
+
 /// Every peak of `gpu` at its highest clock, matrix unit first, widest type first.
 ///
 /// # Errors
@@ -176,7 +198,11 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
         Reason::new(
             format!("no peaks for {}", gpu.label()),
             format!("{what} is not known"),
-            "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again",
+            if gpu.is_amd() {
+                "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again"
+            } else {
+                "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own driver"
+            },
         )
     };
     let target = gpu.gfx_target.as_deref().ok_or_else(|| unknown("the architecture"))?;

@@ -75,6 +75,13 @@ impl Fields {
         self.0.extend(other.0);
     }
 
+    /// Without what is null.
+    #[must_use]
+    pub fn known(mut self) -> Self {
+        self.0.retain(|_, value| !value.is_null());
+        self
+    }
+
     /// The value called `name`.
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.0.get(name)
@@ -329,9 +336,22 @@ fields! {
     measured_occupancy_percent Percent Fact, "resident waves over the most that could be, as rocprofv3 counted them";
     wave_efficiency_percent Percent Fact, "threads of a wave that worked, as rocprofv3 counted them";
     memory_busy_percent Percent Fact, "share of the time in which the memory unit worked, as rocprofv3 counted it";
+    recommended_block_size One Fact, "threads of the block with which most waves are resident; of equals the largest";
+    recommended_speedup One Fact, "time with this size of block over that with the recommended one, measured beside each other";
+    sm_efficiency_percent Percent Fact, "share of the time in which a compute unit had a wave; null where nothing counted it";
+    warp_efficiency_percent Percent Fact, "threads of a wave that worked; null where nothing counted them";
+    global_memory_efficiency_percent Percent Fact, "bytes asked for over bytes moved; null where nothing counted them";
+    counters_note One Fact, "why shares that a profiler counts are null";
     registers One Fact, "vector registers of a thread";
     shared_bytes Bytes Fact, "shared memory of a block";
     code_object_bytes Bytes Fact, "size of what the compiler made";
+    available One Fact, "whether the GPU has a matrix unit, where its architecture is known";
+    architecture One Fact, "instruction set of the GPU, without features: gfx942, sm_90";
+    matrix_size One Fact, "tiles m x n x k of the matrix instructions for f16";
+    wmma_version One Fact, "generation of the WMMA unit; null where the GPU has none";
+    peak_tflops_fp16 Teraflops Fact, "highest rate of the matrix unit in f16 by the table of architectures and the highest clock listed";
+    peak_tflops_bf16 Teraflops Fact, "the same in bf16";
+    peak_tflops_tf32 Teraflops Fact, "the same in tf32";
     matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";
     tile_sizes One Fact, "tiles m x n x k of the matrix instructions for the type";
     supported_dtypes One Fact, "data types that the GPU's engine has instructions for";
@@ -346,6 +366,10 @@ fields! {
     gpu_memory_clock_mhz Megahertz Fact, "clock of the GPU's memory";
     gpu_throttled One Fact, "whether anything held the GPU back";
     throttle_reasons One Fact, "what held the GPU back";
+    duration_seconds Seconds Parameter, "how long a GPU's sensors are watched";
+    sample_interval_ms Milliseconds Parameter, "time between two readings of the sensors";
+    sensor_reading_us Microseconds Fact, "time of one reading of all sensors";
+    snapshots One Fact, "the course of the sensors: a timestamp and what was read, for each";
     sensor_readings One Fact, "readings of the GPU's sensors";
 }
 

@@ -4,6 +4,7 @@ mod compared;
 mod comparison;
 mod device_metrics;
 mod health;
+mod installation;
 mod models;
 mod threshold;
 mod tracked;
@@ -27,6 +28,7 @@ pub use comparison::{
 };
 pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
 pub use health::{HealthDocument, HealthItem, Recommendation};
+pub use installation::{InstallationInfo, PerformanceBaseline};
 pub use models::{
     HardwareDetails, ModelAdvice, ModelCandidate, ModelChoice, ModelFigures, ModelRecord, ModelSummary, ModelsDocument,
     RecommendDocument, SkippedModel,

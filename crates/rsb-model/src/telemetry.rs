@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::field::Fields;
 
@@ -30,6 +31,9 @@ impl Temperatures {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuSample {
+    /// When it was taken, in ms since the epoch, where it is one of a course.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp_ms: Option<i64>,
     /// Temperatures.
     pub temperature_c: Temperatures,
     /// Power drawn, in W.
@@ -104,6 +108,53 @@ pub struct GpuTelemetry {
     pub throttle_reasons: Vec<String>,
     /// What a reader should know, such as sensors that did not answer in time.
     pub notes: Vec<String>,
+    /// The course, by column, one value for each snapshot: `timestamp_ms`, `compute_utilization_percent`, `gpu_power_w` …
+    /// A snapshot is the mean over its share of the samples; a column without any figure is left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Vec<Json>>,
+}
+
+/// Snapshots of a course: what reaches over a minute once a second.
+const SNAPSHOTS: usize = 61;
+
+/// The columns of a course that are figures.
+const COLUMNS: [(&str, fn(&GpuSample) -> Option<f64>); 6] = [
+    ("compute_utilization_percent", |sample| sample.utilization_percent),
+    ("gpu_clock_mhz", |sample| sample.sclk_mhz),
+    ("gpu_memory_clock_mhz", |sample| sample.mclk_mhz),
+    ("gpu_memory_used_mb", |sample| sample.vram_used_mb),
+    ("gpu_power_w", |sample| sample.power_w),
+    ("gpu_temperature_c", |sample| sample.temperature_c.hottest()),
+];
+
+/// The course of `samples`; nothing of a single one, or where nobody looked at a clock.
+fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
+    let mut series = BTreeMap::new();
+    if samples.len() < 2 || samples.iter().any(|sample| sample.timestamp_ms.is_none()) {
+        return series;
+    }
+    let shares: Vec<&[GpuSample]> = samples.chunks(samples.len().div_ceil(SNAPSHOTS)).collect();
+    let mut add = |name: &str, column: Vec<Json>| {
+        if column.iter().any(|value| !value.is_null()) {
+            series.insert(name.to_owned(), column);
+        }
+    };
+    add("timestamp_ms", shares.iter().map(|share| share.first().and_then(|first| first.timestamp_ms).into()).collect());
+    for (name, figure) in COLUMNS {
+        let mean = |share: &&[GpuSample]| Spread::of(share.iter().map(figure)).map(|spread| spread.mean);
+        // A tenth is finer than any sensor here.
+        add(name, shares.iter().map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into()).collect());
+    }
+    let mut begins = 0;
+    let held_back = shares.iter().map(|share| {
+        let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
+        begins = to;
+        // A counter tells what happened since the sample before.
+        let (told, reasons) = throttling(samples.get(from..to).unwrap_or_default());
+        told.map(|_| reasons.join(", ")).into()
+    });
+    add("throttle_reasons", held_back.collect());
+    series
 }
 
 impl GpuTelemetry {
@@ -123,7 +174,21 @@ impl GpuTelemetry {
             throttled,
             throttle_reasons,
             notes: Vec::new(),
+            series: course(samples),
         }
+    }
+
+    /// The course as a list of snapshots, each with its `timestamp` and what is known of it.
+    pub fn snapshots(&self) -> Vec<Json> {
+        let moment = |ms: &Json| jiff::Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string());
+        let snapshot = |(index, ms): (usize, &Json)| {
+            let known = self.series.iter().filter(|(name, _)| *name != "timestamp_ms");
+            let mut fields = serde_json::Map::new();
+            fields.insert("timestamp".to_owned(), moment(ms).into());
+            fields.extend(known.filter_map(|(name, column)| Some((name.clone(), column.get(index)?.clone()))));
+            Json::Object(fields)
+        };
+        self.series.get("timestamp_ms").into_iter().flatten().enumerate().map(snapshot).collect()
     }
 
     /// As fields of a result: the hottest, and the means of the rest.
@@ -203,6 +268,27 @@ mod tests {
                 (throttled, reasons.iter().map(ToString::to_string).collect())
             );
         }
+    }
+
+    #[test]
+    fn a_course_is_as_short_as_a_minute_and_names_what_happened_when() {
+        let taken = |second: i64| GpuSample {
+            timestamp_ms: Some(second * 1000),
+            utilization_percent: Some(second as f64),
+            ..sample(100.0, None, Some(if second < 70 { 5 } else { 6 }))
+        };
+        let samples: Vec<GpuSample> = (0..120).map(taken).collect();
+        let snapshots = GpuTelemetry::of(&samples).snapshots();
+        assert_eq!(snapshots.len(), 60);
+        assert_eq!(snapshots[1]["timestamp"], "1970-01-01T00:00:02Z");
+        assert_eq!(
+            (&snapshots[1]["compute_utilization_percent"], &snapshots[1]["gpu_power_w"]),
+            (&2.5.into(), &100.0.into())
+        );
+        let held_back: Vec<usize> = (0..60).filter(|&index| snapshots[index]["throttle_reasons"] == "power").collect();
+        assert_eq!(held_back, [35], "the counter grew at 70 s");
+        assert!(snapshots[1].get("gpu_clock_mhz").is_none(), "no sample tells it");
+        assert!(GpuTelemetry::of(&samples[..1]).series.is_empty());
     }
 
     #[test]

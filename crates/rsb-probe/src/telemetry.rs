@@ -45,6 +45,15 @@ impl GpuDirectory {
         Self { pci_address, source, energy: intel::Energy::default() }
     }
 
+    /// What tells its figures: `sysfs`, or NVIDIA's library `nvml`.
+    pub fn provider(&self) -> &'static str {
+        match self.source {
+            Source::Directory(_) => "sysfs",
+            #[cfg(feature = "cuda")]
+            Source::Nvml(_) => "nvml",
+        }
+    }
+
     /// Whether runtimes may know it by several addresses: partitions differ from it in the PCI function.
     fn is_split(&self) -> bool {
         match &self.source {

@@ -107,7 +107,7 @@ fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
 }
 
 fn no_gpus() -> (String, Option<String>) {
-    entry("GPUs", Some("none found".to_owned()))
+    entry("GPUs", Some("none of AMD, NVIDIA or Intel".to_owned()))
 }
 
 fn cpu_lines(cpu: &Cpu) -> Vec<(String, Option<String>)> {

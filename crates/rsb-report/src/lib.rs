@@ -28,6 +28,7 @@ pub mod gate;
 mod gpus;
 pub mod health;
 pub mod html;
+pub mod installation;
 pub mod label;
 pub mod list;
 pub mod markdown;

@@ -6,7 +6,7 @@ mod common;
 
 use common::{now, run, steady};
 use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult};
-use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
+use rsb_model::{BenchmarkResult, Fields, ReasonCode, Run, Verdict};
 use rsb_stats::policy::{Control, WhenMoved};
 use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
@@ -119,4 +119,53 @@ fn pairs_share_their_machine_and_need_no_control_set() {
     let side = |name: &str, factor: f64| run(name, vec![steady("control", &BASE.map(|time| time * factor))]);
     let result = gate_paired(&side("before", 1.0), &side("after", 1.2), &Policy::default(), now());
     assert_eq!(of(&result, "control").verdict, Verdict::Regressed);
+}
+
+/// A case of a GPU by its times and what its sensors told: a clock, and what held it back.
+fn watched(name: &str, factor: f64, (clock, held_back): (f64, &[&str])) -> Run {
+    let mut case = steady("gemm", &BASE.map(|time| time * factor));
+    let clock = serde_json::json!({ "mean": clock, "min": clock, "max": clock });
+    let told =
+        serde_json::json!({ "sclk_mhz": clock, "throttled": !held_back.is_empty(), "throttle_reasons": held_back });
+    case.metadata.insert("telemetry".to_owned(), serde_json::json!([told, null]));
+    run(name, vec![case])
+}
+
+#[test]
+fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
+    let check = |factor: f64, after: (f64, &[&str]), first: Option<&str>| {
+        let sides = [watched("before", 1.0, (2100.0, &[])), watched("after", factor, after)];
+        let result = gate(&sides[..1], &sides[1..], &Policy::default(), &[], now());
+        let row = of(&result, "gemm");
+        assert_eq!((row.verdict, exit_code(&result)), (Verdict::Regressed, 3), "the verdict stays: {row:?}");
+        let noted = result.notes.first().is_some_and(|note| note.code == ComparisonNoteCode::MachineState);
+        match first {
+            Some(first) => assert!(noted && row.reason.starts_with(first), "{}", row.reason),
+            None => assert!(!noted && !row.reason.contains("machine"), "{}", row.reason),
+        }
+    };
+    let halved = "machine, not code: the GPU's clock was 1050 MHz, 2100 MHz in the baseline; ";
+    check(2.0, (1050.0, &[]), Some(halved));
+    check(
+        1.3,
+        (2090.0, &["heat"]),
+        Some("machine, not code: the GPU was held back by heat, and not in the baseline; "),
+    );
+    check(2.0, (2100.0, &[]), None);
+    // So little of the clock is missing that most of the slow-down has another cause.
+    check(2.0, (1800.0, &[]), None);
+}
+
+#[test]
+fn how_long_an_idle_gpu_s_sensors_are_read_is_not_judged() {
+    let side = |name: &str, load: &str, factor: f64| {
+        let fields = Fields::new().with("load", load);
+        let times = BASE.map(|time| time * factor);
+        run(name, vec![BenchmarkResult { results: vec![fields], ..steady("smi-metrics", &times) }])
+    };
+    let rows = |load: &str| {
+        let sides = [side("before", load, 1.0), side("after", load, 2.0)];
+        gate(&sides[..1], &sides[1..], &Policy::default(), &[], now()).comparisons.len()
+    };
+    assert_eq!((rows("idle"), rows("compute")), (0, 1));
 }

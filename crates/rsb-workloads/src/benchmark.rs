@@ -93,6 +93,11 @@ pub trait Benchmark: Sync {
         1
     }
 
+    /// Whether it needs the hardware counters of a cache.
+    fn needs_counters(&self) -> bool {
+        false
+    }
+
     /// How long one iteration takes.
     fn iterations(&self) -> Iterations {
         Iterations::Short

@@ -38,11 +38,11 @@ fn metrics(status: u64) -> Vec<u8> {
 #[test]
 fn sensors_are_a_benchmark_before_any_runtime_is_installed() {
     let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
-    let document = run(&bench, &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
+    let document = run(&bench, &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
     let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
     assert_eq!(outcome(watched), "simulated", "a tree of files is no GPU");
     assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
-    let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "period_ms=1"]).expect(0).json();
+    let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
     assert!(case(&reached, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_power_w"] == 290.0);
     assert!(reached.to_string().matches("/smi-metrics/").count() >= 1 && !reached.to_string().contains("gpu=0000"));
 }
@@ -110,7 +110,8 @@ fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
     assert_eq!(telemetry["throttle_reasons"], json!(["sustained power limit"]));
     assert!(telemetry["notes"].to_string().contains("not known: power: energy1_input: "), "{telemetry:#}");
-    let watched = run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "period_ms=1"]).expect(0).json();
+    let watched =
+        run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "duration_seconds=0.01"]).expect(0).json();
     assert_eq!(case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"], json!(2400.0));
 }
 
@@ -131,14 +132,15 @@ fn sensors_that_lie_are_absent_not_zero() {
 #[test]
 fn the_sensors_are_a_benchmark_of_their_own() {
     let bench = with_sensors(&[("pp_dpm_sclk", "0: 500Mhz\n1: 1700Mhz *\n")]);
-    let arguments = ["smi-metrics", "--axis", "load=idle,memory", "--axis", "period_ms=1"];
+    let arguments = ["smi-metrics", "--axis", "load=idle,memory", "--axis", "duration_seconds=0.01"];
     let document = run(&bench, &arguments).expect(0).json();
     for load in ["idle", "memory"] {
         let found = case(&document, &format!("/smi-metrics/rocm:0/{load}"));
         assert_eq!(outcome(found), "simulated", "{found:#}");
         let fields = &found["results"][0];
         assert_eq!((&fields["gpu_clock_mhz"], &fields["gpu_memory_total_mb"]), (&json!(1700.0), &json!(64000.0)));
-        assert!(fields["time_us"].as_f64().unwrap() > 0.0);
+        assert_eq!(fields["time_us"].as_f64().is_some_and(|time| time > 0.0), load == "memory", "only work takes time");
+        assert!(fields["sensor_reading_us"].as_f64().unwrap() > 0.0);
     }
 }
 
@@ -148,5 +150,9 @@ fn a_gpu_without_sensors_has_no_telemetry_and_skips_the_benchmark_of_them() {
     let found = gemm(&bench);
     assert!(found["metadata"]["telemetry"].is_null(), "{found:#}");
     let document = run(&bench, &["smi-metrics"]).expect(5).json();
-    assert_reason(case(&document, "/smi-metrics/"), "skipped", "nothing in sysfs has sensors at 0000:01:00.0");
+    assert_reason(
+        case(&document, "/smi-metrics/rocm:0/idle"),
+        "skipped",
+        "nothing in sysfs has sensors at 0000:01:00.0",
+    );
 }

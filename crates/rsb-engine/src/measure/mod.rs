@@ -27,7 +27,7 @@ use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 pub use client::WorkerError;
-pub use devices::{devices_of, has_compiler};
+pub use devices::{devices_of, has_compiler, has_counters};
 pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, interleaved};
 pub use serve::{as_child, as_child_of};
 pub use session::{Cost, Replicate};

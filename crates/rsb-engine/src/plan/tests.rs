@@ -187,8 +187,8 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
     gpu.pci_address = Some("0000:03:00.0".into());
     let reached = Machine { devices: [shown.devices.clone(), vec![gpu]].concat(), ..shown };
     let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });
-    assert!(found[0].contains("smi-metrics/rocm:0/idle") && found[1].ends_with("0000:83:00.0"), "{found:?}");
-    assert_eq!(found.len(), 2);
+    assert!(found[0].contains("smi-metrics/rocm:0/idle") && found[2].ends_with("0000:83:00.0"), "{found:?}");
+    assert_eq!((found.len(), found[1].contains("/compute")), (3, true), "only a runtime gives a GPU work: {found:?}");
 }
 
 #[test]

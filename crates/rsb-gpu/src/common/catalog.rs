@@ -69,6 +69,9 @@ macro_rules! source {
     };
 }
 
+/// The source of [`rsb_device::compiler::VECTOR_ADD`]: compiled to see how long that takes, and run by nobody.
+pub(super) const VECTOR_ADD_SOURCE: &str = source!("vector_add.cu");
+
 impl Module {
     /// Every one.
     pub const ALL: [Self; 7] =

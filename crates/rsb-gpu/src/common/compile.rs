@@ -14,9 +14,9 @@ use rsb_model::Reason;
 use runtime_loading::Loaded;
 
 use super::cache::{self, Key};
-use super::catalog::Module;
+use super::catalog::{self, Module};
 use super::plan::{self, Gpu};
-use rsb_device::compiler::{CodeObject, Job, KernelChoice};
+use rsb_device::compiler::{CodeObject, Compilation, Job, KernelChoice, VECTOR_ADD};
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Operation;
 
@@ -115,13 +115,52 @@ pub(crate) fn file_identity(path: &Path) -> String {
 
 /// Compiles one of our own sources as `job` says.
 pub(crate) fn job(toolchain: &dyn Toolchain, job: &Job, options: &[&str]) -> Result<CodeObject, Reason> {
-    let module = Module::ALL.into_iter().find(|module| module.stem() == job.source);
-    let module = module.ok_or_else(|| {
-        Reason::new(format!("source {}", job.source), "there is none of this name", "name one of the list")
-    })?;
-    let source = Source { text: module.source(), name: module.file() };
-    let Compiled { code, time, .. } = toolchain.compile(source, &job.arch, options)?;
-    Ok(CodeObject { bytes: code, target: None, time })
+    let source = source_of(&job.source)?;
+    let compiled = || {
+        let Compiled { code, time, .. } = toolchain.compile(source, &job.arch, options)?;
+        Ok(CodeObject { bytes: code, target: None, time })
+    };
+    match job.compilation {
+        Compilation::Cold => compiled(),
+        Compilation::Warm => {
+            let compiler = [&[toolchain.identity().as_str()], options].concat().join(" ");
+            warm(cache::dir().as_deref(), &Key::new(source.text, &job.arch, &compiler), compiled)
+        }
+    }
+}
+
+/// The source called `name`: one of the modules, or the smallest there is.
+fn source_of(name: &str) -> Result<Source<'static>, Reason> {
+    if name == VECTOR_ADD {
+        return Ok(Source { text: catalog::VECTOR_ADD_SOURCE, name: "vector_add.cu" });
+    }
+    let module = Module::ALL.into_iter().find(|module| module.stem() == name);
+    let source = module.map(|module| Source { text: module.source(), name: module.file() });
+    source.ok_or_else(|| Reason::new(format!("source {name}"), "there is none of this name", "name one of the list"))
+}
+
+/// What the cache in `dir` holds of `key`; where it holds nothing, what is `compiled` now, which it holds then.
+fn warm(
+    dir: Option<&Path>,
+    key: &Key,
+    compiled: impl FnOnce() -> Result<CodeObject, Reason>,
+) -> Result<CodeObject, Reason> {
+    let no_cache = |why: String| {
+        Reason::new(
+            "cache of compiled kernels",
+            why,
+            "set HOME or XDG_CACHE_HOME to a directory with room, or choose compilation=cold",
+        )
+    };
+    let dir = dir.ok_or_else(|| no_cache("this user has no directory for caches".to_owned()))?;
+    let started = Instant::now();
+    if let Some(bytes) = cache::read(dir, key) {
+        return Ok(CodeObject { bytes, target: None, time: started.elapsed() });
+    }
+    let made = compiled()?;
+    cache::write(dir, key, &made.bytes)
+        .map_err(|error| no_cache(format!("{} cannot be written: {error}", dir.display())))?;
+    Ok(made)
 }
 
 /// Which kernel would do `operation` on a GPU of `arch`.
@@ -314,6 +353,22 @@ mod tests {
             self.compiled.set(self.compiled.get() + 1);
             Ok(Compiled { code: b"\x7fELF code".to_vec(), log: String::new(), time: Duration::ZERO })
         }
+    }
+
+    #[test]
+    fn a_warm_compilation_is_read_and_never_compiled_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let (key, compiled) = (Key::new("source", "gfx90a", "counting 1 -O3"), Cell::new(0));
+        let ask = |dir| {
+            let made = warm(dir, &key, || {
+                compiled.set(compiled.get() + 1);
+                Ok(CodeObject { bytes: b"code".to_vec(), target: None, time: Duration::from_secs(9) })
+            });
+            made.map(|made| (made.bytes, compiled.get()))
+        };
+        assert_eq!(ask(Some(dir.path())), Ok((b"code".to_vec(), 1)));
+        assert_eq!(ask(Some(dir.path())), Ok((b"code".to_vec(), 1)));
+        assert!(ask(None).unwrap_err().cure.contains("compilation=cold"), "without a directory nothing is warm");
     }
 
     #[test]

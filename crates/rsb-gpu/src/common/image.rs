@@ -174,7 +174,7 @@ pub(super) mod tests {
                     continue;
                 }
             };
-            let job = Job { source: "memory".to_owned(), arch: (*arch).to_owned(), level: Level::O0 };
+            let job = Job::cold("memory", *arch, Level::O0);
             let code = compiler.compile(&job).unwrap().bytes;
             let length = own_length(&code).unwrap();
             assert!(length <= code.len() as u64, "{arch}: {length} of {}", code.len());

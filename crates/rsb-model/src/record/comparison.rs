@@ -70,6 +70,8 @@ pub enum ComparisonNoteCode {
     MachineUnknown,
     /// The machine differs in something that does not forbid comparing.
     MachineDiffers,
+    /// The machine was slower while it measured: lower clocks, or something that held it back.
+    MachineState,
     /// A side has no checksum, or one process alone.
     Evidence,
     /// Baseline and policy are those of the merge base.

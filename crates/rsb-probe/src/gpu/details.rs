@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::gpu::{Ecc, EccCount, Pcie, PcieLink, SensorName};
 
 use super::{intel, levels};
-use crate::host::{entries, read_line, read_number, read_text};
+use crate::host::{entries, hexadecimal, read_line, read_number, read_text};
 use crate::plausible;
 
 /// Facts of a GPU that is awake.
@@ -66,7 +66,7 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
 /// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner link is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
-    let stretches = stretches(dir);
+    let stretches = outside_of_card(dir, stretches(dir));
     let each = |speed: &str, width: &str| -> Vec<PcieLink> {
         stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
     };
@@ -91,6 +91,17 @@ fn stretches(dir: &Path) -> Vec<PathBuf> {
         .take_while(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(super::pci::is_address));
     found.extend(bridges.map(Path::to_owned));
     found
+}
+
+/// `stretches` without those within a card of Intel's: behind the card's own switch its GPU, and the port above that, tell a lane
+/// of the first generation whatever the slot is. Somebody's slot of one lane is told by the port above the card, too.
+fn outside_of_card(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
+    const INTEL: u32 = 0x8086;
+    if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
+        return stretches;
+    }
+    let is_inner = |stretch: &PathBuf| link(stretch, "max_link_speed", "max_link_width") == Some(PcieLink::new(2.5, 1));
+    stretches.into_iter().skip_while(is_inner).collect()
 }
 
 /// `16.0 GT/s PCIe` and `16`.
@@ -137,6 +148,8 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
 fn can_be(kind: &str, figure: f64) -> bool {
     match kind {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),
+        // What idles draws nothing and stands still: such a sensor is there.
+        _ if figure == 0.0 && kind != "temperature" => true,
         "power" => plausible::watts(figure / 1e6).is_some(),
         "clock" => plausible::megahertz(figure / 1e6).is_some(),
         // It counts from the start of the driver.

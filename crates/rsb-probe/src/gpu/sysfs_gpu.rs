@@ -1,6 +1,7 @@
 //! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rsb_model::gpu::GpuKind;
@@ -63,13 +64,19 @@ pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
 
 /// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a driver).
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
-    let known: HashSet<PathBuf> = found.iter().filter_map(|dir| std::fs::canonicalize(dir).ok()).collect();
+    let known: HashSet<(u64, u64)> = found.iter().filter_map(|dir| identity_of(dir)).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
         let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
-        let new = |dir: &PathBuf| std::fs::canonicalize(dir).is_ok_and(|real| !known.contains(&real));
+        let new = |dir: &PathBuf| identity_of(dir).is_some_and(|own| !known.contains(&own));
         found.extend(on_bus.filter(new));
     }
     found
+}
+
+/// What tells two directories apart however they are reached: one call, where a path without links is one for each part of it.
+fn identity_of(dir: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(dir).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// What to call the GPU in `dir` while nothing is known of it: `card0 (0000:03:00.0)`. The GPU is not touched.
@@ -138,17 +145,22 @@ pub(crate) fn address(dir: &Path) -> Option<String> {
     told.map(str::to_owned).or_else(|| address_of_link(dir))
 }
 
-/// The same from where the directory really lies.
+/// The same from where the directory really lies: the kernel's own links lead there in one step.
 fn address_of_link(dir: &Path) -> Option<String> {
-    std::fs::canonicalize(dir).ok()?.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
+    let address = |real: PathBuf| real.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned);
+    std::fs::read_link(dir).ok().and_then(address).or_else(|| address(std::fs::canonicalize(dir).ok()?))
 }
 
 /// The kernel driver that has taken the GPU in `dir`.
 pub(crate) fn driver(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(|driver| driver.trim().to_owned());
-    let link = || Some(std::fs::canonicalize(dir.join("driver")).ok()?.file_name()?.to_str()?.to_owned());
-    told.or_else(link)
+    told.or_else(|| driver_of_link(dir))
+}
+
+/// The same from the link of the kernel.
+fn driver_of_link(dir: &Path) -> Option<String> {
+    Some(std::fs::canonicalize(dir.join("driver")).ok()?.file_name()?.to_str()?.to_owned())
 }
 
 /// Who the GPU is, from files that never touch it.
@@ -170,8 +182,11 @@ fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
         id,
         board: pair("PCI_SUBSYS_ID")
             .or_else(|| Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })),
-        address: address(dir),
-        driver: driver(dir).map(|driver| with_version(host, driver)),
+        address: told("PCI_SLOT_NAME").map(str::to_owned).or_else(|| address_of_link(dir)),
+        driver: told("DRIVER")
+            .map(str::to_owned)
+            .or_else(|| driver_of_link(dir))
+            .map(|driver| with_version(host, driver)),
         is_in_drm: dir.join("drm").is_dir() || dir.ends_with("device"),
         ..SysfsGpu::default()
     })

@@ -397,6 +397,8 @@ fn parts_of_cpus_and_shares_of_gpus_are_told_apart() {
         ("1002:744C", "0000:03:00.0", Some(GpuKind::Discrete), Some(false)),
         ("1002:164E", "0000:10:00.0", Some(GpuKind::Integrated), Some(false)),
         ("1002:74A0", "0000:05:00.0", Some(GpuKind::Integrated), Some(false)),
+        ("1002:163F", "0000:04:00.0", Some(GpuKind::Integrated), Some(false)),
+        ("1002:1638", "0000:05:00.0", Some(GpuKind::Integrated), Some(false)),
         ("1002:74B5", "0000:05:00.0", Some(GpuKind::Discrete), Some(true)),
         ("1002:FFFF", "0000:05:00.0", None, None),
         ("8086:A780", "0000:00:02.0", Some(GpuKind::Integrated), Some(false)),

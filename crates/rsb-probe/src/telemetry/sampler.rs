@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rsb_model::Timestamp;
 use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 
 use super::GpuDirectory;
@@ -33,7 +34,7 @@ impl Sampler {
         let kept = Arc::clone(&samples);
         let work = move || {
             loop {
-                let sample = read();
+                let sample = GpuSample { timestamp_ms: Some(Timestamp::now().as_millisecond()), ..read() };
                 keep(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), sample);
                 match stopped.recv_timeout(period) {
                     Err(RecvTimeoutError::Timeout) => {}

@@ -8,6 +8,7 @@ mod compared;
 pub(crate) mod control;
 mod evidence;
 mod exact;
+mod held_back;
 mod instructions;
 mod machine;
 mod paired;
@@ -24,7 +25,9 @@ use std::collections::BTreeSet;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
-use rsb_model::record::{Comparison, ComparisonNote, ComparisonResult, ThresholdCheck, comparison_id};
+use rsb_model::record::{
+    Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ThresholdCheck, comparison_id,
+};
 use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Run, Timestamp, Verdict};
 
 pub use compared::with_statistics;
@@ -108,6 +111,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
     let mut comparisons = decide(rows, policy);
     instructions::beside_time(&mut comparisons);
+    notes.splice(0..0, name_causes(&mut comparisons, &before, &after));
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
     let ids = (joined(baseline), RunId(joined(current)));
@@ -332,6 +336,27 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
             }),
         })
         .collect()
+}
+
+/// Puts first in the reason of each regression what about the machine accounts for it, and counts them in a note.
+fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -> Option<ComparisonNote> {
+    let regressed = rows.iter_mut().filter(|row| row.verdict == Verdict::Regressed);
+    let (mut all, mut explained) = (0, 0);
+    for row in regressed {
+        all += 1;
+        let (Some(baseline), Standing::Measured(current)) = (before.measured(&row.id), after.standing(&row.id)) else {
+            continue;
+        };
+        if let Some(cause) = held_back::cause(row, [baseline, &current]) {
+            explained += 1;
+            row.reason = format!("{cause}; {}", row.reason);
+        }
+    }
+    let text = format!(
+        "machine, not code: in {explained} of {all} regressions the GPU ran at a lower clock or was held back; see to cooling, \
+         power cap and other load, and measure again"
+    );
+    (explained > 0).then(|| ComparisonNote::new(ComparisonNoteCode::MachineState, text))
 }
 
 /// A comparison without figures.

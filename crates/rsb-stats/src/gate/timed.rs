@@ -35,6 +35,9 @@ pub(super) fn rows(
     current: &[&BenchmarkResult],
     (policy, pairing): (&Policy, Pairing),
 ) -> Vec<Row> {
+    if baseline.iter().chain(current).all(|result| is_idle(result)) {
+        return Vec::new();
+    }
     if let Some(units) = unlike_units(baseline, current) {
         return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
     }
@@ -86,6 +89,11 @@ pub(super) fn rows(
             rows
         }
     }
+}
+
+/// Whether nothing was at work: the samples are readings of the sensors of an idle GPU, whose time says nothing of the GPU.
+fn is_idle(result: &BenchmarkResult) -> bool {
+    result.fields().is_some_and(|fields| fields.text("load") == Some("idle"))
 }
 
 /// The logarithm of current over baseline for each pair of replicates that were measured side by side. `None` where the

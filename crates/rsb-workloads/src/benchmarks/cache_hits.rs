@@ -30,6 +30,10 @@ impl Benchmark for CacheHitRate {
         "Hits of the first-level data cache, by hardware counters"
     }
 
+    fn needs_counters(&self) -> bool {
+        true
+    }
+
     fn axes(&self) -> &'static [AxisInfo] {
         AXES
     }

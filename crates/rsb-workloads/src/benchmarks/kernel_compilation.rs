@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rsb_device::compiler::{self, CodeObject, Job, KernelCompiler, Level, SOURCES};
+use rsb_device::compiler::{self, CodeObject, Compilation, Job, KernelCompiler, Level, SOURCES, VECTOR_ADD};
 use rsb_device::{Device, DeviceInfo, Registry, child};
 use rsb_model::{DeviceType, Fields, Params, Reason};
 
@@ -25,12 +25,19 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::value("arch", "what it is compiled for", AxisKind::Architecture),
     AxisInfo::value("source", "file of this program's kernels", AxisKind::Choice(SOURCES)),
     AxisInfo::value("opt", "level of optimization", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
+    AxisInfo::named(
+        "compilation",
+        "cold: compiled each time; warm: read from this program's cache of kernels on disk",
+        "cold",
+        AxisKind::Choice(&["cold", "warm"]),
+    ),
 ];
 
 impl KernelCompilation {
     fn job(params: &Params) -> Result<Job, Reason> {
         let text = |name| params.text(name).unwrap_or_default().to_owned();
-        Ok(Job { source: text("source"), arch: text("arch"), level: number::<Level>(params, "opt")? })
+        let (level, compilation) = (number::<Level>(params, "opt")?, number::<Compilation>(params, "compilation")?);
+        Ok(Job { source: text("source"), arch: text("arch"), level, compilation })
     }
 }
 
@@ -59,7 +66,10 @@ impl Benchmark for KernelCompilation {
         let levels = || axis("opt", &["O0", "O1", "O2", "O3"]);
         let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "sm_80", "sm_90"];
         let usual = ["gfx90a", "sm_90"];
-        let mut grids = vec![grid([axis("arch", &usual), axis("source", &["elementwise"]), axis("opt", &["O3"])])];
+        let one = |source: &str| grid([axis("arch", &usual), axis("source", &[source]), axis("opt", &["O3"])]);
+        let mut warm = one("elementwise");
+        warm.push(axis("compilation", &["warm"]));
+        let mut grids = vec![one(VECTOR_ADD), one("elementwise"), warm];
         if breadth >= Breadth::Standard {
             grids.push(grid([axis("arch", &known), axis("source", &["elementwise"]), axis("opt", &["O3"])]));
             grids.push(grid([axis("arch", &usual), axis("source", &["elementwise"]), levels()]));
@@ -145,6 +155,7 @@ impl Prepared for Compiling {
         fields.set("gfx_target", self.job.arch.clone());
         fields.set("source_file", self.job.source.clone());
         fields.set("optimization", self.job.level.as_str());
+        fields.set("compilation", self.job.compilation.as_str());
         fields.set("time_ms", time_ns / 1e6);
         fields.set("compile_time_ms", time_ns / 1e6);
         fields.set("code_object_bytes", self.bytes);

@@ -173,9 +173,12 @@ impl Benchmark for OccupancyBenchmark {
         let timed = Timed::prepare(device, operation, options)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let mut fields = fields(timed, time_ns, (size, found))?;
-            if let Some((tool, program, case)) = &counted {
-                add_counters(&mut fields, profiler::profile(tool, program, case).map_err(Failure::Failed)?);
-            }
+            add_recommendation(&mut fields, timed)?;
+            let profile = match &counted {
+                Some((tool, program, case)) => profiler::profile(tool, program, case).map_err(Failure::Failed)?,
+                None => KernelProfile::default(),
+            };
+            add_counters(&mut fields, profile, counted.is_some());
             Ok(fields)
         }))
     }
@@ -212,8 +215,51 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
     Ok(Some((tool, program, case)))
 }
 
-/// What was counted stands beside what was calculated.
-fn add_counters(fields: &mut rsb_model::Fields, profile: KernelProfile) {
+/// The size of block with which most waves are resident, and what it gains over this one. Kernels that share memory have a
+/// size of their own, and get no advice.
+fn add_recommendation(fields: &mut rsb_model::Fields, timed: &mut Timed<'_>) -> Result<(), Failure> {
+    let (device, operation) = (timed.device, timed.operation.clone());
+    let with = |block_size| Options { block_size: Some(block_size), ..Options::default() };
+    if matches!(operation, Operation::Reduce(_) | Operation::Normalize(_) | Operation::Gemm(_)) {
+        return Ok(());
+    }
+    let percent = |block: u32| Some((device.occupancy(&operation, &with(block)).ok()?.percent(), block));
+    let known = BLOCKS.iter().filter_map(|block| percent(block.parse().ok()?));
+    let Some((_, block)) = known.max_by(|one, other| one.0.total_cmp(&other.0)) else { return Ok(()) };
+    fields.set("recommended_block_size", block);
+    let gain = if timed.options.block_size == Some(block) {
+        1.0
+    } else {
+        let mut other = Timed::prepare(device, operation.clone(), with(block))?;
+        beside(timed, &mut other)?
+    };
+    fields.set("recommended_speedup", gain);
+    Ok(())
+}
+
+/// How many times as long as `other` the case takes: the best of a few turns of each.
+fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> {
+    const TURNS: u32 = 7;
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..TURNS {
+        best = [best[0].min(timed.sample(1)?), best[1].min(other.sample(1)?)];
+    }
+    Ok(best[0] / best[1])
+}
+
+/// What was counted stands beside what was calculated; what was not is null, with the reason.
+fn add_counters(fields: &mut rsb_model::Fields, profile: KernelProfile, is_counted: bool) {
+    fields.set("sm_efficiency_percent", None::<f64>);
+    fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
+    fields.set("global_memory_efficiency_percent", None::<f64>);
+    fields.set(
+        "counters_note",
+        if is_counted {
+            "rocprofv3 is asked for the occupancy, the waves and the memory unit alone"
+        } else {
+            "nothing counted: profiler=rocprofv3 asks AMD's counters, and those of other vendors are not read"
+        },
+    );
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
     for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
         fields.set(name, count);

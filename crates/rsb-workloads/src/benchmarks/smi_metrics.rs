@@ -1,19 +1,21 @@
-//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work; and how long one
-//! reading of them takes. It needs no vendor's tool: the driver's files are read.
+//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work. Under load the time is
+//! that of the work: how the card holds its clocks is what is judged. It needs no vendor's tool: the driver's files are read.
 
 use std::time::{Duration, Instant};
 
 use rsb_device::operation::{Gemm, MemoryStream, Stores, StreamPattern};
-use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Options, Stream, reference};
+use rsb_device::{Device, DeviceInfo, Operation, Options, reference};
 use rsb_model::telemetry::{GpuSample, GpuTelemetry};
+use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{GpuDirectory, Sampler, gpu_at, sample};
 
 use super::{axis, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::timed::{SEED, check_time};
+use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+use crate::plausibility::{check_bandwidth, check_compute};
+use crate::timed::{Timed, check_time};
 
 /// Sensors over a period.
 pub(super) struct SmiMetrics;
@@ -30,14 +32,12 @@ const AXES: &[AxisInfo] = &[
         HERE,
         AxisKind::BusAddressOrHere,
     ),
-    AxisInfo::named("period_ms", "how long the sensors are watched", "1000", AxisKind::Count),
+    AxisInfo::named("duration_seconds", "how long the sensors are watched", "1", AxisKind::Number),
+    AxisInfo::named("sample_interval_ms", "time between two readings of them", "50", AxisKind::Count),
 ];
 
 /// The device that runs the case.
 const HERE: &str = "here";
-
-/// Between two readings of the period.
-const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Work handed to the GPU at a time, so that it never waits for more.
 const AHEAD_NS: f64 = 2e7;
@@ -61,9 +61,19 @@ impl Benchmark for SmiMetrics {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         // Without a runtime there is no work to give to a GPU.
-        let loads: &[&str] =
-            if breadth == Breadth::Quick || is_cpu(device) { &["idle"] } else { &["idle", "memory", "compute"] };
-        vec![grid([axis("load", loads)])]
+        match breadth {
+            _ if is_cpu(device) => vec![grid([axis("load", &["idle"])])],
+            Breadth::Quick => vec![grid([axis("load", &["idle", "compute"])])],
+            _ => vec![grid([
+                axis("load", &["idle", "memory", "compute"]),
+                axis("duration_seconds", &["60"]),
+                axis("sample_interval_ms", &["1000"]),
+            ])],
+        }
+    }
+
+    fn iterations(&self) -> Iterations {
+        Iterations::Long // Each process watches for the whole duration.
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
@@ -82,7 +92,7 @@ fn prepare_in<'d>(
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
     let elsewhere = params.text("gpu").filter(|&gpu| gpu != HERE);
     let gpu = gpu(options, device, elsewhere).map_err(Failure::Skipped)?;
-    let period: u64 = number(params, "period_ms").map_err(Failure::Skipped)?;
+    let [period, interval] = times(params).map_err(Failure::Skipped)?;
     let load = match work(params, device.info().device_type) {
         Some(_) if elsewhere.is_some() => {
             let cure = "choose load=idle, or install the GPU's runtime and leave `gpu` out";
@@ -98,7 +108,20 @@ fn prepare_in<'d>(
         Some(_) => DeviceType::Simulated,
     });
     let name = params.text("load").unwrap_or_default().to_owned();
-    Ok(Box::new(Case { gpu, load, name, period: Duration::from_millis(period), device_type }))
+    Ok(Box::new(Case { gpu, load, name, period, interval, device_type }))
+}
+
+/// How long to watch, and the time between two readings.
+fn times(params: &Params) -> Result<[Duration; 2], Reason> {
+    /// What a watch is for; longer ones overflow nothing, but nobody waits for them.
+    const MOST_SECONDS: f64 = 3600.0;
+    let seconds: f64 = number(params, "duration_seconds")?;
+    let interval: u64 = number(params, "sample_interval_ms")?;
+    if !(0.0..=MOST_SECONDS).contains(&seconds) {
+        let why = format!("sensors are watched for at most {MOST_SECONDS} s");
+        return Err(Reason::new(format!("duration_seconds={seconds}"), why, "choose 0 to 3600"));
+    }
+    Ok([Duration::from_secs_f64(seconds), Duration::from_millis(interval.max(1))])
 }
 
 /// The directory in sysfs of the GPU itself, or of that at the address `elsewhere`, when it answers with at least one
@@ -152,46 +175,47 @@ fn work(params: &Params, device_type: DeviceType) -> Option<Operation> {
 
 /// Work for the GPU while its sensors are read.
 struct Load<'d> {
-    operation: Operation,
-    kernel: Box<dyn Kernel + 'd>,
-    stream: Box<dyn Stream + 'd>,
+    timed: Timed<'d>,
     /// Launches that keep the GPU busy for about [`AHEAD_NS`].
     launches: u64,
-    accuracy_error: f64,
-    _buffers: Vec<Buffer>,
 }
 
 impl<'d> Load<'d> {
     fn prepare(device: &'d dyn Device, operation: Operation) -> Result<Self, Failure> {
-        let specs = operation.buffers();
-        let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
-        reference::fill(device, &operation, &buffers, SEED)?;
-        let mut kernel = device.prepare(&operation, &Options::default(), &buffers)?;
-        let mut stream = device.stream()?;
-        kernel.launch()?;
-        stream.synchronize()?;
-        let accuracy_error = reference::verify(device, &operation, &buffers, SEED)?;
-        let start = stream.record()?;
-        kernel.launch()?;
-        let end = stream.record()?;
-        stream.synchronize()?;
-        let time = stream.elapsed_ns(start, end)?;
+        let mut timed = Timed::prepare(device, operation, Options::default())?;
+        let time = timed.sample(1)?;
         check_time(time)?;
-        let launches = (AHEAD_NS / time).clamp(1.0, 1000.0) as u64;
-        Ok(Self { operation, kernel, stream, launches, accuracy_error, _buffers: buffers })
+        Ok(Self { timed, launches: (AHEAD_NS / time).clamp(1.0, 1000.0) as u64 })
     }
 
-    /// Hands the GPU its next work, and does not wait for it.
-    fn begin(&mut self) -> Result<(), Failure> {
-        for _ in 0..self.launches {
-            self.kernel.launch()?;
+    /// What the card delivers when one launch takes `time_ns`.
+    fn fields(&self, time_ns: f64) -> Result<Fields, Failure> {
+        let Timed { device, operation, options, .. } = &self.timed;
+        let fields = Fields::new()
+            .with("init", reference::init(operation))
+            .with("accuracy_error", self.timed.accuracy_error)
+            .with("time_us", time_ns / 1e3);
+        if let Operation::Gemm(product) = operation {
+            let rate = gigaflops(operation.flops(), time_ns);
+            check_compute(rate, *device, product.dtype, options)?;
+            return Ok(fields.with("tflops", rate / 1e3));
         }
-        Ok(())
+        let rate = gigabytes_per_second(operation.bytes_moved(), time_ns);
+        check_bandwidth(rate, operation, device.info(), self.timed.threads())?;
+        Ok(fields.with("bandwidth_gb_s", rate))
     }
+}
 
-    fn wait(&mut self) -> Result<(), Failure> {
-        Ok(self.stream.synchronize()?)
+/// Readings whose mean time is told.
+const READINGS: u64 = 10;
+
+/// Nanoseconds of so many readings of all sensors.
+fn readings(gpu: &GpuDirectory, count: u64) -> f64 {
+    let began = Instant::now();
+    for _ in 0..count {
+        std::hint::black_box(sample(gpu));
     }
+    began.elapsed().as_nanos() as f64
 }
 
 struct Case<'d> {
@@ -199,6 +223,7 @@ struct Case<'d> {
     load: Option<Load<'d>>,
     name: String,
     period: Duration,
+    interval: Duration,
     /// What is watched, where it is not the device.
     device_type: Option<DeviceType>,
 }
@@ -206,14 +231,13 @@ struct Case<'d> {
 impl Case<'_> {
     /// Watches the sensors for the period, with the GPU at its work all the time.
     fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
-        let sampler = Sampler::start(self.gpu.clone(), BETWEEN);
+        let sampler = Sampler::start(self.gpu.clone(), self.interval);
         let until = Instant::now() + self.period;
         match &mut self.load {
             None => std::thread::sleep(self.period),
             Some(load) => {
                 while Instant::now() < until {
-                    load.begin()?;
-                    load.wait()?;
+                    load.timed.sample(load.launches)?;
                 }
             }
         }
@@ -222,18 +246,13 @@ impl Case<'_> {
 }
 
 impl Prepared for Case<'_> {
-    /// The time of `iters` readings by the host's clock; the work between them is not counted.
+    /// The time of `iters` launches of the work by the device's clock; of an idle GPU that of as many readings by the host's,
+    /// which the gate leaves alone.
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let mut total = 0.0;
-        for reading in 0..iters {
-            if let Some(load) = self.load.as_mut().filter(|_| reading % 16 == 0) {
-                load.wait()?;
-                load.begin()?;
-            }
-            let began = Instant::now();
-            std::hint::black_box(sample(&self.gpu));
-            total += began.elapsed().as_nanos() as f64;
-        }
+        let total = match &mut self.load {
+            Some(load) => load.timed.sample(iters)?,
+            None => readings(&self.gpu, iters),
+        };
         check_time(total)?;
         Ok(total)
     }
@@ -241,10 +260,13 @@ impl Prepared for Case<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let period = self.watch()?;
-        let mut fields = Fields::new().with("operation", "read sensors").with("provider", "sysfs");
+        let mut fields = Fields::new().with("operation", "read sensors").with("provider", self.gpu.provider());
         fields.set("load", self.name.clone());
-        fields.set("time_us", time_ns / 1e3);
+        fields.set("duration_seconds", self.period.as_secs_f64());
+        fields.set("sample_interval_ms", self.interval.as_secs_f64() * 1e3);
+        fields.set("sensor_reading_us", readings(&self.gpu, READINGS) / READINGS as f64 / 1e3);
         fields.set("sensor_readings", period.samples);
+        fields.set("snapshots", period.snapshots());
         fields.extend(period.fields());
         for (name, spread) in [("gpu_clock_mhz", period.sclk_mhz), ("gpu_memory_clock_mhz", period.mclk_mhz)] {
             if let Some(spread) = spread {
@@ -256,8 +278,7 @@ impl Prepared for Case<'_> {
             fields.set("throttle_reasons", period.throttle_reasons.join(", "));
         }
         if let Some(load) = &self.load {
-            fields.set("init", reference::init(&load.operation));
-            fields.set("accuracy_error", load.accuracy_error);
+            fields.extend(load.fields(time_ns)?);
         }
         Ok(fields)
     }
@@ -305,7 +326,7 @@ mod tests {
     }
 
     fn params(load: &str) -> Params {
-        Params::new().with("load", load).with("period_ms", "1")
+        Params::new().with("load", load).with("duration_seconds", "0.01").with("sample_interval_ms", "1")
     }
 
     #[test]
@@ -327,7 +348,14 @@ mod tests {
             ] {
                 assert_eq!(fields.number(name), Some(value), "{load}: {name}");
             }
-            assert!(fields.number("sensor_readings").unwrap() >= 1.0 && fields.number("time_us").unwrap() > 0.0);
+            assert!(
+                fields.number("sensor_readings").unwrap() >= 2.0 && fields.number("sensor_reading_us").unwrap() > 0.0
+            );
+            let snapshot = &fields.get("snapshots").unwrap()[0];
+            assert!(snapshot["timestamp"].is_string() && snapshot["compute_utilization_percent"] == 97.0, "{snapshot}");
+            assert_eq!(fields.text("provider"), Some("sysfs"));
+            let rates = ["time_us", "bandwidth_gb_s", "tflops"].map(|name| fields.number(name).is_some());
+            assert_eq!(rates, [load != "idle", load == "memory", load == "compute"], "only work has a rate");
             assert_eq!(fields.text("load"), Some(load));
             assert_eq!(fields.get("accuracy_error").is_some(), load != "idle", "only work can be wrong");
             assert_eq!(fields.get("gpu_throttled"), None, "this GPU does not tell");

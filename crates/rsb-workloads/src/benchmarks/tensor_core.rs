@@ -3,7 +3,7 @@
 
 use rsb_device::operation::{Gemm, PeakArithmetic};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
-use rsb_model::architecture::{Architecture, Engine};
+use rsb_model::architecture::{self, Architecture, Engine};
 use rsb_model::unit::gigaflops;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
@@ -88,13 +88,13 @@ fn engine(params: &Params) -> Engine {
     if params.text("engine") == Some("vector") { Engine::Vector } else { Engine::Matrix }
 }
 
-fn architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
+fn known(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
 /// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for every wave.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
-    let known = architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
+    let known = known(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
     let of_unit = u64::from(known.unwrap_or(USUAL_RATE)) * CLOCKS;
     let rounds = (of_unit / (PIECE * WAVES)).max(1);
     u64::from(info.units.max(1)) * WAVES * rounds * PIECE
@@ -116,14 +116,15 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> 
 /// What the table of architectures says of this GPU, and which share of its peak `tflops` are. An architecture that
 /// the table does not hold says so.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
-    let mut fields = Fields::new().with("compute_units", info.units);
+    let mut fields = architecture::matrix_fields(info.arch.as_deref(), Some(info.units), info.max_clock_mhz).known();
+    fields.set("compute_units", info.units);
     if let Some(arch) = &info.arch {
         fields.set("gfx_target", arch.as_str());
     }
     if let Some(clock) = info.max_clock_mhz {
         fields.set("gpu_max_clock_mhz", clock);
     }
-    let known = match architecture(info) {
+    let known = match known(info) {
         Ok(known) => known,
         Err(reason) => return fields.with("peak_note", reason.to_string()),
     };
@@ -132,8 +133,7 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     let types = known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype.as_str());
     fields.set("supported_dtypes", types.collect::<Vec<_>>().join(", "));
     if engine == Engine::Matrix {
-        let tiles = known.tiles(dtype).iter().map(|[m, n, k]| format!("{m}x{n}x{k}"));
-        fields.set("tile_sizes", tiles.collect::<Vec<_>>().join(", "));
+        fields.set("tile_sizes", architecture::tiles_text(known.tiles(dtype)));
     }
     match peak(known, info, dtype, engine) {
         Ok(peak) => fields.with("peak_tflops", peak).with("roofline_percent", 100.0 * tflops / peak),
@@ -152,7 +152,7 @@ fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -
 /// Rate of a large product of the same type, in TFLOP/s, where products are made by this engine.
 fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<Option<f64>, Failure> {
     const TRIES: u32 = 5;
-    let by_matrix = architecture(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
+    let by_matrix = known(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
     if by_matrix != (engine == Engine::Matrix) {
         return Ok(None);
     }
@@ -201,6 +201,12 @@ mod tests {
         assert_eq!(fields.text("matrix_unit"), Some("MFMA 2"));
         assert_eq!(fields.text("tile_sizes"), Some("32x32x8, 16x16x16"));
         assert_eq!(fields.text("supported_dtypes"), Some("f64, f32, f16, bf16, i8"));
+        assert_eq!(
+            (fields.text("architecture"), fields.text("matrix_size")),
+            (Some("gfx90a"), fields.text("tile_sizes"))
+        );
+        assert_eq!((fields.get("available"), fields.number("wmma_version")), (Some(&true.into()), None));
+        assert_eq!((fields.number("peak_tflops_fp16"), fields.number("peak_tflops_tf32")), (Some(peak), None));
         // The scripted device does 10 GFLOP/s at anything.
         assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
         assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);

@@ -121,9 +121,14 @@ fn occupancy_stands_beside_the_time_of_each_block_size() {
         near(&found, "bandwidth_gb_s", 4.0);
         near(&found, "registers", 32.0);
         assert_eq!(found.number("shared_bytes"), Some(0.0));
+        // This GPU is half full with any of them: the largest is named, and takes as long.
+        near(&found, "recommended_block_size", 1024.0);
+        near(&found, "recommended_speedup", 1.0);
+        assert!(found.get("sm_efficiency_percent").unwrap().is_null() && found.text("counters_note").is_some());
     }
     let product = fields(&gpu(), "occupancy", &[("operation", "gemm"), ("size", "16KiB")], 524_288.0).unwrap();
     near(&product, "gflops", 1.0);
+    assert!(product.get("recommended_block_size").is_none(), "its size is its own");
 }
 
 #[test]

@@ -57,7 +57,8 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
             FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the old driver cannot compute",
-            "start the kernel with `radeon.cik_support=0 amdgpu.cik_support=1`, where the GPU is of that age",
+            "start the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a GPU of the Southern Islands (most of the HD 7000), or \
+             `radeon.cik_support=0 amdgpu.cik_support=1` for one of the Sea Islands (R7 260, R9 290); ROCm knows neither",
         ),
         "nouveau" => About::new(
             FindingSeverity::Note,
@@ -198,6 +199,7 @@ fn power(_: &Facts, gpu: &Gpu) -> Option<About> {
 fn how_to_raise(gpu: &Gpu) -> &'static str {
     match gpu.driver_name() {
         Some("i915" | "xe") => "write the power in µW to `power1_max` (or `power2_max`) of its hwmon directory",
+        Some("nvidia") => "raise it with `sudo nvidia-smi --power-limit`",
         _ => "raise it with `sudo rocm-smi --setpoweroverdrive`",
     }
 }

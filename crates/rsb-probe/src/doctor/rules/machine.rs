@@ -39,7 +39,7 @@ fn no_gpu(facts: &Facts) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             "no GPU was found",
-            "neither the DRM nor AMD's compute driver nor the PCI bus shows one",
+            "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or Intel",
             cure,
         )
     })

@@ -32,8 +32,30 @@ fn sensors_that_lie_are_absent() {
         ("gpu/hwmon/hwmon4/fan1_input", "0\n"),
     ]);
     let found = read_last(&tree);
-    assert_eq!(found.sensors, ["clock sclk", "power", "temperature edge", "fan"]);
+    assert_eq!(found.sensors, ["clock sclk", "voltage vddgfx", "power", "temperature edge", "fan"], "0 V is idle");
     assert_eq!((found.power_cap_w, found.power_cap_default_w), (Some(155.0), None));
+}
+
+#[test]
+fn a_card_of_intel_s_tells_its_link_behind_its_own_switch() {
+    let root = "sys/devices/pci0000:00/0000:00:01.0";
+    let (switch, port) = (format!("{root}/0000:01:00.0"), format!("{root}/0000:01:00.0/0000:02:01.0"));
+    let own = format!("{port}/0000:03:00.0");
+    let check = |slot: (&str, &str), link: PcieLink| {
+        let tree = Tree::new(&[]);
+        let inner = ("2.5 GT/s PCIe", "1");
+        for (dir, (speed, width)) in [(root, ("16.0 GT/s PCIe", "16")), (&switch, slot), (&port, inner), (&own, inner)]
+        {
+            for when in ["current", "max"] {
+                tree.write(&format!("{dir}/{when}_link_speed"), speed);
+                tree.write(&format!("{dir}/{when}_link_width"), width);
+            }
+        }
+        tree.write(&format!("{own}/vendor"), "0x8086\n");
+        assert_eq!(pcie(&tree.path(&own)), Pcie { now: Some(link), max: Some(link), ..Pcie::default() });
+    };
+    check(("16.0 GT/s PCIe", "8"), PcieLink::new(16.0, 8));
+    check(("8.0 GT/s PCIe", "1"), PcieLink::new(8.0, 1));
 }
 
 #[test]

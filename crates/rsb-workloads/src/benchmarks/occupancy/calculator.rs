@@ -44,7 +44,7 @@ pub(super) fn prepare<'d>(
         Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
     })?;
     child::compiles(&program, backend, arch, ASKING).map_err(Failure::Skipped)?;
-    let job = Job { source: choice.source, arch: arch.to_owned(), level: Level::O3 };
+    let job = Job::cold(choice.source, arch, Level::O3);
     let code = compiler.compile(&job).map_err(Failure::Failed)?;
     let calculation = Calculation { compiler, code, arch: job.arch, symbol: choice.symbol, block: choice.block_size };
     calculation.calculate()?;

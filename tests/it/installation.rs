@@ -1,0 +1,27 @@
+//! `doctor --baseline` by the real binary: what it writes follows its schema, and is saved as every other baseline.
+
+use crate::common::Bench;
+use crate::schemas::check;
+
+#[test]
+fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
+    let bench = Bench::new();
+    // One process a case: how fast the machine is matters to nobody here.
+    bench.write("rusty-stack-bench.toml", "[run]\nreplicates = 1\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n");
+    let first = bench.run(&["doctor", "--baseline", "--json"]).expect(0).json();
+    check("performance-baseline", &first);
+    assert!(first["comparison"].is_null() && first["device"] == "cpu:0", "{first:#}");
+    assert!(first["peak_memory_bandwidth_gb_s"].as_f64().unwrap() > 0.0, "{first:#}");
+    assert!(first["peak_compute_tflops_fp32"].as_f64().unwrap() > 0.0, "{first:#}");
+    for (name, value) in first.as_object().unwrap().iter().filter(|(name, _)| *name != "comparison") {
+        assert!(!value.is_null() || first["unknown"][name].is_string(), "{name} is null, and nothing says why");
+    }
+    let file = bench.path(first["baseline_file"].as_str().unwrap());
+    assert!(file.ends_with("installation.json") && file.is_file());
+    let again = bench.run(&["doctor", "--baseline"]).expect(0).stdout;
+    for word in ["memory bandwidth", "memory-bandwidth triad", "gemm f32", "The software is that of"] {
+        assert!(again.contains(word), "{word}: {again}");
+    }
+    let kept = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    assert_eq!(kept["baselines"].as_array().unwrap().len(), 1, "one store, one baseline");
+}
