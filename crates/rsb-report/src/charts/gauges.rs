@@ -59,12 +59,16 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
 
 /// How much of each GPU's memory was in use at most while it was measured.
 fn memory(run: &Run) -> Option<Chart> {
+    let names = Shortener::of_run(run);
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for result in measured(run) {
         let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
         let figures = known("gpu_memory_used_mb").zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
-        if let Some(((used, total), device)) = figures.zip(device_of(&result.benchmark_id)) {
-            let entry = most.entry(device.to_string()).or_insert((used, total));
+        if let Some((used, total)) = figures {
+            // `gpu-capability` needs no backend to know a GPU, and calls it `gpu:0`.
+            let id = &result.benchmark_id;
+            let name = device_of(id).map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
+            let entry = most.entry(name).or_insert((used, total));
             *entry = (entry.0.max(used), total);
         }
     }
