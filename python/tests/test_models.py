@@ -32,7 +32,7 @@ def case(name: str, workload: str = "forward", **params):
     """A case of the model on the CPU."""
     row = rows()[name]
     own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "16", "runtime": "pytorch", "output_length": "3"}
-    return core.Case("models", workload, "cpu:0", own | params | {"definition": json.dumps(row)})
+    return core.Case("models", workload, "cpu:0", own | {"definition": json.dumps(row)} | params)
 
 
 @unittest.skipIf(torch is None or sys.version_info < (3, 11), "needs torch, transformers and a Python that reads TOML")
