@@ -24,7 +24,18 @@ try:
 except ImportError:
     onnxruntime = None
 
-from rsb_workloads import core, memory, model_load, model_metrics, model_mps, model_onnxruntime, model_qnn, model_ready, models, qnn_session
+from rsb_workloads import (
+    core,
+    memory,
+    model_load,
+    model_metrics,
+    model_mps,
+    model_onnxruntime,
+    model_qnn,
+    model_ready,
+    models,
+    qnn_session,
+)
 
 from .test_models import case, rows
 

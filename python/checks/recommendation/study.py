@@ -13,11 +13,11 @@ import csv
 import itertools
 import math
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
+import tomllib
 
 HERE = Path(__file__).resolve().parent
 CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"

@@ -18,13 +18,15 @@ import math
 import statistics
 import sys
 import time
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 import torch
+
 from rsb_workloads import core, model_build, model_onnxruntime, model_openvino, model_runtimes, models
 
 RUNTIMES = ("pytorch", "onnxruntime", "openvino")

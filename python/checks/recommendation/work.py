@@ -1,4 +1,5 @@
-"""Counts the arithmetic and the operations of one pass of each model, on PyTorch's meta device, where no memory is taken.
+"""Counts the arithmetic and the operations of one pass of each model, on PyTorch's meta device, where no memory is taken
+(of `rag` on the CPU).
 
     python3 python/checks/recommendation/work.py                 # every model of the catalogue and of the study, as TOML
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 # Where there are no numbers, those of image tokens cannot be compared.
 os.environ["TRANSFORMERS_DISABLE_TORCH_CHECK"] = "1"
@@ -20,19 +22,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 import torch
-from rsb_workloads import model_build, model_ready
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from rsb_workloads import model_build, model_ready
+
 CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
-
-
-def retrieved(*given, of=model_build.retrieved, **named) -> dict:
-    """As the model is measured, keys and values kept."""
-    return {name: value for name, value in of(*given, **named).items() if name != "use_cache"}
-
-
-model_build.retrieved = retrieved
 
 
 class Operations(TorchDispatchMode):
@@ -49,7 +44,8 @@ class Operations(TorchDispatchMode):
 
 def counted(row: dict, batch: int, length: int) -> tuple[int, int]:
     """Operations of arithmetic, and calls of kernels, of one pass."""
-    with torch.device("meta"), torch.no_grad():
+    # Which passages are read is a matter of numbers, so that questions with passages need a real device.
+    with torch.device("cpu" if row["family"] == "rag" else "meta"), torch.no_grad():
         subject = model_build.Subject(torch, row, batch, length)
         # Without keys and values transformers asks the positions for their numbers.
         subject.said.pop("use_cache", None)
