@@ -104,6 +104,10 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
     }
+    if name == "onnxruntime" && row.shape.image_tokens.is_some() {
+        let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
+        return Some(Reason::new(what, why, "choose --backend openvino"));
+    }
     wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length))
 }
 
@@ -155,6 +159,7 @@ mod tests {
             ("gpt2", "forward", "openvino", Dtype::F64, 128, DeviceRef::CPU, Some("--precision f32")),
             ("gpt2", "forward", "onnxruntime", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "onnxruntime", Dtype::Bf16, 128, DeviceRef::CPU, Some("--precision f32")),
+            ("llava-tiny", "forward", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--backend openvino")),
             ("gpt2", "forward", "qnn", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "qnn", Dtype::F32, 128, DeviceRef::CPU, Some("--precision i8")),
             ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),
