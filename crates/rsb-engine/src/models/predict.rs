@@ -156,8 +156,10 @@ impl Predictor {
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
         let known = known(runs, &seen);
-        let at: Vec<usize> =
-            seen.iter().filter_map(|one| known.iter().position(|place| place.place == one.pass.place)).collect();
+        let index = |one: &Seen| known.iter().position(|place| place.place == one.pass.place);
+        // What has no roof tells nothing.
+        let (at, seen): (Vec<usize>, Vec<Seen>) =
+            seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
         let roofs = || at.iter().filter_map(|index| known.get(*index));
         let points: Vec<Point<'_>> =
             seen.iter().zip(roofs()).map(|(one, place)| Point::of(&one.pass, &place.roof)).collect();
