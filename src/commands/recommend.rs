@@ -139,18 +139,14 @@ fn place(one: &ModelPlace) -> String {
 fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
     let [low, high] = one.time_per_item_interval_ms;
     let rate = |time: f64| 1e3 / time;
-    let mut said = match goal {
+    let time = match goal {
         Goal::Latency => format!("{} (8 in 10: {low:.3} to {high:.3})", format_quantity(one.time_per_item_ms, "ms")),
         Goal::Throughput | Goal::Cost | Goal::Energy => {
             let best = format_quantity(rate(one.time_per_item_ms), "items/s");
             format!("{best} (8 in 10: {:.1} to {:.1}) in batches of {}", rate(high), rate(low), one.batch_size)
         }
     };
-    if let (Some(cost), Some(currency)) = (one.cost_per_million_items, currency) {
-        said.push_str(&format!(", {cost:.2} {currency} for a million"));
-    }
-    if let Some(energy) = one.energy_per_item_j {
-        said.push_str(&format!(", {energy:.3} J an item"));
-    }
-    said
+    let cost = one.cost_per_million_items.zip(currency).map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
+    let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J an item"));
+    [Some(time), cost, energy].into_iter().flatten().collect()
 }

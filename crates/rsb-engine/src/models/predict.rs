@@ -158,8 +158,7 @@ impl Predictor {
         let known = known(runs, &seen);
         let index = |one: &Seen| known.iter().position(|place| place.place == one.pass.place);
         // What has no roof tells nothing.
-        let (at, seen): (Vec<usize>, Vec<Seen>) =
-            seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
+        let (at, seen): (Vec<usize>, Vec<Seen>) = seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
         let roofs = || at.iter().filter_map(|index| known.get(*index));
         let points: Vec<Point<'_>> =
             seen.iter().zip(roofs()).map(|(one, place)| Point::of(&one.pass, &place.roof)).collect();
@@ -205,8 +204,9 @@ impl Predictor {
         let mean: f64 = weights.iter().zip(&self.rest).map(|(weight, rest)| weight * rest).sum();
         let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
         let spread = (EIGHT_IN_TEN * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
-        // Nothing can be told of what is no number, either.
-        if !(spread <= WIDEST && mean.is_finite()) {
+        // What is no number is not narrow, either.
+        let is_narrow = spread <= WIDEST && mean.is_finite();
+        if !is_narrow {
             return Err(unknown("what was measured so far is too unlike it", CALIBRATE));
         }
         let item_ms = pass.expected_s(&known.roof) * mean.exp() * 1e3 / batch as f64;
