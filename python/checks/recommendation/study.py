@@ -27,8 +27,8 @@ ROWS = {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="
 PASSES = 16
 # The constants of predict.rs: seconds of an operation by runtime, and standard deviations in the logarithm.
 CONSTANTS = {
-    "call_us": 8.34, "any": 0.0628, "runtime": 0.172, "place": 0.0855, "family": 0.184, "family_runtime": 0.233, "size": 0.0471,
-    "size_runtime": 0.0403, "size_place": 0.147, "model": 0.0479, "model_runtime": 0.181, "noise": 0.0916, "length": 3.91,
+    "call_us": 3.26, "any": 0.0307, "runtime": 0.179, "place": 0.0638, "family": 0.165, "family_runtime": 0.236, "size": 0.0357,
+    "size_runtime": 0.0297, "size_place": 0.151, "model": 0.0242, "model_runtime": 0.164, "noise": 0.0901, "length": 3.86,
 }
 # Steps of the search for them.
 STEPS = 400
