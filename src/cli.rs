@@ -183,7 +183,7 @@ pub enum Verb {
     /// Measure models of eleven families, list them, or show what one needs
     #[command(after_help = models::EXAMPLES)]
     Models(ModelsArgs),
-    /// Show the fastest device, runtime and precision for each model that was measured, or that none is clearly so
+    /// Show the best device, runtime and precision for each model: as measured, and predicted where nobody did
     Recommend(RecommendArgs),
     /// Show, diagnose or create the Python environment of the frameworks
     #[command(subcommand)]

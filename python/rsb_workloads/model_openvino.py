@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from .core import Case, Skip, milliseconds, package
-from .model_ready import CALIBRATION, Ready, exported, to_onnx
+from .model_ready import Ready, exported, quantized_onnx
 
 # Layers that are told, the longest first.
 LAYERS = 20
@@ -107,34 +107,9 @@ def _converted(torch, module, subject, tensors):
 def _quantized(torch, module, subject, tensors):
     """The graph with products and convolutions of whole numbers, by ONNX Runtime's quantizer: OpenVINO takes its form.
     With its size."""
-    quantization = package("onnxruntime.quantization")
     with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as directory:
-        source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
-        to_onnx(torch, module, subject, tensors, source)
-        quantization.quantize_static(
-            source,
-            made,
-            _Inputs(subject),
-            quant_format=quantization.QuantFormat.QDQ,
-            activation_type=quantization.QuantType.QUInt8,
-            weight_type=quantization.QuantType.QInt8,
-            op_types_to_quantize=["MatMul", "Gemm", "Conv"],
-            per_channel=True,
-            extra_options={"MatMulConstBOnly": True},  # Products of two computed tensors lose too much.
-        )
+        made = quantized_onnx(torch, module, subject, tensors, directory)
         return package("openvino").Core().read_model(made), {"model_size_gb": os.path.getsize(made) / 1e9}
-
-
-class _Inputs:
-    """The inputs that a quantizer looks at, one after another."""
-
-    def __init__(self, subject):
-        names = list(subject.inputs)
-        self._left = iter([dict(zip(names, (one.numpy() for one in each))) for each in subject.calibration(CALIBRATION)])
-
-    def get_next(self):
-        """As `CalibrationDataReader` has it."""
-        return next(self._left, None)
 
 
 def _check_precision(compiled, wanted: str):

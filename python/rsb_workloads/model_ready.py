@@ -61,11 +61,51 @@ def to_onnx(torch, module, subject, tensors, path: str):
     if held > LARGEST_GRAPH:
         why = f"its weights are {held / 1e9:.1f} GB, and a file of ONNX holds at most {LARGEST_GRAPH / 1e9:.0f} GB"
         raise Skip("graph of ONNX", why, "choose a smaller model")
+    names = {"input_names": list(subject.inputs), "output_names": ["out"]}
     with experts_as_products(subject), torch.no_grad():
-        program = torch.onnx.export(
-            module, tensors, dynamo=True, opset_version=18, input_names=list(subject.inputs), output_names=["out"], verbose=False
-        )
+        try:
+            program = torch.onnx.export(module, tensors, dynamo=True, opset_version=18, verbose=False, **names)
+        except torch.onnx.OnnxExporterError as error:
+            raise unexported(error) from error
     program.save(path, external_data=False)
+
+
+def unexported(error: Exception) -> Skip:
+    """Why a model is no graph of ONNX: the first line of what is said of an operation, else of the whole."""
+    said = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
+    why = f"PyTorch's exporter does not take it, an unsupported operation: {said[0]}"
+    return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8")
+
+
+def quantized_onnx(torch, module, subject, tensors, directory: str) -> str:
+    """The path of the module as a file of ONNX in `directory`, with products and convolutions of whole numbers."""
+    quantization = package("onnxruntime.quantization")
+    source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
+    to_onnx(torch, module, subject, tensors, source)
+    quantization.quantize_static(
+        source,
+        made,
+        _Inputs(subject),
+        quant_format=quantization.QuantFormat.QDQ,
+        activation_type=quantization.QuantType.QUInt8,
+        weight_type=quantization.QuantType.QInt8,
+        op_types_to_quantize=["MatMul", "Gemm", "Conv"],
+        per_channel=True,
+        extra_options={"MatMulConstBOnly": True},  # Products of two computed tensors lose too much.
+    )
+    return made
+
+
+class _Inputs:
+    """The inputs that a quantizer looks at, one after another."""
+
+    def __init__(self, subject):
+        names = list(subject.inputs)
+        self._left = iter([dict(zip(names, (one.numpy() for one in each))) for each in subject.calibration(CALIBRATION)])
+
+    def get_next(self):
+        """As `CalibrationDataReader` has it."""
+        return next(self._left, None)
 
 
 def save_inputs(subject, path: str, tensors):

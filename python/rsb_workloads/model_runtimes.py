@@ -4,6 +4,7 @@ from __future__ import annotations
 from . import model_metrics
 from .core import Case, Skip, package
 from .model_mps import Mps
+from .model_onnxruntime import OnnxRuntime
 from .model_openvino import OpenVino
 from .model_qnn import Qnn
 from .model_ready import Ready
@@ -63,7 +64,7 @@ def _quantized(torch, module, name: str):
     return {"quantized_layers": len(layers), "model_size_gb": held / 1e9}
 
 
-RUNTIMES = {runtime.name: runtime for runtime in (PyTorch, OpenVino, Qnn, Mps)}
+RUNTIMES = {runtime.name: runtime for runtime in (PyTorch, OpenVino, OnnxRuntime, Qnn, Mps)}
 
 
 def of(case: Case):

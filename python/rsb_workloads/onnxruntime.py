@@ -56,12 +56,13 @@ def chosen(runtime, case: Case) -> str:
     )
 
 
-def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=None):
+def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=None, threads=0):
     """A session that really uses the provider for the device: ONNX Runtime goes on without one and says little."""
     runtime = package("onnxruntime")
     provider = chosen(runtime, case)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = threads  # 0: as many as it likes.
     options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, f"ORT_{LEVELS[level]}")
     if optimized_at is not None:
         options.optimized_model_filepath = optimized_at

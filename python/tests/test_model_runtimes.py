@@ -18,9 +18,26 @@ try:
 except ImportError:
     torch = None
 
-from rsb_workloads import core, memory, model_load, model_metrics, model_mps, model_qnn, models, qnn_session
+try:
+    import onnxruntime
+    import onnxscript  # noqa: F401
+except ImportError:
+    onnxruntime = None
 
-from .test_models import case
+from rsb_workloads import (
+    core,
+    memory,
+    model_load,
+    model_metrics,
+    model_mps,
+    model_onnxruntime,
+    model_qnn,
+    model_ready,
+    models,
+    qnn_session,
+)
+
+from .test_models import case, rows
 
 SCHEMA = Path(__file__).parents[2] / "schemas/models.schema.json"
 PROFILE = """Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event Level,Event Identifier
@@ -137,6 +154,42 @@ class QnnSession(unittest.TestCase):
         with mock.patch.object(qnn_session, "MISSING", ImportError("No module named 'x'")), redirect_stderr(io.StringIO()):
             answer = qnn_session.Server().answer({"ask": "prepare"})
         self.assertIn("No module named 'x'", answer["error"])
+
+
+class OnOnnxRuntime(unittest.TestCase):
+    """ONNX Runtime, whose provider does every node."""
+
+    def test_a_node_that_ran_elsewhere_fails_the_case(self):
+        events = [{"cat": "Node", "name": "a_kernel_time", "dur": 5, "args": {"op_name": "Add", "provider": "CUDAExecutionProvider"}}]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(events, file)
+            file.flush()
+            session = mock.Mock(**{"end_profiling.return_value": file.name})
+            with mock.patch.object(model_onnxruntime.provider, "session", return_value=session), self.assertRaises(core.Failure) as failed:
+                model_onnxruntime._metrics(core.Case("models", "forward", "cpu:0", {}), b"", {}, 1)
+        self.assertIn("CUDAExecutionProvider", failed.exception.why)
+
+    def test_what_has_no_graph_says_which_operation(self):
+        error = RuntimeError("Failed to convert")
+        error.__cause__ = RuntimeError("No ONNX function found for aten.masked_scatter\nmore")
+        self.assertTrue(model_ready.unexported(error).why.endswith("aten.masked_scatter"))
+        self.assertTrue(model_ready.unexported(RuntimeError("")).why.endswith("RuntimeError"))
+
+    @unittest.skipIf(torch is None or onnxruntime is None, "needs torch, transformers, onnxruntime and onnxscript")
+    def test_a_pass_is_verified_on_the_threads_of_pytorch_and_its_nodes_are_told(self):
+        row = rows()["bert-tiny"]
+        row["config"] |= {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 32}
+        small = case("bert-tiny", runtime="onnxruntime", definition=json.dumps(row | {"parameters": 0}))
+        with torch.random.fork_rng():
+            fields = models.forward(small).fields(1e6)
+        told = fields["device_metrics"]
+        self.assertTrue(0 < fields["accuracy_error"] < 1e-4, fields["accuracy_error"])
+        self.assertEqual((told["execution_provider"], told["num_threads"]), ("CPUExecutionProvider", torch.get_num_threads()))
+        required, known = shapes_of_metrics()["onnxruntime"]
+        self.assertTrue(required <= set(told) <= known, told)
+        with self.assertRaises(core.Skip) as skipped:
+            models.check(case("bert-tiny", runtime="onnxruntime", dtype="bf16"))
+        self.assertIn("--precision f32", skipped.exception.cure)
 
 
 @unittest.skipIf(torch is None or sys.version_info < (3, 11), "needs torch, transformers and a Python that reads TOML")

@@ -1,5 +1,6 @@
 """The catalogue of models: what each counts, and that one pass of a family is verified and said."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -32,7 +33,7 @@ def case(name: str, workload: str = "forward", **params):
     """A case of the model on the CPU."""
     row = rows()[name]
     own = {"model": name, "dtype": "f32", "batch_size": "1", "sequence_length": "16", "runtime": "pytorch", "output_length": "3"}
-    return core.Case("models", workload, "cpu:0", own | params | {"definition": json.dumps(row)})
+    return core.Case("models", workload, "cpu:0", own | {"definition": json.dumps(row)} | params)
 
 
 @unittest.skipIf(torch is None or sys.version_info < (3, 11), "needs torch, transformers and a Python that reads TOML")
@@ -46,6 +47,14 @@ class Catalogue(unittest.TestCase):
                 continue
             plain = {key: value for key, value in row.items() if key != "parameters"}
             self.assertEqual(model_build.counted(torch, plain), row["parameters"], name)
+
+    def test_work_is_what_a_pass_takes_on_the_meta_device(self):
+        spec = importlib.util.spec_from_file_location("work", CATALOGUE.parents[4] / "python/checks/recommendation/work.py")
+        work = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(work)
+        known = rows()
+        for name in ("bert-tiny", "stories-15m", "mamba-tiny", "vit-tiny"):
+            self.assertEqual(work.work(known[name]), known[name]["work"], name)
 
     def test_a_pass_is_verified_and_tokens_follow_it(self):
         with torch.random.fork_rng():

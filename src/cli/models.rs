@@ -63,7 +63,7 @@ pub struct ModelsArgs {
     /// Samples of each case, the same as --runs
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
-    /// How to measure; --backend also takes openvino, qnn and mps, and several: cpu,openvino
+    /// How to measure; --backend also takes openvino, onnxruntime, qnn and mps, and several: cpu,openvino
     #[command(flatten)]
     pub measure: MeasureArgs,
 }
@@ -88,16 +88,23 @@ pub enum GoalArg {
     Latency,
     /// As many items as possible, whatever the batch.
     Throughput,
+    /// As little money for an item as possible: needs --prices.
+    Cost,
+    /// As little energy for an item as possible, where a run read the power.
+    Energy,
 }
 
 /// Arguments of `recommend`.
 #[derive(Debug, Clone, Args)]
 pub struct RecommendArgs {
-    /// The model [default: all that were measured]
+    /// The model; one of the catalogue that nobody measured is predicted [default: all that were measured]
     pub model: Option<String>,
     /// What it is wanted for
     #[arg(long = "for", value_enum, default_value_t = GoalArg::Latency, value_name = "GOAL")]
     pub goal: GoalArg,
+    /// What machines cost: TOML with `[[price]]`, each with machine and per_hour
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// Write one JSON document
     #[arg(long)]
     pub json: bool,

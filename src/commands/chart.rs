@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
-use rsb_engine::models::{self, Goal};
+use rsb_engine::models::{self, Recommending};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Run};
 use rsb_report::chart::AxisScale;
@@ -68,7 +68,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
                 None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
             };
             let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, args.benchmark.as_deref())).collect();
-            let advice = models::recommend(&runs, Goal::Latency, None);
+            let advice = models::recommend(&runs, Recommending::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, args, why))?
         }

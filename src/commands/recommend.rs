@@ -1,12 +1,17 @@
 //! The best device, runtime and precision for each model, from the stored runs of all machines.
 
-use anyhow::anyhow;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Goal};
+use rsb_engine::models::{self, Goal, Prices, Recommending};
 use rsb_model::Run;
-use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice};
-use rsb_report::number::format_quantity;
+use rsb_model::field::Field;
+use rsb_model::record::{ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace};
+use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
+use serde_json::Value;
 
 use super::settings;
 use crate::cli::{GoalArg, RecommendArgs};
@@ -15,30 +20,68 @@ use crate::{console, show};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 200;
+/// How long the index may look for runs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Figures of what a place can do at most.
+const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE '%/compute-peak/%' \
+                     OR benchmark_id LIKE '%/memory-bandwidth/%'";
+/// Runs with such figures that are looked at, newest first.
+const MOST_ROOFS: usize = 20;
 
 /// The verb `recommend`.
 ///
 /// # Errors
-/// When the results cannot be read, or hold no model, or not the one that was asked for.
+/// When the results or prices cannot be read, or hold no model, or not the one that was asked for.
 pub fn run(args: &RecommendArgs) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
-    let store = gate::open(&directories, &mut console::tell)?;
-    let runs = of_models(&store)?;
+    let prices = args.prices.as_deref().map(prices_of).transpose()?;
     let goal = match args.goal {
         GoalArg::Latency => Goal::Latency,
         GoalArg::Throughput => Goal::Throughput,
+        GoalArg::Cost if prices.is_none() => {
+            return Err(CliError::usage(anyhow!("--for cost needs --prices FILE, with a [[price]] of each machine")));
+        }
+        GoalArg::Cost => Goal::Cost,
+        GoalArg::Energy => Goal::Energy,
     };
-    let document = models::recommend(&runs, goal, args.model.as_deref());
+    let store = gate::open(&directories, &mut console::tell)?;
+    let mut runs = of_models(&store)?;
+    runs.extend(of_roofs(&store, &runs)?);
+    let asked = Recommending { goal, model: args.model.as_deref(), prices: prices.as_ref(), is_predicting: true };
+    let document = models::recommend(&runs, asked);
     if document.models.is_empty() {
-        let what = args.model.as_deref().unwrap_or("any model");
-        return Err(CliError::usage(anyhow!("no stored run measured {what}; `models` measures some")));
+        return Err(CliError::usage(nothing(args.model.as_deref())));
     }
     if args.json {
         show::json(&document)?;
     } else {
-        show::text(&document.models.iter().map(|advice| lines(advice, goal)).collect::<Vec<_>>().join("\n"))?;
+        let lines = document.models.iter().map(|advice| lines(advice, goal, document.currency.as_deref()));
+        show::text(&lines.collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Pass)
+}
+
+fn nothing(model: Option<&str>) -> anyhow::Error {
+    let near = model.and_then(|name| models::nearest(name, &[])).map(|near| format!("; did you mean `{near}`?"));
+    let what = model.unwrap_or("any model");
+    anyhow!("no stored run measured {what}{}; `models` measures some", near.unwrap_or_default())
+}
+
+fn prices_of(file: &Path) -> Result<Prices, CliError> {
+    let named = || format!("prices of {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;
+    Prices::parse(&text).with_context(named).map_err(CliError::usage)
+}
+
+/// The stored runs that measured peaks, newest first, those of `known` apart.
+fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, CliError> {
+    let answer = store.select(ROOFS, LIMIT).map_err(super::query::of_sql)?;
+    let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
+    named.retain(|id| known.iter().all(|run| run.run_id.0 != *id));
+    // Ids begin with the time.
+    named.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(named.into_iter().take(MOST_ROOFS).filter_map(|id| store.run(id).ok()).collect())
 }
 
 /// The stored runs that measured models, newest first.
@@ -52,33 +95,58 @@ pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
     Ok(summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect())
 }
 
-fn lines(advice: &ModelAdvice, goal: Goal) -> String {
+fn lines(advice: &ModelAdvice, goal: Goal, currency: Option<&str>) -> String {
     let size = advice.size.as_deref().unwrap_or("of unknown size");
     let head =
         format!("{} ({}, {size}), {} positions", advice.model_id, advice.architecture_type, advice.sequence_length);
     let verdict = match (advice.choice, advice.candidates.first()) {
-        (ModelChoice::Winner, Some(best)) => format!("best: {}", place(best)),
-        (ModelChoice::NoClearWinner, _) => "no clear winner: samples of the fastest overlap".to_owned(),
-        (ModelChoice::OnlyOne, Some(best)) => format!("{}, the only one measured", place(best)),
+        (ModelChoice::Winner, Some(best)) => format!("best: {}{}", place(&best.place), basis(best)),
+        (ModelChoice::NoClearWinner, _) => "no clear winner: intervals overlap".to_owned(),
+        (ModelChoice::OnlyOne, Some(best)) => format!("{}{}, the only one known", place(&best.place), basis(best)),
         (ModelChoice::Winner | ModelChoice::OnlyOne, None) | (ModelChoice::Unknown, _) => "unknown".to_owned(),
     };
-    let candidates = advice.candidates.iter().map(|one| format!("\n  {:<24} {}", place(one), figures(one, goal)));
-    format!("{head}: {verdict}{}", candidates.collect::<String>())
-}
-
-fn place(one: &ModelCandidate) -> String {
-    format!("{} {} on {} of {}", one.backend, one.dtype, one.device, one.machine)
-}
-
-fn figures(one: &ModelCandidate, goal: Goal) -> String {
-    let [low, high] = one.time_per_item_interval_ms;
-    match goal {
-        Goal::Latency => format!("{} (8 in 10: {low:.3} to {high:.3})", format_quantity(one.time_per_item_ms, "ms")),
-        Goal::Throughput => {
-            let rate = |time: f64| 1e3 / time;
-            let (low, high) = (rate(high), rate(low));
-            let best = format_quantity(rate(one.time_per_item_ms), "items/s");
-            format!("{best} (8 in 10: {low:.1} to {high:.1}) in batches of {}", one.batch_size)
+    let mut lines = vec![format!("{head}: {verdict}")];
+    for one in &advice.candidates {
+        lines.push(format!("  {:<24} {}{}", place(&one.place), figures(one, goal, currency), basis(one)));
+        if one.basis == ModelBasis::Predicted {
+            lines.extend(one.rests_on.iter().map(evidence));
         }
     }
+    lines.extend(advice.unknown.iter().map(|one| format!("  {:<24} unknown: {}", place(&one.place), one.reason)));
+    lines.join("\n")
+}
+
+const fn basis(one: &ModelCandidate) -> &'static str {
+    match one.basis {
+        ModelBasis::Measured => "",
+        ModelBasis::Predicted => ", predicted",
+    }
+}
+
+/// A stored figure that a prediction rests on.
+fn evidence(one: &ModelEvidence) -> String {
+    let unit = Field::find(&one.field).map_or("", |field| field.unit.symbol());
+    let value = format_quantity(one.value, unit);
+    format!("      from {} {value} in {}", one.benchmark_id, one.run_id)
+}
+
+fn place(one: &ModelPlace) -> String {
+    let threads = one.threads.map(|count| format!(", {}", format_count(count as usize, "thread", "threads")));
+    let (backend, dtype, threads) = (&one.backend, &one.dtype, threads.unwrap_or_default());
+    format!("{backend} {dtype} on {} of {}{threads}", one.device, one.machine)
+}
+
+fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
+    let [low, high] = one.time_per_item_interval_ms;
+    let rate = |time: f64| 1e3 / time;
+    let time = match goal {
+        Goal::Latency => format!("{} (8 in 10: {low:.3} to {high:.3})", format_quantity(one.time_per_item_ms, "ms")),
+        Goal::Throughput | Goal::Cost | Goal::Energy => {
+            let best = format_quantity(rate(one.time_per_item_ms), "items/s");
+            format!("{best} (8 in 10: {:.1} to {:.1}) in batches of {}", rate(high), rate(low), one.batch_size)
+        }
+    };
+    let cost = one.cost_per_million_items.zip(currency).map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
+    let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J an item"));
+    [Some(time), cost, energy].into_iter().flatten().collect()
 }

@@ -27,6 +27,7 @@ sources![
     "model_load.py",
     "model_metrics.py",
     "model_mps.py",
+    "model_onnxruntime.py",
     "model_openvino.py",
     "model_qnn.py",
     "model_ready.py",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rsb_engine::Listener;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::health::{HealthInput, HealthLimits, health};
-use rsb_engine::models::{self, Goal};
+use rsb_engine::models::{self, Recommending};
 use rsb_engine::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;
@@ -313,7 +313,7 @@ impl PageSource for StoreSource {
     fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
         self.stored.answers.advice.get((), &self.now()?, || {
             let runs = recommend::of_models(self.store()).map_err(|error| failed(&error))?;
-            Ok(models::recommend(&runs, Goal::Latency, None))
+            Ok(models::recommend(&runs, Recommending::LATENCY))
         })
     }
 

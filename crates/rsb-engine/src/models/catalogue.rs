@@ -175,6 +175,16 @@ pub struct ModelShape {
     pub experts_used: Option<u64>,
 }
 
+/// What a pass takes, as `python/checks/recommendation/work.py` counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelWork {
+    /// a, c and d of b (a + c s + d s²) operations of arithmetic for b sequences of s positions; a product and a sum are two.
+    pub flops: [f64; 3],
+    /// p and q of p + q s calls of PyTorch's kernels.
+    pub operations: [f64; 2],
+}
+
 /// A model: a row of the catalogue, or of a file of one's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -204,6 +214,9 @@ pub struct ModelRow {
     /// What is known of its inside.
     #[serde(default)]
     pub shape: ModelShape,
+    /// What a pass takes; none where nobody counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<ModelWork>,
     /// The directory with its configuration and weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -247,7 +260,7 @@ impl ModelRow {
     /// What the worker is told of it.
     pub fn definition(&self) -> String {
         // Maps of JSON with text for keys can always be written.
-        serde_json::to_string(&Self { published: None, source: None, ..self.clone() }).unwrap_or_default()
+        serde_json::to_string(&Self { published: None, source: None, work: None, ..self.clone() }).unwrap_or_default()
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Runtime {
 }
 
 /// Every runtime, the usual one first.
-pub const RUNTIMES: [Runtime; 4] = [
+pub const RUNTIMES: [Runtime; 5] = [
     Runtime {
         name: "pytorch",
         package: "torch",
@@ -29,6 +29,13 @@ pub const RUNTIMES: [Runtime; 4] = [
         dtypes: &DTYPES,
     },
     Runtime { name: "openvino", package: "openvino", backends: &[BackendId::Cpu], writes: false, dtypes: &DTYPES },
+    Runtime {
+        name: "onnxruntime",
+        package: "onnxruntime",
+        backends: &[BackendId::Cpu],
+        writes: false,
+        dtypes: &[Dtype::F32, Dtype::I8],
+    },
     Runtime {
         name: "qnn",
         package: "onnxruntime-qnn",
@@ -47,7 +54,7 @@ pub const RUNTIMES: [Runtime; 4] = [
 ];
 
 /// The names of the runtimes, in the same order.
-pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "qnn", "mps"];
+pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "onnxruntime", "qnn", "mps"];
 
 /// The types that models are verified in, the usual one first.
 const DTYPES: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
@@ -97,6 +104,10 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
     }
+    if name == "onnxruntime" && row.shape.image_tokens.is_some() {
+        let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
+        return Some(Reason::new(what, why, "choose --backend openvino"));
+    }
     wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length))
 }
 
@@ -111,6 +122,7 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     let nearest = match (dtype, known.as_slice()) {
         (_, [only]) => *only,
         (Dtype::F64 | Dtype::Tf32, _) => "f32",
+        _ if !runtime.dtypes.contains(&Dtype::Bf16) => "f32",
         _ => "bf16",
     };
     Some(Reason::new(what, why, format!("choose --precision {nearest}")))
@@ -145,6 +157,9 @@ mod tests {
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, gpu, Some("--precision bf16")),
             ("gpt2", "forward", "openvino", Dtype::F64, 128, DeviceRef::CPU, Some("--precision f32")),
+            ("gpt2", "forward", "onnxruntime", Dtype::I8, 128, DeviceRef::CPU, None),
+            ("gpt2", "forward", "onnxruntime", Dtype::Bf16, 128, DeviceRef::CPU, Some("--precision f32")),
+            ("llava-tiny", "forward", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--backend openvino")),
             ("gpt2", "forward", "qnn", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "qnn", Dtype::F32, 128, DeviceRef::CPU, Some("--precision i8")),
             ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),

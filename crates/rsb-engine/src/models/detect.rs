@@ -58,6 +58,7 @@ pub fn detect(path: &str, text: &str) -> Result<ModelRow, String> {
         parameters: 0,
         active_parameters: None,
         shape: shape(&config, family),
+        work: None,
         path: Some(path.to_owned()),
         config: serde_json::Map::new(),
         parts: std::collections::BTreeMap::new(),

@@ -8,17 +8,22 @@ mod detect;
 mod document;
 mod footprint;
 mod map;
+mod predict;
+mod prices;
 mod recommend;
 
 pub use cases::{ModelWish, cases};
-pub use catalogue::{CatalogueError, Family, ModelRow, ModelShape, SizeClass, catalogue, find, nearest, parse};
+pub use catalogue::{
+    CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
+};
 pub(crate) use compatibility::RUNTIME_NAMES;
 pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;
 pub use map::{Compatibility, Compatible, PRECISIONS, compatibility};
-pub use recommend::{Goal, recommend};
+pub use prices::{Prices, PricesError};
+pub use recommend::{Goal, Recommending, recommend};
 
 /// The component, which is also a verb.
 pub const MODELS: &str = "models";

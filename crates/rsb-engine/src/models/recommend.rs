@@ -1,10 +1,21 @@
-//! Which device for which model: from what was measured, on every machine whose runs are here. Pure.
+//! Which device for which model: from what was measured, on every machine whose runs are here, and predicted where nobody
+//! measured. Pure.
 
-use rsb_model::record::{ModelAdvice, ModelCandidate, ModelChoice, RecommendDocument};
-use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Run};
+use std::collections::BTreeSet;
 
+use rsb_model::record::{
+    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument, UnknownPlace,
+};
+use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run};
+
+use super::catalogue::{ModelRow, find};
 use super::document::parameter;
-use super::{MODELS, SizeClass};
+use super::predict::Predictor;
+use super::prices::Prices;
+use super::{DEFINITION, MODELS, SizeClass};
+
+/// Positions of an input whose length can be chosen, where nobody measured the model.
+const LENGTH: u64 = 128;
 
 /// What a model is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +24,10 @@ pub enum Goal {
     Latency,
     /// As many items as possible, whatever the batch.
     Throughput,
+    /// As little money for an item as possible, whatever the batch.
+    Cost,
+    /// As little energy for an item as possible, whatever the batch.
+    Energy,
 }
 
 impl Goal {
@@ -21,58 +36,170 @@ impl Goal {
         match self {
             Self::Latency => "latency",
             Self::Throughput => "throughput",
+            Self::Cost => "cost",
+            Self::Energy => "energy",
+        }
+    }
+
+    /// What the goal makes of a millisecond for an item; the reason where that is not known.
+    fn weight(self, one: &ModelCandidate) -> Result<f64, Reason> {
+        let what = |goal: &str| format!("{goal} on {}", one.place.machine);
+        let (figure, reason) = match self {
+            Self::Latency | Self::Throughput => return Ok(1.0),
+            Self::Cost => (one.cost_per_million_items, Reason::new(what("costs"), "no price is known", PRICE_CURE)),
+            Self::Energy => (one.energy_per_item_j, unread_power(one, what("energy"))),
+        };
+        figure.map(|figure| figure / one.time_per_item_ms).ok_or(reason)
+    }
+}
+
+const PRICE_CURE: &str = "give --prices FILE with a [[price]] of the machine";
+
+fn unread_power(one: &ModelCandidate, what: String) -> Reason {
+    match one.basis {
+        ModelBasis::Predicted => Reason::new(what, "no power is predicted", "measure the model there"),
+        ModelBasis::Measured if one.place.device.starts_with("cpu") => {
+            Reason::new(what, "no run reads the power of a CPU", "measure on a GPU, whose driver tells it")
+        }
+        ModelBasis::Measured => {
+            Reason::new(what, "the run read no power of the GPU", "look at `doctor` for its sensors, and measure again")
         }
     }
 }
 
-/// The best of each model in `runs`, which are given newest first: of a case that several measured the newest counts.
-pub fn recommend(runs: &[Run], goal: Goal, only: Option<&str>) -> RecommendDocument {
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Recommending<'a> {
+    /// What the models are wanted for.
+    pub goal: Goal,
+    /// The only model that is asked for; nothing for all that were measured.
+    pub model: Option<&'a str>,
+    /// What machines cost.
+    pub prices: Option<&'a Prices>,
+    /// Whether places where a model was not measured are told of, too.
+    pub is_predicting: bool,
+}
+
+impl Recommending<'_> {
+    /// What was measured, for who wants an answer soon.
+    pub const LATENCY: Self = Self { goal: Goal::Latency, model: None, prices: None, is_predicting: false };
+}
+
+/// The best of each model in `runs`, which are given newest first: of a case that several measured the newest counts. A place
+/// where a model was not measured is predicted where that can be.
+pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
+    let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
+    let mut models = measured(runs, asked);
+    if let Some(row) = asked.model.and_then(|name| find(name, &[]))
+        && models.is_empty()
+        && asked.is_predicting
+    {
+        models.push(advice(row, row.shape.length.unwrap_or(LENGTH)));
+    }
+    for advice in &mut models {
+        predict(advice, runs, &predictor, asked.goal);
+        decide(advice, asked);
+    }
+    rsb_model::order::by(&mut models, |a, b| {
+        (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
+    });
+    RecommendDocument {
+        format_version: rsb_model::format::FORMAT_VERSION,
+        goal: asked.goal.as_str().to_owned(),
+        currency: asked.prices.map(|prices| prices.currency.clone()),
+        models,
+    }
+}
+
+/// What `runs` measured of the models asked for.
+fn measured(runs: &[Run], asked: Recommending<'_>) -> Vec<ModelAdvice> {
     let mut models: Vec<ModelAdvice> = Vec::new();
     for run in runs {
         let machine = Fingerprint::of(&run.environment).slug();
         for result in run.benchmarks.iter().filter(|result| is_pass(result)) {
+            if asked.model.is_some_and(|name| parameter(result, "model") != Some(name)) {
+                continue;
+            }
             let Some(candidate) = candidate(result, &machine, run) else { continue };
-            let is_tuned = parameter(result, "performance_hint") == Some("throughput");
-            if goal == Goal::Latency && (candidate.batch_size != 1 || is_tuned) {
+            if asked.goal == Goal::Latency && (candidate.batch_size != 1 || is_tuned(result)) {
                 continue;
             }
             let Some(advice) = advice_of(&mut models, result) else { continue };
             consider(&mut advice.candidates, candidate);
         }
     }
-    models.retain(|advice| only.is_none_or(|name| advice.model_id == name));
-    models.iter_mut().for_each(decide);
-    rsb_model::order::by(&mut models, |a, b| {
-        (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
-    });
-    RecommendDocument { format_version: rsb_model::format::FORMAT_VERSION, goal: goal.as_str().to_owned(), models }
+    models
 }
 
-fn is_pass(result: &BenchmarkResult) -> bool {
+/// Whether `result` measured passes of a model.
+pub(super) fn is_pass(result: &BenchmarkResult) -> bool {
     // What was simulated is no speed.
     result.category.as_deref() == Some(MODELS)
         && result.outcome == Outcome::Measured
         && parameter(result, "workload") == Some("forward")
 }
 
+/// Whether it was tuned for throughput.
+pub(super) fn is_tuned(result: &BenchmarkResult) -> bool {
+    parameter(result, "performance_hint") == Some("throughput")
+}
+
+/// Where a pass was measured.
+pub(super) fn place(result: &BenchmarkResult, machine: &str) -> Option<ModelPlace> {
+    let device = result.benchmark_id.device().to_string();
+    let threads = result.fields()?.number("threads").filter(|_| device.starts_with("cpu"));
+    Some(ModelPlace {
+        machine: machine.to_owned(),
+        device,
+        backend: parameter(result, "runtime")?.to_owned(),
+        dtype: parameter(result, "dtype")?.to_owned(),
+        threads: threads.map(|count| count as u64),
+    })
+}
+
 fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<ModelCandidate> {
-    let text = |name: &str| parameter(result, name).map(str::to_owned);
+    let fields = result.fields()?;
     let batch_size: u64 = parameter(result, "batch_size")?.parse().ok()?;
     // Tuned for throughput, an iteration is several passes at the same time.
-    let items = batch_size as f64 * result.fields()?.number("num_requests").unwrap_or(1.0);
+    let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
     let each = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6 / items);
+    let time_per_item_ms = each(0.5)?;
+    let run_id = run.run_id.0.clone();
+    let evidence = |field: &str, value: f64| ModelEvidence {
+        run_id: run_id.clone(),
+        benchmark_id: result.benchmark_id.to_string(),
+        field: field.to_owned(),
+        value,
+    };
+    let power = fields.number("gpu_power_w");
+    let mut rests_on = vec![evidence("time_ms", time_per_item_ms * items)];
+    rests_on.extend(power.map(|watts| evidence("gpu_power_w", watts)));
     Some(ModelCandidate {
-        machine: machine.to_owned(),
-        device: result.benchmark_id.device().to_string(),
-        backend: text("runtime")?,
-        dtype: text("dtype")?,
+        place: place(result, machine)?,
+        basis: ModelBasis::Measured,
         batch_size,
-        time_per_item_ms: each(0.5)?,
+        time_per_item_ms,
         time_per_item_interval_ms: [each(0.1)?, each(0.9)?],
-        accuracy_error: result.fields()?.number("accuracy_error"),
-        run_id: run.run_id.0.clone(),
+        cost_per_million_items: None,
+        energy_per_item_j: power.map(|watts| watts * time_per_item_ms / 1e3),
+        accuracy_error: fields.number("accuracy_error"),
+        run_id: Some(run_id.clone()),
+        rests_on,
     })
+}
+
+fn advice(row: &ModelRow, sequence_length: u64) -> ModelAdvice {
+    ModelAdvice {
+        model_id: row.name.clone(),
+        architecture_type: row.family.to_string(),
+        parameter_count: Some(row.parameters),
+        size: Some(row.size().to_string()),
+        sequence_length,
+        choice: ModelChoice::Unknown,
+        candidates: Vec::new(),
+        unknown: Vec::new(),
+    }
 }
 
 fn advice_of<'m>(models: &'m mut Vec<ModelAdvice>, result: &BenchmarkResult) -> Option<&'m mut ModelAdvice> {
@@ -89,16 +216,16 @@ fn advice_of<'m>(models: &'m mut Vec<ModelAdvice>, result: &BenchmarkResult) -> 
             sequence_length: length,
             choice: ModelChoice::Unknown,
             candidates: Vec::new(),
+            unknown: Vec::new(),
         });
         models.len() - 1
     });
     models.get_mut(at)
 }
 
-/// Takes in `candidate` unless a newer run or a better batch of the same place and precision is there.
+/// Takes in `candidate` unless a newer run or a better batch of the same place is there.
 fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
-    let place = |one: &ModelCandidate| [&one.machine, &one.device, &one.backend, &one.dtype].map(Clone::clone);
-    let Some(same) = known.iter_mut().find(|one| place(one) == place(&candidate)) else {
+    let Some(same) = known.iter_mut().find(|one| one.place == candidate.place) else {
         known.push(candidate);
         return;
     };
@@ -108,73 +235,58 @@ fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
     }
 }
 
-/// The fastest wins where nobody's samples reach into its own.
-fn decide(advice: &mut ModelAdvice) {
-    rsb_model::order::by(&mut advice.candidates, |a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms));
+/// What follows for the places where the model was not measured.
+fn predict(advice: &mut ModelAdvice, runs: &[Run], predictor: &Predictor, goal: Goal) {
+    let own = definition(runs, &advice.model_id);
+    let Some(row) = own.as_ref().or_else(|| find(&advice.model_id, &[])) else { return };
+    let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
+    for place in predictor.places() {
+        if advice.candidates.iter().any(|one| one.place == *place) {
+            continue;
+        }
+        let mut found = batches.iter().map(|batch| predictor.predict(row, place, *batch, advice.sequence_length));
+        // The first refusal counts where no batch can be predicted; the smallest batch comes first.
+        let first = found.next().unwrap_or_else(|| Err(Reason::new("batches", "there are none", "measure a model")));
+        let best = found.flatten().chain(first.as_ref().ok().cloned());
+        match (best.min_by(|a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms)), first) {
+            (Some(best), _) => advice.candidates.push(best),
+            (None, Err(reason)) => advice.unknown.push(UnknownPlace { place: place.clone(), reason }),
+            (None, Ok(_)) => {}
+        }
+    }
+}
+
+/// What a run was told that the model is made of.
+fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
+    let results = runs.iter().flat_map(|run| &run.benchmarks);
+    let mut own = results.filter(|result| is_pass(result) && parameter(result, "model") == Some(model));
+    serde_json::from_str(parameter(own.next()?, DEFINITION)?).ok()
+}
+
+/// The best wins where nobody's interval reaches into its own. What the goal cannot be told of is unknown.
+fn decide(advice: &mut ModelAdvice, asked: Recommending<'_>) {
+    for mut one in std::mem::take(&mut advice.candidates) {
+        one.cost_per_million_items = asked.prices.and_then(|prices| prices.of_million(&one));
+        match asked.goal.weight(&one) {
+            Ok(_) => advice.candidates.push(one),
+            Err(reason) => advice.unknown.push(UnknownPlace { place: one.place, reason }),
+        }
+    }
+    let weighed = |one: &ModelCandidate, time: f64| time * asked.goal.weight(one).unwrap_or(f64::INFINITY);
+    let score = |one: &ModelCandidate| weighed(one, one.time_per_item_ms);
+    rsb_model::order::by(&mut advice.candidates, |a, b| score(a).total_cmp(&score(b)));
     advice.choice = match advice.candidates.as_slice() {
         [] => ModelChoice::Unknown,
         [_] => ModelChoice::OnlyOne,
         [best, others @ ..] => {
+            let [_, high] = best.time_per_item_interval_ms;
             let reaches =
-                |other: &ModelCandidate| other.time_per_item_interval_ms[0] <= best.time_per_item_interval_ms[1];
+                |other: &ModelCandidate| weighed(other, other.time_per_item_interval_ms[0]) <= weighed(best, high);
             if others.iter().any(reaches) { ModelChoice::NoClearWinner } else { ModelChoice::Winner }
         }
     };
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn one(backend: &str, time: f64, half: f64, run: &str, batch_size: u64) -> ModelCandidate {
-        ModelCandidate {
-            machine: "box".to_owned(),
-            device: "cpu:0".to_owned(),
-            backend: backend.to_owned(),
-            dtype: "f32".to_owned(),
-            batch_size,
-            time_per_item_ms: time,
-            time_per_item_interval_ms: [time - half, time + half],
-            accuracy_error: None,
-            run_id: run.to_owned(),
-        }
-    }
-
-    fn decided(candidates: Vec<ModelCandidate>) -> ModelAdvice {
-        let mut advice = ModelAdvice {
-            model_id: "bert-tiny".to_owned(),
-            architecture_type: "encoder-only".to_owned(),
-            parameter_count: Some(4_416_698),
-            size: Some("tiny".to_owned()),
-            sequence_length: 128,
-            choice: ModelChoice::Unknown,
-            candidates: Vec::new(),
-        };
-        for candidate in candidates {
-            consider(&mut advice.candidates, candidate);
-        }
-        decide(&mut advice);
-        advice
-    }
-
-    #[test]
-    fn the_fastest_wins_only_where_no_other_reaches_it() {
-        for (half, choice) in [(0.4, ModelChoice::Winner), (0.5, ModelChoice::NoClearWinner)] {
-            let advice = decided(vec![one("pytorch", 3.0, half, "a", 1), one("openvino", 2.0, half, "a", 1)]);
-            assert_eq!((advice.choice, advice.candidates[0].backend.as_str()), (choice, "openvino"));
-        }
-        assert_eq!(decided(vec![one("pytorch", 3.0, 0.1, "a", 1)]).choice, ModelChoice::OnlyOne);
-        assert_eq!(decided(Vec::new()).choice, ModelChoice::Unknown);
-    }
-
-    #[test]
-    fn of_one_place_the_newest_run_counts_and_its_best_batch() {
-        let newest_first = vec![
-            one("pytorch", 3.0, 0.1, "new", 1),
-            one("pytorch", 2.5, 0.1, "new", 8),
-            one("pytorch", 1.0, 0.1, "old", 1),
-        ];
-        let advice = decided(newest_first);
-        assert_eq!((advice.candidates.len(), advice.candidates[0].batch_size), (1, 8));
-    }
-}
+#[path = "recommend_tests.rs"]
+mod tests;

@@ -56,6 +56,18 @@ pub enum DeviceMetrics {
         /// The longest of them.
         layers: Vec<LayerTime>,
     },
+    /// ONNX Runtime.
+    #[schemars(rename = "onnxruntime")]
+    OnnxRuntime {
+        /// What ran every node.
+        execution_provider: String,
+        /// Threads of one operation.
+        num_threads: u32,
+        /// Nodes of a pass.
+        layer_count: u32,
+        /// The longest of them, by its profiler.
+        layers: Vec<LayerTime>,
+    },
     /// Qualcomm's QNN, on the HTP that its package emulates.
     Qnn {
         /// Always so here: cycles follow the host's clock and are no speed.

@@ -143,13 +143,16 @@ pub struct HardwareDetails {
     pub runtime_version: Option<String>,
 }
 
-/// Which device for which model, from what was measured.
+/// Which device for which model, from what was measured and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RecommendDocument {
     /// See [`crate::format`].
     pub format_version: u32,
-    /// What the models are wanted for: `latency`, `throughput`.
+    /// What the models are wanted for: `latency`, `throughput`, `cost`, `energy`.
     pub goal: String,
+    /// What costs are told in, as the file of prices says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
     /// One for each model and length, by family and size.
     pub models: Vec<ModelAdvice>,
 }
@@ -169,8 +172,60 @@ pub struct ModelAdvice {
     pub sequence_length: u64,
     /// Whether one of them is the best.
     pub choice: ModelChoice,
-    /// Machine, device, runtime and precision, the fastest first.
+    /// Machine, device, runtime, precision and threads, the best for the goal first.
     pub candidates: Vec<ModelCandidate>,
+    /// Places of which nothing can be said, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownPlace>,
+}
+
+/// A place of which nothing can be said.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct UnknownPlace {
+    /// The place.
+    #[serde(flatten)]
+    pub place: ModelPlace,
+    /// What, why, cure.
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// Where a model runs, and in what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ModelPlace {
+    /// The machine's fingerprint.
+    pub machine: String,
+    /// Such as `cpu:0`.
+    pub device: String,
+    /// What runs it.
+    pub backend: String,
+    /// Of the weights.
+    pub dtype: String,
+    /// Threads of one operation, on a CPU.
+    pub threads: Option<u64>,
+}
+
+/// Whether a figure was seen or follows from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelBasis {
+    /// The model was measured at this place.
+    Measured,
+    /// From other models there, and this and others elsewhere.
+    Predicted,
+}
+
+/// A stored figure that an answer rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelEvidence {
+    /// The run that has it.
+    pub run_id: String,
+    /// The case.
+    pub benchmark_id: String,
+    /// The field of its result.
+    pub field: String,
+    /// Its value, in the field's unit.
+    pub value: f64,
 }
 
 /// Whether one candidate is the best.
@@ -190,22 +245,28 @@ pub enum ModelChoice {
 /// One way to run a model, with the figures that speak for it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ModelCandidate {
-    /// The machine's fingerprint.
-    pub machine: String,
-    /// Such as `cpu:0`.
-    pub device: String,
-    /// What ran it.
-    pub backend: String,
-    /// Of the weights.
-    pub dtype: String,
+    /// Where.
+    #[serde(flatten)]
+    pub place: ModelPlace,
+    /// Measured or predicted.
+    pub basis: ModelBasis,
     /// Items handled together.
     pub batch_size: u64,
     /// Median time of an item in ms: that of a pass over its batch.
     pub time_per_item_ms: f64,
-    /// From where to where eight in ten samples lie, in ms.
+    /// From where to where eight in ten samples lie, in ms; of a prediction, where eight in ten measurements should.
     pub time_per_item_interval_ms: [f64; 2],
+    /// What a million items cost, in the currency of the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_per_million_items: Option<f64>,
+    /// Energy of an item in J, by the power that was read in the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_per_item_j: Option<f64>,
     /// max|x − ref| / max|ref|.
     pub accuracy_error: Option<f64>,
     /// The run that measured it.
-    pub run_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What it rests on, what counts most first.
+    pub rests_on: Vec<ModelEvidence>,
 }

@@ -124,11 +124,14 @@ impl PlaceWords {
 }
 
 fn parts(candidate: &ModelCandidate) -> [&str; 4] {
-    [&candidate.machine, &candidate.device, &candidate.backend, &candidate.dtype].map(String::as_str)
+    let place = &candidate.place;
+    [&place.machine, &place.device, &place.backend, &place.dtype].map(String::as_str)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use rsb_model::record::{ModelBasis, ModelPlace};
+
     use super::*;
 
     /// Two families, one of them in two sizes.
@@ -138,20 +141,27 @@ pub(crate) mod tests {
             advice("vision", "base", ModelChoice::NoClearWinner, &["pytorch", "openvino"]),
             advice("speech", "tiny", ModelChoice::OnlyOne, &["pytorch"]),
         ];
-        RecommendDocument { format_version: 1, goal: "latency".to_owned(), models }
+        RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models }
     }
 
     fn candidate(machine: &str, backend: &str) -> ModelCandidate {
         ModelCandidate {
-            machine: machine.to_owned(),
-            device: "cpu:0".to_owned(),
-            backend: backend.to_owned(),
-            dtype: "f32".to_owned(),
+            place: ModelPlace {
+                machine: machine.to_owned(),
+                device: "cpu:0".to_owned(),
+                backend: backend.to_owned(),
+                dtype: "f32".to_owned(),
+                threads: None,
+            },
+            basis: ModelBasis::Measured,
+            cost_per_million_items: None,
+            energy_per_item_j: None,
+            rests_on: Vec::new(),
             batch_size: 1,
             time_per_item_ms: 1.0,
             time_per_item_interval_ms: [0.9, 1.1],
             accuracy_error: None,
-            run_id: "run".to_owned(),
+            run_id: Some("run".to_owned()),
         }
     }
 
@@ -164,11 +174,12 @@ pub(crate) mod tests {
             sequence_length: 128,
             choice,
             candidates: best.iter().map(|backend| candidate("box", backend)).collect(),
+            unknown: Vec::new(),
         }
     }
 
     fn said(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
-        let document = RecommendDocument { format_version: 1, goal: "latency".to_owned(), models };
+        let document = RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models };
         let chart = recommendation(&document).unwrap();
         let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
         points.map(|point| (point.x, point.y, point.text.clone())).collect()
@@ -192,8 +203,13 @@ pub(crate) mod tests {
         two.candidates.push(candidate("other", "pytorch"));
         assert_eq!(said(vec![two]), [(0.0, 0.0, "pytorch box".to_owned())]);
         assert!(
-            recommendation(&RecommendDocument { format_version: 1, goal: "latency".to_owned(), models: Vec::new() })
-                .is_none()
+            recommendation(&RecommendDocument {
+                format_version: 1,
+                goal: "latency".to_owned(),
+                currency: None,
+                models: Vec::new()
+            })
+            .is_none()
         );
     }
 }

@@ -303,7 +303,12 @@ impl PageSource for MadeUp {
     }
 
     fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
-        Ok(Arc::new(RecommendDocument { format_version: 1, goal: self.name.clone(), models: Vec::new() }))
+        Ok(Arc::new(RecommendDocument {
+            format_version: 1,
+            goal: self.name.clone(),
+            currency: None,
+            models: Vec::new(),
+        }))
     }
 
     fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {

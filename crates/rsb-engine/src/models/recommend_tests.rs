@@ -1,0 +1,100 @@
+use super::*;
+
+const FILE: &str = "currency = \"EUR\"\n[[price]]\nmachine = \"dear\"\nper_hour = 36.0\n[[price]]\ndevice = \"cpu:0\"\nper_hour = 3.6\n";
+
+fn one(backend: &str, time: f64, half: f64, run: &str, batch_size: u64) -> ModelCandidate {
+    ModelCandidate {
+        place: ModelPlace {
+            machine: "box".to_owned(),
+            device: "cpu:0".to_owned(),
+            backend: backend.to_owned(),
+            dtype: "f32".to_owned(),
+            threads: Some(1),
+        },
+        basis: ModelBasis::Measured,
+        batch_size,
+        time_per_item_ms: time,
+        time_per_item_interval_ms: [time - half, time + half],
+        cost_per_million_items: None,
+        energy_per_item_j: None,
+        accuracy_error: None,
+        run_id: Some(run.to_owned()),
+        rests_on: Vec::new(),
+    }
+}
+
+fn decided(candidates: Vec<ModelCandidate>, asked: Recommending<'_>) -> ModelAdvice {
+    let mut advice = advice(find("bert-tiny", &[]).unwrap(), 128);
+    for candidate in candidates {
+        consider(&mut advice.candidates, candidate);
+    }
+    decide(&mut advice, asked);
+    advice
+}
+
+#[test]
+fn the_fastest_wins_only_where_no_other_reaches_it() {
+    let asked = Recommending::LATENCY;
+    for (half, choice) in [(0.4, ModelChoice::Winner), (0.5, ModelChoice::NoClearWinner)] {
+        let advice = decided(vec![one("pytorch", 3.0, half, "a", 1), one("openvino", 2.0, half, "a", 1)], asked);
+        assert_eq!((advice.choice, advice.candidates[0].place.backend.as_str()), (choice, "openvino"));
+    }
+    assert_eq!(decided(vec![one("pytorch", 3.0, 0.1, "a", 1)], asked).choice, ModelChoice::OnlyOne);
+    assert_eq!(decided(Vec::new(), asked).choice, ModelChoice::Unknown);
+}
+
+#[test]
+fn of_one_place_the_newest_run_counts_and_its_best_batch() {
+    let mut two_threads = one("pytorch", 1.5, 0.1, "old", 1);
+    two_threads.place.threads = Some(2);
+    let newest_first = vec![
+        one("pytorch", 3.0, 0.1, "new", 1),
+        one("pytorch", 2.5, 0.1, "new", 8),
+        one("pytorch", 1.0, 0.1, "old", 1),
+        two_threads,
+    ];
+    let advice = decided(newest_first, Recommending::LATENCY);
+    let seen: Vec<(u64, Option<u64>)> =
+        advice.candidates.iter().map(|one| (one.batch_size, one.place.threads)).collect();
+    assert_eq!(seen, [(1, Some(2)), (8, Some(1))]);
+}
+
+#[test]
+fn the_cheapest_is_another_than_the_fastest_and_what_has_no_price_is_unknown() {
+    let prices = Prices::parse(FILE).unwrap();
+    let asked = Recommending { goal: Goal::Cost, prices: Some(&prices), ..Recommending::LATENCY };
+    let mut dear = one("pytorch", 1.0, 0.1, "a", 1);
+    dear.place.machine = "a-dear-one".to_owned();
+    let mut unpriced = one("pytorch", 0.1, 0.01, "a", 1);
+    unpriced.place.device = "cuda:0".to_owned();
+    let advice = decided(vec![dear, one("pytorch", 2.0, 0.1, "a", 1), unpriced], asked);
+    let costs: Vec<Option<f64>> = advice.candidates.iter().map(|one| one.cost_per_million_items).collect();
+    // A million items of 2 ms are 2000 s at a thousandth of a euro, and of 1 ms 1000 s at a hundredth.
+    assert_eq!((advice.choice, costs), (ModelChoice::Winner, vec![Some(2.0), Some(10.0)]));
+    assert!(advice.unknown[0].reason.cure.contains("--prices"), "{:?}", advice.unknown);
+}
+
+#[test]
+fn energy_is_known_only_where_power_was_read() {
+    let asked = Recommending { goal: Goal::Energy, ..Recommending::LATENCY };
+    let mut read = one("pytorch", 2.0, 0.1, "a", 1);
+    read.place.device = "cuda:0".to_owned();
+    read.energy_per_item_j = Some(0.6);
+    let advice = decided(vec![one("pytorch", 1.0, 0.1, "a", 1), read], asked);
+    assert_eq!((advice.choice, advice.candidates[0].place.device.as_str()), (ModelChoice::OnlyOne, "cuda:0"));
+    assert!(advice.unknown[0].reason.why.contains("power of a CPU"), "{:?}", advice.unknown);
+}
+
+#[test]
+fn a_file_of_prices_with_a_mistake_is_refused_by_name() {
+    for (text, expected) in [
+        ("", "no price"),
+        ("[[price]]\nper_hour = -1.0\n", "no price"),
+        ("[[price]]\nper_hour = nan\n", "no price"),
+        ("[[price]]\nper_our = 1.0\n", "per_our"),
+        ("[[price]]\nmachine = \"x\"\n", "per_hour"),
+    ] {
+        let error = Prices::parse(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}

@@ -1,0 +1,341 @@
+"""How far predictions of `recommend` are off: the figures of docs/recommendation.md.
+
+    python3 python/checks/recommendation/study.py fit DIR  # chooses the constants, by the fitted models alone
+    python3 python/checks/recommendation/study.py report   # the error, by the models kept apart
+    python3 python/checks/recommendation/study.py published DIR   # the same by figures that others published
+
+The prediction is that of crates/rsb-engine/src/models/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
+process over places, runtimes, families and sizes. Leaving a model out is leaving a block of the covariance out.
+"""
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+import tomllib
+
+HERE = Path(__file__).resolve().parent
+CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+PLAN = tomllib.loads((HERE / "models.toml").read_text(encoding="utf-8"))
+ROWS = {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"] + PLAN["model"]}
+# Elements of an activation that are read or written for each position and element of a layer's width.
+PASSES = 16
+# The constants of predict.rs: seconds of an operation by runtime, and standard deviations in the logarithm.
+CONSTANTS = {
+    "call_us": 3.26, "any": 0.0307, "runtime": 0.179, "place": 0.0638, "family": 0.165, "family_runtime": 0.236, "size": 0.0357,
+    "size_runtime": 0.0297, "size_place": 0.151, "model": 0.0242, "model_runtime": 0.164, "noise": 0.0901, "length": 3.86,
+}
+# Steps of the search for them.
+STEPS = 400
+# Of a normal distribution, eight in ten.
+EIGHT_IN_TEN = 1.2816
+
+
+@dataclass
+class Cell:
+    """A measured time, and what is known of it beforehand."""
+
+    model: str
+    family: str
+    shape: str
+    runtime: str
+    place: tuple
+    flops: float
+    bytes: float
+    calls: float
+    seconds: float
+    # The most that the place does a second.
+    peak: float = 1.0
+    bandwidth: float = 1.0
+
+    @classmethod
+    def of(cls, row: dict, roof: tuple):
+        """A row of times.csv."""
+        known = ROWS[row["model"]]
+        batch, length, shape, work = int(row["batch"]), int(row["length"]), known["shape"], known["work"]
+        (a, c, d), (p, q) = work["flops"], work["operations"]
+        weights = known.get("active_parameters", known["parameters"])
+        moved = PASSES * shape["layers"] * shape["hidden"] + shape.get("vocabulary", 0)
+        return cls(
+            model=row["model"], family=known["family"], shape=f"{batch}x{length}", runtime=row["runtime"],
+            place=(row["runtime"], row["threads"]), flops=batch * (a + c * length + d * length**2), calls=p + q * length,
+            bytes=4.0 * (weights + batch * length * moved), seconds=float(row["ms"]) / 1e3,
+            peak=roof[0], bandwidth=roof[1],
+        )
+
+    def roofline(self) -> float:
+        """Seconds, were each device as fast as its peak."""
+        return max(self.flops / self.peak, self.bytes / self.bandwidth)
+
+    def expected(self, constants: dict) -> float:
+        """Seconds, with what starts each operation."""
+        return self.flops / self.peak + self.bytes / self.bandwidth + self.calls * constants["call_us"] * 1e-6
+
+
+def cells() -> list[Cell]:
+    """Everything that was measured; by the peaks that `compute-peak` and `memory-bandwidth` measured, where peaks.csv has them."""
+    peaks: dict = {}
+    if (HERE / "peaks.csv").exists():
+        with (HERE / "peaks.csv").open(encoding="utf-8") as file:
+            peaks = {row["threads"]: (float(row["gflops"]) * 1e9, float(row["bandwidth_gb_s"]) * 1e9) for row in csv.DictReader(file)}
+    with (HERE / "times.csv").open(encoding="utf-8") as file:
+        found = [Cell.of(row, peaks.get(row["threads"], (1.0, 1.0))) for row in csv.DictReader(file)]
+    if not peaks:
+        roof_of_passes(found, PLAN["reported"])
+    return found
+
+
+def roof_of_passes(some: list[Cell], reported: list[str]):
+    """The most that a fitted model reached is the roof of a place, as in predict.rs where no peak was measured."""
+    for place in {one.place for one in some}:
+        here = [one for one in some if one.place == place]
+        own = [one for one in here if one.model not in reported]
+        peak, bandwidth = (max(getattr(one, name) / one.seconds for one in own) for name in ("flops", "bytes"))
+        for one in here:
+            one.peak, one.bandwidth = peak, bandwidth
+
+
+# What timm publishes (github.com/huggingface/pytorch-image-models, results/): two CPUs in f32 at batch 1, four GPUs in 16 bits.
+PUBLISHED = {
+    "i9-10940X": "benchmark-infer-fp32-nchw-pt240-cpu-i9_10940x-dynamo.csv",
+    "i7-12700H": "benchmark-infer-fp32-nchw-pt240-cpu-i7_12700h-dynamo.csv",
+    "RTX 3090": "benchmark-infer-amp-nchw-pt240-cu124-rtx3090.csv",
+    "RTX 4090": "benchmark-infer-amp-nchw-pt240-cu124-rtx4090.csv",
+    "RTX 5090": "benchmark-infer-amp-nchw-pt291-cu130-5090.csv",
+    "RTX PRO 6000": "benchmark-infer-amp-nchw-pt291-cu130-pro6000maxq.csv",
+}
+# Of the models in all files every so many, by name; of these in turn three are fitted and one is reported.
+EVERY, REPORTED = 7, 4
+
+
+def published(directory: Path) -> tuple[list[Cell], list[str]]:
+    """The cells of timm's files, and the models to report."""
+    found: list[Cell] = []
+    for place, name in PUBLISHED.items():
+        with (directory / name).open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if not (row["infer_macts"] and row["infer_gmacs"]):
+                    continue  # Nobody counted its arithmetic.
+                batch, size = int(row["infer_batch_size"]), 4.0 if "fp32" in name else 2.0
+                moved = float(row["param_count"]) + 2.0 * batch * float(row["infer_macts"])
+                found.append(Cell(
+                    model=f"{row['model']} {row['infer_img_size']}", family=row["model"].split("_")[0].rstrip("0123456789"),
+                    shape="", runtime="f32" if size == 4.0 else "16 bits", place=(place,),
+                    flops=2e9 * batch * float(row["infer_gmacs"]), bytes=size * 1e6 * moved, calls=0.0,
+                    seconds=float(row["infer_step_time"]) / 1e3,
+                ))
+    count = {name: sum(one.model == name for one in found) for name in {one.model for one in found}}
+    chosen = sorted(name for name, places in count.items() if places == len(PUBLISHED))[::EVERY]
+    reported = chosen[REPORTED - 1 :: REPORTED]
+    found = [one for one in found if one.model in set(chosen)]
+    roof_of_passes(found, reported)
+    return found, reported
+
+
+def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
+    """How alike cells are, the noise apart."""
+
+    def same(name):
+        numbers: dict = {}
+        a, b = ([numbers.setdefault(getattr(one, name), len(numbers)) for one in side] for side in (left, right))
+        return numpy.equal.outer(a, b).astype(float)
+
+    size = numpy.subtract.outer(*([math.log(one.expected(s) * one.peak) for one in side] for side in (left, right)))
+    near = numpy.exp(-0.5 * (size / s["length"]) ** 2)
+    family, runtime, place, model = (same(name) for name in ("family", "runtime", "place", "model"))
+    return (
+        s["any"] ** 2 + s["runtime"] ** 2 * runtime + s["place"] ** 2 * place
+        + near * (s["size"] ** 2 + s["size_runtime"] ** 2 * runtime + s["size_place"] ** 2 * place + family * (s["family"] ** 2 + s["family_runtime"] ** 2 * runtime))
+        + model * (s["model"] ** 2 + s["model_runtime"] ** 2 * runtime)
+    )
+
+
+def residuals(some: list[Cell], s: dict) -> numpy.ndarray:
+    """What the process is about."""
+    return numpy.array([math.log(one.seconds / one.expected(s)) for one in some])
+
+
+def predicted(known: list[Cell], wanted: list[Cell], s: dict):
+    """Seconds, and the standard deviation of their logarithm."""
+    if not known:
+        raise ValueError("nothing is known")
+    own = covariance(known, known, s) + s["noise"] ** 2 * numpy.eye(len(known))
+    cross = covariance(wanted, known, s)
+    solved = numpy.linalg.solve(own, cross.T)
+    mean = solved.T @ residuals(known, s)
+    variance = numpy.diag(covariance(wanted, wanted, s)) + s["noise"] ** 2 - numpy.einsum("ij,ji->i", cross, solved)
+    seconds = numpy.array([one.expected(s) for one in wanted]) * numpy.exp(mean)
+    return seconds, numpy.sqrt(numpy.maximum(variance, 1e-9))
+
+
+def nearest(known: list[Cell], wanted: list[Cell]) -> numpy.ndarray:
+    """By the utilisation of the nearest size of the same family at the same place."""
+    found = []
+    for one in wanted:
+        same = [k for k in known if k.family == one.family and k.place == one.place]
+        best = min(same, key=lambda k: abs(math.log(k.flops / one.flops)), default=None)
+        found.append(one.roofline() * (best.seconds / best.roofline() if best else 1.0))
+    return numpy.array(found)
+
+
+def errors(seconds, wanted: list[Cell]) -> numpy.ndarray:
+    """Relative errors."""
+    true = numpy.array([one.seconds for one in wanted])
+    return numpy.abs(seconds - true) / true
+
+
+# What is left out at a time: a model everywhere, a model at one place, a place.
+BLOCKS = (lambda one: one.model, lambda one: (one.model, one.place), lambda one: one.place)
+
+
+def left_out(some: list[Cell], s: dict, block_of) -> tuple[float, numpy.ndarray]:
+    """The negative log density of each block where it is left out, and the relative errors."""
+    inverse = numpy.linalg.inv(covariance(some, some, s) + s["noise"] ** 2 * numpy.eye(len(some)))
+    y = residuals(some, s)
+    weighed, total, off = inverse @ y, 0.0, numpy.zeros(len(some))
+    blocks: dict = {}
+    for index, one in enumerate(some):
+        blocks.setdefault(block_of(one), []).append(index)
+    for at in map(numpy.array, blocks.values()):
+        block = numpy.linalg.inv(inverse[numpy.ix_(at, at)])
+        off[at] = block @ weighed[at]
+        variance = numpy.diag(block)
+        total += 0.5 * float(numpy.sum(off[at] ** 2 / variance + numpy.log(variance)))
+    return total, numpy.abs(numpy.exp(-off) - 1.0)
+
+
+def score(some: list[Cell], s: dict) -> float:
+    """How unlikely what is left out is, in all three ways."""
+    return sum(left_out(some, s, block_of)[0] for block_of in BLOCKS)
+
+
+def fit(sets: list[list[Cell]]) -> dict:
+    """The constants that make what is left out likeliest: a search by steps, from a fixed seed."""
+    generator, best = numpy.random.default_rng(20_231), dict(CONSTANTS)
+    least, step = sum(score(some, best) for some in sets), 0.5
+    for _ in range(STEPS):
+        step = max(0.05, step * 0.993)
+        tried = {name: value * math.exp(step * generator.normal()) if generator.random() < 0.3 else value for name, value in best.items()}
+        tried["noise"] = max(tried["noise"], 0.02)
+        tried = {name: value if name in ("call_us", "length") else min(value, 3.0) for name, value in tried.items()}
+        found = sum(score(some, tried) for some in sets)
+        if found < least:
+            best, least = tried, found
+    return best
+
+
+def figures(name: str, off: numpy.ndarray, covered: float | None = None):
+    """A row of the page."""
+    said = "" if covered is None else f"{100 * covered:.0f} %"
+    print(f"| {name} | {len(off)} | {100 * numpy.median(off):.0f} % | {100 * numpy.quantile(off, 0.9):.0f} % | {said} |")
+
+
+def covered(seconds, deviation, wanted: list[Cell]) -> float:
+    """The share of cells in their interval of eight in ten."""
+    away = numpy.abs(numpy.log(numpy.array([one.seconds for one in wanted]) / seconds))
+    return float(numpy.mean(away <= EIGHT_IN_TEN * deviation))
+
+
+def triples(seconds, deviation, wanted: list[Cell]):
+    """How often the fastest of three places is named, and how often one is clearly so."""
+    by_case: dict = {}
+    for one, time, spread in zip(wanted, seconds, deviation):
+        by_case.setdefault((one.model, one.shape), []).append((one, time, spread))
+    right = near = clear = clear_right = count = 0
+    for places in by_case.values():
+        for three in itertools.combinations(places, 3):
+            first, *others = sorted(three, key=lambda one: one[1])
+            fastest = min(three, key=lambda one: one[0].seconds)
+            is_right, count = first is fastest, count + 1
+            right += is_right
+            # What is measured within five percent of the fastest is as fast.
+            near += first[0].seconds <= 1.05 * fastest[0].seconds
+            high = first[1] * math.exp(EIGHT_IN_TEN * first[2])
+            if all(time * math.exp(-EIGHT_IN_TEN * spread) > high for _, time, spread in others):
+                clear, clear_right = clear + 1, clear_right + is_right
+    return count, right / count, near / count, clear / count, clear_right / max(clear, 1)
+
+
+def report(all_cells: list[Cell], reported: list[str], s: dict):
+    """What docs/recommendation.md says."""
+    wanted = [one for one in all_cells if one.model in reported]
+    known = [one for one in all_cells if one.model not in reported]
+    places = sorted({one.place for one in all_cells})
+    print("| reported models | cells | median | 90 % | in the interval |\n|---|--:|--:|--:|--:|")
+    figures("plain roofline", errors(numpy.array([one.roofline() for one in wanted]), wanted))
+    figures("nearest size of the family there", errors(nearest(known, wanted), wanted))
+
+    def each(name, of_place):
+        """Each place is predicted by what `of_place` leaves of the others and of it."""
+        found = [(ask, *predicted(of_place(place), ask, s)) for place in places for ask in [[o for o in wanted if o.place == place]]]
+        asked = [one for ask, _, _ in found for one in ask]
+        seconds, deviation = (numpy.concatenate([part[at] for part in found]) for at in (1, 2))
+        figures(name, errors(seconds, asked), covered(seconds, deviation, asked))
+        return seconds, deviation, asked
+
+    cheapest = {p: sorted((o for o in known if o.place == p), key=lambda o: o.seconds)[:3] for p in places}
+    seen = [
+        ("the model nowhere", each("the model nowhere, the place with the fitted models", lambda _: known)),
+        ("the model elsewhere", each("the model at the other places, the place with the fitted models", lambda p: known + [o for o in wanted if o.place != p])),
+        ("three passes there", each("the model elsewhere, the place with its three shortest passes", lambda p: cheapest[p] + [o for o in all_cells if o.place != p])),
+        ("peaks alone", each("the model elsewhere, the place with peak and bandwidth alone", lambda p: [o for o in all_cells if o.place != p])),
+        ("peaks alone, model nowhere", each("the model nowhere, the place with peak and bandwidth alone", lambda p: [o for o in known if o.place != p])),
+    ]
+    print("\n| fastest of three places | triples | named | named, or within 5 % of it | clear winner said | of these right |\n|---|--:|--:|--:|--:|--:|")
+    for name, (seconds, deviation, asked) in seen:
+        count, *shares = triples(seconds, deviation, asked)
+        print(f"| {name} | {count} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |")
+    return seen[0][1]
+
+
+def by_family(seconds, asked: list[Cell]):
+    """Where the error comes from."""
+    print("\n| the model nowhere, by family | reported | median | worst |\n|---|---|--:|--:|")
+    for family, model in zip(PLAN["families"], PLAN["reported"]):
+        off = errors(seconds, asked)[[index for index, one in enumerate(asked) if one.family == family]]
+        if not len(off):
+            print(f"| {family} | {model} | not measured | |")
+            continue
+        print(f"| {family} | {model} | {100 * numpy.median(off):.0f} % | {100 * off.max():.0f} % |")
+
+
+# Of the fitted models that others published every so many choose the constants: the work grows with the cube of their number.
+THINNED = 3
+
+
+def fitted_sets(directory: Path) -> list[list[Cell]]:
+    """What the constants are chosen by: the fitted models of both sets."""
+    found, reported = published(directory)
+    names = sorted({one.model for one in found} - set(reported))[::THINNED]
+    own = [one for one in cells() if one.model not in PLAN["reported"]]
+    return [own, [one for one in found if one.model in names]]
+
+
+def main():
+    """`fit DIR`, `report` or `published DIR`."""
+    verb, *given = sys.argv[1:] or [""]
+    if verb == "fit" and given:
+        sets = fitted_sets(Path(given[0]))
+        chosen = fit(sets)
+        for name, s in (("before", CONSTANTS), ("after", chosen)):
+            for some in sets:
+                off = left_out(some, s, BLOCKS[0])[1]
+                nine = 100 * numpy.quantile(off, 0.9)
+                print(f"# {name}: {len(off)} cells, {100 * numpy.median(off):.1f} % median, {nine:.1f} % of nine in ten")
+        print({key: float(f"{value:.3g}") for key, value in chosen.items()})
+    elif verb == "published" and given:
+        report(*published(Path(given[0])), CONSTANTS)
+    elif verb == "report":
+        seconds, _, asked = report(cells(), PLAN["reported"], CONSTANTS)
+        by_family(seconds, asked)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
