@@ -109,7 +109,7 @@ fn burst_f32() -> (Burst, &'static str) {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f32_avx(units) }, "native-fma");
         }
-        // SAFETY: every processor of this architecture has SSE2.
+        // SAFETY: every CPU of this architecture has SSE2.
         (|units| unsafe { x86::f32_sse2(units) }, "native")
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -127,7 +127,7 @@ fn burst_f64() -> (Burst, &'static str) {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f64_avx(units) }, "native-fma");
         }
-        // SAFETY: every processor of this architecture has SSE2.
+        // SAFETY: every CPU of this architecture has SSE2.
         (|units| unsafe { x86::f64_sse2(units) }, "native")
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -240,7 +240,7 @@ mod tests {
         let mut all = vec![(burst_f32().0, f64::from(f32::EPSILON)), (burst_f64().0, f64::EPSILON)];
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY: every processor of this architecture has SSE2.
+            // SAFETY: every CPU of this architecture has SSE2.
             let least: [Burst; 2] = [|units| unsafe { x86::f32_sse2(units) }, |units| unsafe { x86::f64_sse2(units) }];
             all.extend(least.into_iter().zip([f64::from(f32::EPSILON), f64::EPSILON]));
         }
