@@ -109,7 +109,10 @@ fn burst_f32() -> (Burst, &'static str) {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f32_avx(units) }, "native-fma");
         }
+        // SAFETY: every CPU of this architecture has SSE2.
+        (|units| unsafe { x86::f32_sse2(units) }, "native")
     }
+    #[cfg(not(target_arch = "x86_64"))]
     (plain_f32, "native")
 }
 
@@ -124,11 +127,15 @@ fn burst_f64() -> (Burst, &'static str) {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f64_avx(units) }, "native-fma");
         }
+        // SAFETY: every CPU of this architecture has SSE2.
+        (|units| unsafe { x86::f64_sse2(units) }, "native")
     }
+    #[cfg(not(target_arch = "x86_64"))]
     (plain_f64, "native")
 }
 
 /// A burst in vectors of `$lanes` numbers. `$multiply_add` is a·b + c.
+#[cfg(target_arch = "x86_64")]
 macro_rules! burst {
     ($(#[$features:meta])* $name:ident, $number:ty, $lanes:literal, $load:expr, $multiply_add:expr, $store:expr) => {
         $(#[$features])*
@@ -150,28 +157,38 @@ macro_rules! burst {
     };
 }
 
-/// A multiply and an add for each lane, as the compiler vectorizes them.
+/// A multiply and an add for each lane, as the compiler vectorizes them: it does so where chains lie side by side.
+#[cfg(not(target_arch = "x86_64"))]
 macro_rules! plain {
     ($name:ident, $number:ty, $lanes:literal) => {
-        burst!(
-            $name,
-            $number,
-            $lanes,
-            std::hint::black_box,
-            |a: [$number; $lanes], b: [$number; $lanes], c: [$number; $lanes]| -> [$number; $lanes] {
-                std::array::from_fn(|lane| a[lane] * b[lane] + c[lane])
-            },
-            std::hint::black_box
-        );
+        fn $name(units: usize) -> f64 {
+            let operands = operands::<$lanes>().map(|lanes| lanes.map(|value| value as $number));
+            let order = std::hint::black_box(order(operands));
+            let [u, v, a]: [[[$number; $lanes]; CHAINS]; 3] =
+                std::array::from_fn(|which| order.map(|chain| chain[which]));
+            let mut chains = std::hint::black_box([[0.0; $lanes]; CHAINS]);
+            for _ in 0..units * (PeakArithmetic::UNIT as usize / (4 * CHAINS * $lanes)) {
+                for ((x, u), v) in chains.as_flattened_mut().iter_mut().zip(u.as_flattened()).zip(v.as_flattened()) {
+                    *x = *u * *x + *v;
+                }
+                for (x, a) in chains.as_flattened_mut().iter_mut().zip(a.as_flattened()) {
+                    *x = *a * *x + *x;
+                }
+            }
+            error(operands.map(|lanes| lanes.map(f64::from)), &chains.map(|lanes| lanes.map(f64::from)))
+        }
     };
 }
+#[cfg(not(target_arch = "x86_64"))]
 plain!(plain_f32, f32, 4);
+#[cfg(not(target_arch = "x86_64"))]
 plain!(plain_f64, f64, 2);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m256d, __m512, __m512d, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
+        __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_mul_pd, _mm_mul_ps,
+        _mm256_fmadd_pd, _mm256_fmadd_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
     };
     use std::mem::transmute;
 
@@ -197,6 +214,21 @@ mod x86 {
     vectors!(f64_avx512, "avx512f", f64, 8, __m512d, _mm512_fmadd_pd);
     vectors!(f32_avx, "avx,fma", f32, 8, __m256, _mm256_fmadd_ps);
     vectors!(f64_avx, "avx,fma", f64, 4, __m256d, _mm256_fmadd_pd);
+    vectors!(f32_sse2, "sse2", f32, 4, __m128, apart_ps);
+    vectors!(f64_sse2, "sse2", f64, 2, __m128d, apart_pd);
+
+    /// Two instructions, where there is no single one.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn apart_ps(a: __m128, b: __m128, c: __m128) -> __m128 {
+        _mm_add_ps(_mm_mul_ps(a, b), c)
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn apart_pd(a: __m128d, b: __m128d, c: __m128d) -> __m128d {
+        _mm_add_pd(_mm_mul_pd(a, b), c)
+    }
 }
 
 #[cfg(test)]
@@ -205,11 +237,14 @@ mod tests {
 
     #[test]
     fn every_version_ends_where_the_reference_does_and_a_lost_step_shows() {
-        for (burst, epsilon) in [plain_f32, burst_f32().0]
-            .map(|burst| (burst as Burst, f64::from(f32::EPSILON)))
-            .into_iter()
-            .chain([plain_f64, burst_f64().0].map(|burst| (burst as Burst, f64::EPSILON)))
+        let mut all = vec![(burst_f32().0, f64::from(f32::EPSILON)), (burst_f64().0, f64::EPSILON)];
+        #[cfg(target_arch = "x86_64")]
         {
+            // SAFETY: every CPU of this architecture has SSE2.
+            let least: [Burst; 2] = [|units| unsafe { x86::f32_sse2(units) }, |units| unsafe { x86::f64_sse2(units) }];
+            all.extend(least.into_iter().zip([f64::from(f32::EPSILON), f64::EPSILON]));
+        }
+        for (burst, epsilon) in all {
             for units in [1, 2, 5] {
                 let error = burst(units);
                 assert!(error < 8.0 * epsilon, "{error:e}");

@@ -209,12 +209,9 @@ impl Prepared for Case<'_> {
         if let Some(name) = model_name(&self.shape) {
             fields.set("model_name", name);
         }
-        match peak {
-            Some(peak) if self.phase == "prefill" => {
-                fields.set("peak_gflops", peak.max(gflops));
-                fields.set("roofline_percent", 100.0 * gflops / peak.max(gflops));
-            }
-            _ => {}
+        if let (Some(peak), "prefill") = (peak, self.phase.as_str()) {
+            fields.set("peak_gflops", peak.max(gflops));
+            fields.set("roofline_percent", 100.0 * gflops / peak.max(gflops));
         }
         if self.phase == "decode" {
             fields.extend(self.memory(time_ns)?);

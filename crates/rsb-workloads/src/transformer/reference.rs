@@ -87,16 +87,16 @@ impl Look {
     /// Its numbers at `position`: of this pass, or from the cache.
     fn at<'r>(&self, position: u64, fresh: &'r [Vec<f64>], cache: &'r [f64]) -> &'r [f64] {
         let Shape { kv_heads, head_dim, queries, positions, .. } = self.shape;
+        let head = self.shared();
         match position.checked_sub(positions - queries) {
-            Some(token) => fresh
-                .get((self.sequence * queries + token) as usize)
-                .map_or(&[][..], |row| part(row, self.shared() * head_dim, head_dim)),
-            None => {
-                let head = self.sequence * kv_heads + self.shared();
-                part(cache, (head * positions + position) * head_dim, head_dim)
-            }
+            Some(token) => part(row(fresh, self.sequence * queries + token), head * head_dim, head_dim),
+            None => part(cache, ((self.sequence * kv_heads + head) * positions + position) * head_dim, head_dim),
         }
     }
+}
+
+fn row(rows: &[Vec<f64>], index: u64) -> &[f64] {
+    rows.get(index as usize).map_or(&[][..], Vec::as_slice)
 }
 
 fn part(row: &[f64], first: u64, count: u64) -> &[f64] {
