@@ -47,7 +47,7 @@ def function(root: pathlib.Path, number: int, device: str) -> None:
     place = root / "devices" / "pci0000:00" / address
     event = f"DRIVER=amdgpu\nPCI_ID=1002:{device}\nPCI_SLOT_NAME={address}"
     write(place, GPU | {"uevent": event, "device": f"0x{device.lower()}"})
-    for link in (root / f"class/drm/number{number}/device", root / "bus/pci/devices" / address):
+    for link in (root / f"class/drm/card{number}/device", root / "bus/pci/devices" / address):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(place)
 
