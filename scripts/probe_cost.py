@@ -40,14 +40,14 @@ def write(directory: pathlib.Path, files: dict[str, str]) -> None:
         path.write_text(text + "\n")
 
 
-def function(root: pathlib.Path, card: int, device: str) -> None:
+def function(root: pathlib.Path, number: int, device: str) -> None:
     """One PCI function, as the DRM and the bus show it."""
-    bus, slot = divmod(card, 32)
+    bus, slot = divmod(number, 32)
     address = f"{bus >> 8:04x}:{bus & 255:02x}:{slot:02x}.0"
     place = root / "devices" / "pci0000:00" / address
     event = f"DRIVER=amdgpu\nPCI_ID=1002:{device}\nPCI_SLOT_NAME={address}"
     write(place, GPU | {"uevent": event, "device": f"0x{device.lower()}"})
-    for link in (root / f"class/drm/card{card}/device", root / "bus/pci/devices" / address):
+    for link in (root / f"class/drm/card{number}/device", root / "bus/pci/devices" / address):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(place)
 
@@ -88,17 +88,17 @@ def cost(program: str, verb: str, root: pathlib.Path) -> float:
 
 def main() -> None:
     program = os.path.abspath(sys.argv[1])
-    cards = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    gpus = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
     with tempfile.TemporaryDirectory() as directory:
         many, split = pathlib.Path(directory) / "many", pathlib.Path(directory) / "split"
-        for card in range(cards):
-            function(many, card, "744C")
+        for number in range(gpus):
+            function(many, number, "744C")
         for gpu in range(8):
             function(split, gpu, "74A1")
         for number in range(64):
             partition(split, number, 64)
         for verb in ("probe", "gpu-capability"):
-            print(f"{verb}, {cards} GPUs: {cost(program, verb, many):.0f} ms of CPU")
+            print(f"{verb}, {gpus} GPUs: {cost(program, verb, many):.0f} ms of CPU")
             print(f"{verb}, 8 GPUs of 8 partitions: {cost(program, verb, split):.0f} ms of CPU")
 
 

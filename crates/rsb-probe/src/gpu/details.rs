@@ -66,7 +66,7 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
 /// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner link is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
-    let stretches = outside_of_card(dir, stretches(dir));
+    let stretches = outside_of_board(dir, stretches(dir));
     let each = |speed: &str, width: &str| -> Vec<PcieLink> {
         stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
     };
@@ -93,9 +93,9 @@ fn stretches(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `stretches` without those within a card of Intel's: behind the card's own switch its GPU, and the port above that, tell a lane
-/// of the first generation whatever the slot is. Somebody's slot of one lane is told by the port above the card, too.
-fn outside_of_card(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
+/// `stretches` without those on the board of a GPU of Intel's: behind the board's own switch the GPU, and the port above it, tell a
+/// lane of the first generation whatever the slot is. A slot that really has one lane is told by the port above the board, too.
+fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     const INTEL: u32 = 0x8086;
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
         return stretches;

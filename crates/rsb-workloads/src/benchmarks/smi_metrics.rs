@@ -1,5 +1,5 @@
 //! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work. Under load the time is
-//! that of the work: how the card holds its clocks is what is judged. It needs no vendor's tool: the driver's files are read.
+//! that of the work: how the GPU holds its clocks is what is judged. It needs no vendor's tool: the driver's files are read.
 
 use std::time::{Duration, Instant};
 
@@ -188,7 +188,7 @@ impl<'d> Load<'d> {
         Ok(Self { timed, launches: (AHEAD_NS / time).clamp(1.0, 1000.0) as u64 })
     }
 
-    /// What the card delivers when one launch takes `time_ns`.
+    /// What the GPU delivers when one launch takes `time_ns`.
     fn fields(&self, time_ns: f64) -> Result<Fields, Failure> {
         let Timed { device, operation, options, .. } = &self.timed;
         let fields = Fields::new()

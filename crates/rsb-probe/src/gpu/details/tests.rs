@@ -37,7 +37,7 @@ fn sensors_that_lie_are_absent() {
 }
 
 #[test]
-fn a_card_of_intel_s_tells_its_link_behind_its_own_switch() {
+fn a_gpu_of_intel_s_tells_its_link_behind_the_switch_on_its_board() {
     let root = "sys/devices/pci0000:00/0000:00:01.0";
     let (switch, port) = (format!("{root}/0000:01:00.0"), format!("{root}/0000:01:00.0/0000:02:01.0"));
     let own = format!("{port}/0000:03:00.0");
