@@ -175,7 +175,7 @@ pub fn is_long(case: &Case) -> bool {
 }
 
 fn iterations(case: &Case) -> Option<Iterations> {
-    rsb_workloads::find(&case.benchmark).map(|benchmark| benchmark.iterations())
+    rsb_workloads::find(&case.benchmark).map(rsb_workloads::Benchmark::iterations)
 }
 
 /// Standard error of the median over the median, from the median absolute deviation; `None` with fewer than five samples.
