@@ -11,6 +11,7 @@ from .results import (
     GenerationResult,
     LayerNormResult,
     MatmulResult,
+    StepResult,
     TransferResult,
 )
 
@@ -85,6 +86,16 @@ def benchmark_execution(
 ) -> list[CompileResult]:
     """A decoder eagerly, compiled, or as a GPU's graph; `batch_size`, `sequence_length`, `width`, `num_layers` are lists."""
     return benchmark(CompileResult, "pytorch/execution", device, settings, dtype=dtypes, execution=executions, **more)
+
+
+def benchmark_training(
+    dtypes: Sequence[str] = ("f32",),
+    device: str = "auto",
+    settings: Settings = DEFAULT,
+    **more: Sequence[int],
+) -> list[StepResult]:
+    """Steps of a decoder with AdamW; `batch_size`, `sequence_length`, `width` and `num_layers` are lists of values."""
+    return benchmark(StepResult, "pytorch/training", device, settings, dtype=dtypes, **more)
 
 
 def benchmark_layer_norm(

@@ -134,6 +134,22 @@ class AutogradResult(Result):
 
 
 @dataclass(frozen=True)
+class StepResult(Result):
+    """A training step, its phases, and what holds the memory at its peak."""
+
+    forward_time_ms: float | None = None
+    backward_time_ms: float | None = None
+    optimizer_step_time_ms: float | None = None
+    tokens_per_second: float | None = None
+    model_memory_mb: float | None = None
+    gradients_memory_mb: float | None = None
+    optimizer_memory_mb: float | None = None
+    activations_memory_mb: float | None = None
+    other_memory_mb: float | None = None
+    memory_timeline: dict | None = None
+
+
+@dataclass(frozen=True)
 class CompileResult(Result):
     """Compilation, or what it made."""
 

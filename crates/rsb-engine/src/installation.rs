@@ -13,8 +13,11 @@ use crate::plan::{CustomEntry, Plan, Selection};
 /// The suite that such runs are of, and the name of the baseline.
 pub const NAME: &str = "installation";
 
+/// An axis and its points.
+type AxisPoints = (&'static str, &'static [&'static str]);
+
 /// Benchmark and axes: bandwidth, peaks, one product. [`narrow`] leaves of them what a device needs.
-const CASES: &[(&str, &[(&str, &[&str])])] = &[
+const CASES: &[(&str, &[AxisPoints])] = &[
     ("memory-bandwidth", &[("operation", &["copy", "triad"])]),
     ("compute-peak", &[("dtype", &["f32", "f16"])]),
     ("tensor-core", &[("dtype", &["f16"]), ("engine", &["matrix"])]),
@@ -27,10 +30,9 @@ const PRODUCT_OF_GPU: &str = "4096x4096x4096";
 /// `selection` with these cases in place of its own.
 #[must_use]
 pub fn selection(selection: Selection) -> Selection {
-    let axis = |(name, values): &(&str, &[&str])| {
-        ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect())
-    };
-    let entry = |(benchmark, axes): &(&str, &[(&str, &[&str])])| CustomEntry {
+    let axis =
+        |(name, values): &AxisPoints| ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
+    let entry = |(benchmark, axes): &(&str, &[AxisPoints])| CustomEntry {
         benchmark: (*benchmark).to_owned(),
         axes: axes.iter().map(axis).collect(),
     };
@@ -68,7 +70,7 @@ pub fn document(run: &Run) -> PerformanceBaseline {
     let measured = || run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
     let is_gpu = |case: &&BenchmarkResult| case.device_type == Some(DeviceType::Gpu);
     let device = measured().find(is_gpu).or_else(|| measured().next()).map(|case| case.benchmark_id.device());
-    let gpu = device.as_ref().and_then(|device| gpu_of(run, device));
+    let gpu = device.and_then(|device| gpu_of(run, device));
     let is_cpu = device.is_some() && !measured().any(|case| is_gpu(&case));
     let cpu = run.environment.cpu.as_ref().filter(|_| is_cpu);
     let best = |metric: &str, dtype: Option<&str>| {
@@ -104,8 +106,8 @@ pub fn document(run: &Run) -> PerformanceBaseline {
 }
 
 /// The GPU behind `device`, by its address on the bus.
-fn gpu_of<'r>(run: &'r Run, device: &CaseDevice) -> Option<&'r Gpu> {
-    let known = run.devices.iter().find(|known| CaseDevice::Device(known.device) == *device)?;
+fn gpu_of(run: &Run, device: CaseDevice) -> Option<&Gpu> {
+    let known = run.devices.iter().find(|known| CaseDevice::Device(known.device) == device)?;
     let address = known.pci_address.as_deref()?;
     run.environment.gpus.iter().find(|gpu| gpu.pci_address.as_deref() == Some(address))
 }

@@ -281,7 +281,7 @@ axes = { shape = [\"64x64x64\"] }
         let entries =
             parse("[[scenario]]\nbenchmark = \"pytorch\"\nsequence_length = 128\nprecision = \"f32\"\n").unwrap();
         let names: Vec<&str> = entries.iter().map(|entry| entry.axes[0].1[0].as_str()).collect();
-        assert_eq!(names, ["execution", "transformer", "attention"]);
+        assert_eq!(names, ["execution", "training", "transformer", "attention"]);
     }
 
     #[test]

@@ -263,7 +263,7 @@ fields! {
     utilization_percent Percent Metric(Higher), "share of the device that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
-    peak_gflops Gigaflops Fact, "peak arithmetic rate: of a GPU by its architecture and highest clock, of a CPU the highest measured beside the case (in f32 for f16 and bf16)";
+    peak_gflops Gigaflops Fact, "peak arithmetic rate: of the data sheet, on a CPU as measured (f32 for f16 and bf16)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
     lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";

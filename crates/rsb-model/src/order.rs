@@ -34,7 +34,7 @@ mod tests {
         fn it_sorts_as_the_library_does(items in prop::collection::vec((0_u8..5, any::<u8>()), 0..60)) {
             let (mut ours, mut theirs) = (items.clone(), items);
             super::by(&mut ours, |a, b| b.0.cmp(&a.0));
-            theirs.sort_by(|a, b| b.0.cmp(&a.0));
+            theirs.sort_by_key(|item| std::cmp::Reverse(item.0));
             prop_assert_eq!(&ours, &theirs);
             super::by_key(&mut ours, |item| item.1);
             theirs.sort_by_key(|item| item.1);

@@ -117,8 +117,11 @@ pub struct GpuTelemetry {
 /// Snapshots of a course: what reaches over a minute once a second.
 const SNAPSHOTS: usize = 61;
 
+/// A column of a course, and where a snapshot has it.
+type Column = (&'static str, fn(&GpuSample) -> Option<f64>);
+
 /// The columns of a course that are figures.
-const COLUMNS: [(&str, fn(&GpuSample) -> Option<f64>); 6] = [
+const COLUMNS: [Column; 6] = [
     ("compute_utilization_percent", |sample| sample.utilization_percent),
     ("gpu_clock_mhz", |sample| sample.sclk_mhz),
     ("gpu_memory_clock_mhz", |sample| sample.mclk_mhz),

@@ -117,7 +117,8 @@ fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
     assert_near(number(matrix, "gflops"), 164_933.34);
     assert_near(number(matrix, "peak_gflops"), 181_043.2);
     let shares = run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
-    assert!(shares.filter(|share| share.is_finite()).all(|share| (0.5..1.0).contains(&share)));
+    // The tool does not pack two f32 into one operation of the vector unit, which the peak does.
+    assert!(shares.filter(|share| share.is_finite()).all(|share| (0.4..1.0).contains(&share)));
 }
 
 #[test]

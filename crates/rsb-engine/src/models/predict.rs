@@ -166,7 +166,7 @@ impl Predictor {
         let rest = seen.iter().zip(roofs()).map(|(one, place)| (one.seconds / one.pass.expected_s(&place.roof)).ln());
         let rest = rest.collect();
         let places = known.iter().map(|one| one.place.clone()).collect();
-        Self { seen, at, factor, rest, places, known }
+        Self { known, seen, at, factor, rest, places }
     }
 
     /// The places where a prediction can be tried.

@@ -15,12 +15,12 @@ fn passed(model: &str, batch: u64, slower: f64) -> Value {
     result(
         "models",
         &format!("component_specific/models/cpu:0/forward/{model}/b{batch}"),
-        parameters,
-        json!({"time_ms": time_ms, "threads": 1}),
+        &parameters,
+        &json!({"time_ms": time_ms, "threads": 1}),
     )
 }
 
-fn result(category: &str, id: &str, parameters: Value, fields: Value) -> Value {
+fn result(category: &str, id: &str, parameters: &Value, fields: &Value) -> Value {
     json!({"benchmark_id": id, "timestamp": "2026-11-23T00:00:00Z", "benchmark_type": "component_specific",
         "category": category, "outcome": "measured", "environment": {"system_memory_gb": 24.0}, "results": [fields],
         "metadata": {"parameters": parameters}})
@@ -29,12 +29,12 @@ fn result(category: &str, id: &str, parameters: Value, fields: Value) -> Value {
 fn peaks() -> Vec<Value> {
     let parameters = json!({"threads": "1", "dtype": "f32"});
     vec![
-        result("compute-peak", "cpu_performance/compute-peak/cpu:0/f32", parameters.clone(), json!({"gflops": 80.0})),
+        result("compute-peak", "cpu_performance/compute-peak/cpu:0/f32", &parameters, &json!({"gflops": 80.0})),
         result(
             "memory-bandwidth",
             "cpu_performance/memory-bandwidth/cpu:0/read/f32/128MiB",
-            parameters,
-            json!({"bandwidth_gb_s": 20.0, "size_bytes": 128_000_000}),
+            &parameters,
+            &json!({"bandwidth_gb_s": 20.0, "size_bytes": 128_000_000}),
         ),
     ]
 }

@@ -134,7 +134,10 @@ fn chart(run: &Run, benchmark: &str, whole: &Whole) -> Option<Chart> {
     })
 }
 
-/// `1.20 MB + 3.40 MB`.
+/// `1.20 MB + 3.40 MB`; the sum of more parts than there is room for.
 fn words(sizes: &[f64], unit: &str) -> String {
+    if sizes.len() > 3 {
+        return format_quantity(sizes.iter().sum(), unit);
+    }
     sizes.iter().map(|size| format_quantity(*size, unit)).collect::<Vec<_>>().join(" + ")
 }

@@ -314,7 +314,7 @@ mod tests {
                 vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
             let layers: u64 = from_memory(&info, "f32")[5].1[0].parse().unwrap();
             let shape = Shape { kv_heads: 8, mlp: Mlp::SwiGlu, heads: 32, head_dim: 128, layers, ..ONE_TOKEN };
-            assert!(shape.dtype.bytes(shape.weights()) >= 4 * megabytes << 20, "{megabytes}");
+            assert!(shape.dtype.bytes(shape.weights()) >= (4 * megabytes) << 20, "{megabytes}");
         }
     }
 
