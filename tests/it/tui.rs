@@ -93,9 +93,23 @@ impl Screen {
             if let Some(status) = said.strip_prefix("1 ") {
                 return status.to_owned();
             }
-            assert!(began.elapsed() < LONGEST, "it does not end: {said}\n{}", self.picture());
+            assert!(began.elapsed() < LONGEST, "it does not end: {said}; {}\n{}", self.left(), self.picture());
             std::thread::sleep(Duration::from_millis(30));
         }
+    }
+
+    /// What is left of a program of which tmux knows no exit code: the signal that ended it, or what its threads wait for.
+    fn left(&self) -> String {
+        let format = "#{pane_dead_signal} #{pane_pid}";
+        let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let pid = said.rsplit(' ').next().unwrap_or_default();
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let told = tasks.map(|task| {
+            let read = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            format!("\n{} waits for {}", read("stat"), read("wchan"))
+        });
+        format!("signal and process {said}{}", told.collect::<String>())
     }
 }
 
