@@ -80,7 +80,7 @@ fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, CliError> {
     let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     named.retain(|id| known.iter().all(|run| run.run_id.0 != *id));
     // Ids begin with the time.
-    named.sort_unstable_by(|a, b| b.cmp(a));
+    rsb_model::order::by(&mut named, |a, b| b.cmp(a));
     Ok(named.into_iter().take(MOST_ROOFS).filter_map(|id| store.run(id).ok()).collect())
 }
 

@@ -244,7 +244,7 @@ pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) 
         };
         all.extend(store.series(&filter)?);
     }
-    all.sort_unstable_by(|a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
+    rsb_model::order::by(&mut all, |a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
     Ok(all)
 }
 

@@ -224,7 +224,7 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
             let mut names: Vec<&str> =
                 benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
             names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
-            names.sort_unstable();
+            rsb_model::order::by(&mut names, Ord::cmp);
             names.dedup();
             Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
         }

@@ -10,7 +10,7 @@ use rsb_model::{BenchmarkResult, Run};
 /// `run` with its cases in order of their ids, and few samples for each.
 pub(crate) fn compact_run(run: &Run) -> Run {
     let mut run = run.clone();
-    run.benchmarks.sort_unstable_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
+    rsb_model::order::by(&mut run.benchmarks, |a, b| a.benchmark_id.cmp(&b.benchmark_id));
     for result in &mut run.benchmarks {
         compact_result(result);
     }

@@ -43,7 +43,7 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
             problem: format!("it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as target/criterion"),
         });
     }
-    cases.sort_unstable();
+    rsb_model::order::by(&mut cases, Ord::cmp);
     if cases.is_empty() {
         return Err(ReadError::Shape {
             path: dir.to_owned(),

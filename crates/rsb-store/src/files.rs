@@ -100,7 +100,7 @@ pub(crate) fn safe_name(text: &str) -> String {
 /// The files of `dir` whose names end in `suffix` and do not begin with a dot, in order. A missing directory is empty.
 pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = named(dir, suffix).map(|(path, _)| path).filter(|path| path.is_file()).collect();
-    files.sort_unstable();
+    rsb_model::order::by(&mut files, Ord::cmp);
     files
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn stamped_files(dir: &Path, suffix: &str) -> Vec<StampedFile> {
         Some(StampedFile { stamp: stamp_of(&meta), path, name })
     };
     let mut files: Vec<StampedFile> = named(dir, suffix).filter_map(stamped).collect();
-    files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    rsb_model::order::by(&mut files, |a, b| a.name.cmp(&b.name));
     files
 }
 

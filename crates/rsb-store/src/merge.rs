@@ -73,7 +73,7 @@ impl Store {
             }
         }
         clock_jumps(&mut heads).into_iter().for_each(&mut told);
-        heads.sort_unstable_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
+        rsb_model::order::by(&mut heads, |a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
         let mut added: HashMap<Timestamp, Vec<PathBuf>> = HashMap::new();
         let outcome = heads.into_iter().try_for_each(|head| {
             told(self.merge_one(&head.path, &mut added)?);

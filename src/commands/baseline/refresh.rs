@@ -209,7 +209,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
     }
     let most = |long: bool| {
         let mut counts: Vec<usize> = counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
-        counts.sort_unstable();
+        rsb_model::order::by(&mut counts, Ord::cmp);
         counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
     };
     Count { usual: most(false), long: most(true) }

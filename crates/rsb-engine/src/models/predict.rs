@@ -233,7 +233,7 @@ impl Predictor {
     fn rests_on(&self, known: &Known, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
-        order.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)));
+        rsb_model::order::by(&mut order, |a, b| size(b).total_cmp(&size(a)));
         let passes = order.iter().take(NAMED).filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
         passes.chain(known.roof.rests_on.iter().cloned()).collect()
     }

@@ -1,27 +1,21 @@
 //! What machines cost by the hour, from a file. Pure.
 
 use rsb_model::record::ModelCandidate;
-use serde::Deserialize;
+use toml::{Table, Value};
 
 /// The prices of a file: `[[price]]` with `per_hour`, and the machine or device that it is for.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
     /// What they are told in.
-    #[serde(default = "dollars")]
     pub currency: String,
-    #[serde(default)]
     price: Vec<Price>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 struct Price {
     /// A part of the machine's name in `recommend`; any machine where there is none.
-    #[serde(default)]
     machine: String,
     /// Such as `cuda:0`; any device where there is none.
-    #[serde(default)]
     device: String,
     /// Of the machine, or of the device where that is paid for.
     per_hour: f64,
@@ -32,24 +26,21 @@ struct Price {
 #[error("{0}")]
 pub struct PricesError(String);
 
-fn dollars() -> String {
-    "USD".to_owned()
-}
-
 impl Prices {
     /// The prices of a text in TOML.
     ///
     /// # Errors
     /// When it is no TOML, says what no price has, holds none, or one that is no amount of money.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
-        let prices: Self = toml::from_str(text).map_err(|error| PricesError(error.to_string()))?;
-        if prices.price.is_empty() {
+        let file: Table = text.parse().map_err(|error: toml::de::Error| PricesError(error.to_string()))?;
+        known(&file, &["currency", "price"])?;
+        let currency = words(&file, "currency", "USD")?;
+        let listed = file.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if listed.is_empty() {
             return Err(PricesError("it holds no price; write [[price]] with machine and per_hour".to_owned()));
         }
-        if let Some(wrong) = prices.price.iter().find(|one| !one.per_hour.is_finite() || one.per_hour < 0.0) {
-            return Err(PricesError(format!("per_hour = {} is no price; give an amount for an hour", wrong.per_hour)));
-        }
-        Ok(prices)
+        let price = listed.iter().map(Price::of).collect::<Result<_, _>>()?;
+        Ok(Self { currency, price })
     }
 
     /// What a million items cost there: by the first price that is for it.
@@ -59,5 +50,35 @@ impl Prices {
         };
         let per_hour = self.price.iter().find(is_for)?.per_hour;
         Some(one.time_per_item_ms / 1e3 / 3600.0 * per_hour * 1e6)
+    }
+}
+
+impl Price {
+    fn of(row: &Value) -> Result<Self, PricesError> {
+        let row = row.as_table().ok_or_else(|| PricesError("`price` is no table; write [[price]]".to_owned()))?;
+        known(row, &["machine", "device", "per_hour"])?;
+        let amount =
+            row.get("per_hour").and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
+        let per_hour = amount.filter(|amount| amount.is_finite() && *amount >= 0.0).ok_or_else(|| {
+            let told = row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
+            PricesError(format!("per_hour = {told} is no price; give an amount for an hour"))
+        })?;
+        Ok(Self { machine: words(row, "machine", "")?, device: words(row, "device", "")?, per_hour })
+    }
+}
+
+/// Refuses a key that means nothing.
+fn known(table: &Table, names: &[&str]) -> Result<(), PricesError> {
+    match table.keys().find(|key| !names.contains(&key.as_str())) {
+        Some(key) => Err(PricesError(format!("unknown field `{key}`, expected one of {}", names.join(", ")))),
+        None => Ok(()),
+    }
+}
+
+fn words(table: &Table, name: &str, usual: &str) -> Result<String, PricesError> {
+    match table.get(name) {
+        None => Ok(usual.to_owned()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(PricesError(format!("{name} = {other} is no text; write it in quotes"))),
     }
 }

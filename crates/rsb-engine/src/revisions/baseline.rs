@@ -202,7 +202,7 @@ fn toolchain(repository: &Repository) -> Result<u64> {
             || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
     };
     let mut set: Vec<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
-    set.sort_unstable();
+    rsb_model::order::by(&mut set, Ord::cmp);
     set.hash(&mut sum);
     let of_home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(of_home);

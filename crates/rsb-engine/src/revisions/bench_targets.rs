@@ -179,7 +179,7 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
             })
         })
         .collect();
-    found.sort_unstable_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    rsb_model::order::by(&mut found, |a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     found
 }
 

@@ -53,7 +53,7 @@ impl SeriesPlaces {
     pub fn new(all: &[Series]) -> Self {
         let moments = |series: &Series| {
             let mut moments: Vec<Timestamp> = series.points.iter().map(|point| point.timestamp).collect();
-            moments.sort_unstable();
+            rsb_model::order::by(&mut moments, Ord::cmp);
             moments
         };
         Self(all.iter().map(|series| ((series.id.clone(), series.metric.clone()), moments(series))).collect())

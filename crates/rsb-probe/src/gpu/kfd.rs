@@ -107,7 +107,7 @@ pub(crate) fn join_partitions(nodes: &mut [Node]) {
 pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     let Some(dir) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
     let mut numbers: Vec<u32> = entries(&dir).iter().filter_map(|name| name.parse().ok()).collect();
-    numbers.sort_unstable();
+    rsb_model::order::by(&mut numbers, Ord::cmp);
     numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 

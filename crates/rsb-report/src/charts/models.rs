@@ -28,7 +28,7 @@ pub fn models(run: &Run) -> Vec<Chart> {
     // Of a model in one place the smallest batch is drawn.
     rsb_model::order::by(&mut passes, |a, b| a.batch.total_cmp(&b.batch));
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
-    dtypes.sort_unstable();
+    rsb_model::order::by(&mut dtypes, Ord::cmp);
     dtypes.dedup();
     let of = |dtype: &str| chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>());
     dtypes.into_iter().filter_map(of).collect()

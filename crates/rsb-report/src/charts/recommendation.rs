@@ -107,7 +107,7 @@ impl PlaceWords {
             same.map(|part| format!(", {part}")).collect()
         });
         let mut machines: Vec<&str> = all().map(|[machine, ..]| machine).collect();
-        machines.sort_unstable();
+        rsb_model::order::by(&mut machines, Ord::cmp);
         machines.dedup();
         Self { differs, machines: machines.len(), shared }
     }

@@ -85,7 +85,9 @@ fn chosen<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Com
     match asked.sort {
         Order::Importance => {}
         Order::Change => rsb_model::order::by(&mut shown, |a, b| size(b).total_cmp(&size(a))),
-        Order::Case => shown.sort_unstable_by(|a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric))),
+        Order::Case => {
+            rsb_model::order::by(&mut shown, |a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)))
+        }
     }
     (shown, hidden)
 }
