@@ -86,7 +86,7 @@ fn chosen<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Com
         Order::Importance => {}
         Order::Change => rsb_model::order::by(&mut shown, |a, b| size(b).total_cmp(&size(a))),
         Order::Case => {
-            rsb_model::order::by(&mut shown, |a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)))
+            rsb_model::order::by(&mut shown, |a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)));
         }
     }
     (shown, hidden)
