@@ -7,6 +7,7 @@ use rsb_engine::directories::PolicyPath;
 use rsb_engine::measure::{ComponentSettings, Count, Limits, Settings};
 use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
 use rsb_engine::{Directories, custom, revisions, sweep};
+use rsb_model::order;
 use rsb_model::{Profile, Suite, renamed};
 
 use crate::cli::{ExtraMetric, MeasureArgs, Places};
@@ -81,7 +82,7 @@ pub(super) fn resolve(
     settings.limits = limits(args.timeout, config);
     settings.prepare_workers = config.prepare_workers();
     settings.components =
-        config.components.iter().map(|(name, component)| (name.clone(), of_component(component, args))).collect();
+        order::map(config.components.iter().map(|(name, component)| (name.clone(), of_component(component, args))));
     settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)

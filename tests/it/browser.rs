@@ -119,6 +119,20 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
     let has_png = "return [...document.querySelectorAll('.files a')].some(link => link.textContent === 'PNG')";
     assert_eq!(browser.run(has_png), cfg!(feature = "png"));
+    // The page makes one itself where the server cannot.
+    browser.run(
+        "const figure = document.querySelector('figure.chart');
+        [...figure.querySelectorAll('.files a')].filter(link => link.textContent === 'PNG').forEach(link => link.remove());
+        const source = document.querySelector('script').src;
+        const script = document.createElement('script');
+        URL.createObjectURL = blob => { blob.arrayBuffer().then(bytes => { window.made = new Uint8Array(bytes); }); return '#'; };
+        script.src = source;
+        document.head.append(script);",
+    );
+    browser.wait_until("document.querySelector('.files button')");
+    browser.run("document.querySelector('.files button').click()");
+    browser.wait_until("window.made && window.made.length > 5000");
+    assert_eq!(browser.text("return String.fromCharCode(...window.made.slice(1, 4))"), "PNG");
     browser.run("document.querySelector('figure.chart [role=group]').focus()");
     browser.press('\u{e012}');
     let figure = browser.text("return document.querySelector('figure.chart output').textContent");

@@ -3,10 +3,11 @@
 
 mod roofline;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rsb_model::gpu::Gpu;
 use rsb_model::json;
+use rsb_model::order;
 use rsb_model::record::Recommendation;
 use rsb_model::{
     BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, GpuTelemetry, Outcome,
@@ -147,12 +148,8 @@ fn held_back(run: &Run) -> Option<Recommendation> {
         kept.and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
     };
     let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
-    let reasons: BTreeSet<&str> = known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str).collect();
-    let by = if reasons.is_empty() {
-        String::new()
-    } else {
-        format!(" by {}", reasons.into_iter().collect::<Vec<_>>().join(", "))
-    };
+    let reasons = order::distinct(known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str));
+    let by = if reasons.is_empty() { String::new() } else { format!(" by {}", reasons.join(", ")) };
     let hottest = known.iter().filter_map(|one| one.temperature_c).map(|spread| spread.max).reduce(f64::max);
     let hottest = hottest.map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
     Some(advise(

@@ -1,9 +1,8 @@
 //! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do about it. Pure: the store and the trends are read by whoever asks.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use rsb_model::format::FORMAT_VERSION;
+use rsb_model::order;
 use rsb_model::record::{
     AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, Severity, TrackedAlert,
 };
@@ -142,9 +141,9 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
     let is_measured = |outcome: Outcome| matches!(outcome, Outcome::Measured | Outcome::Simulated);
-    let now: BTreeMap<&CaseId, _> = latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect();
+    let now = order::map(latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)));
     let measured = before.benchmarks.iter().filter(|result| is_measured(result.outcome));
-    let ids: BTreeSet<&CaseId> = measured.map(|result| &result.benchmark_id).collect();
+    let ids = order::distinct(measured.map(|result| &result.benchmark_id));
     let item = |id: &CaseId| {
         let evidence = match now.get(id) {
             Some(result) if is_measured(result.outcome) => return None,

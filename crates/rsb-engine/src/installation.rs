@@ -1,9 +1,10 @@
 //! What an installation reaches: a few cases that take less than a minute, and the document made of them. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rsb_model::environment::{Gpu, GpuCache, GpuCacheKind, RocmInstallation};
 use rsb_model::format::FORMAT_VERSION;
+use rsb_model::order;
 use rsb_model::record::{InstallationInfo, PerformanceBaseline};
 use rsb_model::shape::parse_bytes;
 use rsb_model::{BenchmarkResult, Case, CaseDevice, DeviceType, Fingerprint, Outcome, Run, Suite};
@@ -48,8 +49,7 @@ pub fn narrow(plan: &mut Plan) {
         let known = largest.entry(case.device.to_string()).or_default();
         *known = (*known).max(size(case).unwrap_or(0));
     }
-    let kinds: BTreeMap<String, DeviceType> =
-        plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)).collect();
+    let kinds = order::map(plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)));
     plan.cases.retain(|case| {
         let device = case.device.to_string();
         let product = if kinds.get(&device) == Some(&DeviceType::Gpu) { PRODUCT_OF_GPU } else { PRODUCT_OF_CPU };
@@ -60,7 +60,7 @@ pub fn narrow(plan: &mut Plan) {
 
 /// Factors of the software that differ between `before` and `now`.
 pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> {
-    let names: BTreeSet<&String> = before.factors.keys().chain(now.factors.keys()).collect();
+    let names = order::distinct(before.factors.keys().chain(now.factors.keys()));
     let is_changed = |name: &&String| before.factors.get(*name) != now.factors.get(*name);
     names.into_iter().filter(is_changed).cloned().collect()
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
+use rsb_model::order;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunStatus, Timestamp};
 use rsb_store::Store;
@@ -162,9 +163,9 @@ pub fn suite_name(selection: &Selection) -> String {
     if selection.names.is_empty() {
         return selection.suite.as_str().to_owned();
     }
-    let names: std::collections::BTreeSet<&str> = selection.names.iter().map(String::as_str).collect();
+    let names = order::distinct(selection.names.iter().map(String::as_str));
     if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
         return plan::ALL.to_owned();
     }
-    names.into_iter().collect::<Vec<_>>().join("_")
+    names.join("_")
 }

@@ -126,7 +126,7 @@ impl BenchmarkResult {
         if metric == TIME && !self.samples.is_empty() {
             let times: Result<Vec<f64>, _> = self.samples.iter().map(Samples::location).collect();
             let mut times = times.ok()?;
-            times.sort_unstable_by(f64::total_cmp);
+            crate::order::numbers(&mut times);
             return quantile_of_sorted(&times, 0.5).map(|nanoseconds| nanoseconds / 1e6);
         }
         self.fields()?.number(metric)

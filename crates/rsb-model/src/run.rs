@@ -1,7 +1,5 @@
 //! A run: what one invocation measured, with the machine it was measured on.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +7,7 @@ use crate::environment::Environment;
 use crate::format::{FORMAT_VERSION, SEALED};
 use crate::ids::RunId;
 use crate::note::Note;
+use crate::order;
 use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
 use crate::run_device::RunDevice;
@@ -141,10 +140,10 @@ impl Run {
 
     /// What its cases say under `key` of their metadata, each thing once, with the number of cases that say it.
     pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
-        let texts = |result: &BenchmarkResult| -> BTreeSet<String> {
-            let Some(value) = result.metadata.get(key) else { return BTreeSet::new() };
+        let texts = |result: &BenchmarkResult| -> Vec<String> {
+            let Some(value) = result.metadata.get(key) else { return Vec::new() };
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            order::distinct(items.iter().filter_map(|item| item.as_str().map(str::to_owned)))
         };
         let mut counts: Vec<(String, usize)> = Vec::new();
         for text in self.benchmarks.iter().flat_map(texts) {

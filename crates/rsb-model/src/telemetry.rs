@@ -1,12 +1,13 @@
 //! How a GPU was: at one moment, and over a period. A sensor that is missing or lies is `None`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::field::Fields;
+use crate::order;
 
 /// Temperatures of a GPU in °C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -218,18 +219,18 @@ impl GpuTelemetry {
 fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
     let mut told = states.clone().next().is_some();
-    let mut reasons: BTreeSet<String> = states.flatten().cloned().collect();
+    let mut reasons: Vec<&String> = states.flatten().collect();
     for pair in samples.windows(2) {
         let [before, after] = pair else { continue };
         for (reason, count) in &after.throttle_counters {
             let Some(earlier) = before.throttle_counters.get(reason) else { continue };
             told = true;
             if count > earlier {
-                reasons.insert(reason.clone());
+                reasons.push(reason);
             }
         }
     }
-    (told.then_some(!reasons.is_empty()), reasons.into_iter().collect())
+    (told.then_some(!reasons.is_empty()), order::distinct(reasons).into_iter().cloned().collect())
 }
 
 #[cfg(test)]

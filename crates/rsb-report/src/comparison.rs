@@ -161,7 +161,7 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
 /// How all cases moved together, and what could have been found: a pass says no more than that.
 pub fn overall_line(result: &ComparisonResult) -> Option<String> {
     let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
-    found.sort_unstable_by(f64::total_cmp);
+    rsb_model::order::numbers(&mut found);
     let (median, worst) = (found.get(found.len() / 2)?, found.last()?);
     let overall = result
         .summary

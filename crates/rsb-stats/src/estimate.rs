@@ -99,7 +99,7 @@ pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
 /// `values` in ascending order.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    rsb_model::order::numbers(&mut sorted);
     sorted
 }
 

@@ -6,6 +6,7 @@ mod patterns;
 
 use std::collections::BTreeMap;
 
+use rsb_model::order;
 use rsb_model::{BenchmarkType, Better, Field};
 
 pub use extent::{Percentile, Weight};
@@ -200,7 +201,7 @@ impl Default for Policy {
             default_threshold: None,
             asked_threshold: None,
             overrides: Vec::new(),
-            floors: DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor)).collect(),
+            floors: order::map(DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor))),
             ignored_cases: Vec::new(),
             ignored_metrics: Vec::new(),
             targets: Vec::new(),

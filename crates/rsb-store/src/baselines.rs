@@ -105,7 +105,7 @@ fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
         let each = result.samples.iter().filter_map(|samples| Some(samples.floor().ok()? / 1e6));
         result.past_processes().into_iter().chain([each.collect()]).collect()
     };
-    measured.map(|result| (&result.benchmark_id, floors(result))).collect()
+    rsb_model::order::map(measured.map(|result| (&result.benchmark_id, floors(result))))
 }
 
 impl Baseline {

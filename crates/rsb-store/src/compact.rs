@@ -51,7 +51,7 @@ mod tests {
         assert!((kept_deviation / deviation - 1.0).abs() < 0.1, "{kept_deviation} for {deviation}");
         let median = |values: &[f64]| {
             let mut sorted = values.to_vec();
-            sorted.sort_unstable_by(f64::total_cmp);
+            rsb_model::order::numbers(&mut sorted);
             f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
         };
         assert!((median(&each) / median(&times) - 1.0).abs() < 1e-3);

@@ -145,6 +145,39 @@
     });
   }
 
+  // A picture of pixels, made here, for a server that was built without them: the drawing at twice its size on a light ground.
+  function offerPicture(figure) {
+    const [svg, files] = [figure.querySelector("svg"), figure.querySelector(".files")];
+    if (!svg || !files || [...files.children].some((link) => link.textContent === "PNG")) return;
+    const button = document.createElement("button");
+    button.textContent = "PNG";
+    button.addEventListener("click", () => {
+      const { width, height } = svg.viewBox.baseVal;
+      const copy = svg.cloneNode(true);
+      copy.querySelectorAll(".cursor, .range").forEach((element) => element.remove());
+      const given = { width, height, xmlns: NS, "font-family": "Helvetica, Arial, DejaVu Sans, sans-serif" };
+      for (const [name, value] of Object.entries(given)) copy.setAttribute(name, value);
+      const image = new Image();
+      image.onload = () => {
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [2 * width, 2 * height];
+        const pen = canvas.getContext("2d");
+        pen.fillStyle = "#fff";
+        pen.fillRect(0, 0, canvas.width, canvas.height);
+        pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob((blob) => {
+          const link = document.createElement("a");
+          link.href = URL.createObjectURL(blob);
+          link.download = figure.id + ".png";
+          link.click();
+          setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+        });
+      };
+      image.src = "data:image/svg+xml," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+    });
+    files.append(" ", button);
+  }
+
   // Between two cases the server says how far a run is. The page itself is not loaded again.
   function listen(status) {
     const said = status.textContent;
@@ -162,7 +195,10 @@
       field.focus();
     }
   });
-  document.querySelectorAll("figure.chart").forEach(begin);
+  document.querySelectorAll("figure.chart").forEach((figure) => {
+    begin(figure);
+    offerPicture(figure);
+  });
   const status = document.querySelector("[data-events]");
   if (status && window.EventSource) listen(status);
 })();

@@ -1,10 +1,10 @@
 //! `baseline accept ID --because "…"`: a regression that is wanted becomes part of the baseline, with its reason.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::anyhow;
 use rsb_engine::{Directories, gate, revisions};
+use rsb_model::order;
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict, renamed};
 use rsb_report::Style;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
     let result = gate::as_gated(&store, result, [&path, directories.policy.path()]);
     let regressed = choose(&args.id, &result)?;
-    let ids: BTreeSet<_> = regressed.iter().map(|row| &row.id).collect();
+    let ids = order::distinct(regressed.iter().map(|row| &row.id));
     for id in ids {
         baseline.replace(id, &run).map_err(CliError::no_verdict)?;
     }

@@ -8,6 +8,7 @@ use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::plan::{self, Plan};
 use rsb_engine::run::FinishedRun;
 use rsb_engine::{frameworks, machine};
+use rsb_model::order;
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
 };
@@ -219,7 +220,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
 fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyhow::Result<()> {
     let here = Fingerprint::of(&new.environment);
     let factors = old.fingerprint.factors.keys().chain(here.factors.keys()).cloned();
-    let across: Vec<String> = factors.collect::<BTreeSet<_>>().into_iter().collect();
+    let across = order::distinct(factors);
     let result = rsb_stats::gate(&old.runs, std::slice::from_ref(new), policy, &across, Timestamp::now());
     show::text(&rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)?;
     Ok(())

@@ -1,11 +1,12 @@
 //! Two programs measured interleaved until their cases are decided: how `gate --against`, the paired re-run and `bisect`
 //! measure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rsb_model::order;
 use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp, Verdict,
 };
@@ -152,8 +153,8 @@ impl Sides {
 
     fn unmeasured(&self) -> Vec<CaseId> {
         let [before, after] = [&self.baseline, &self.current]
-            .map(|run| run.benchmarks.iter().map(|known| &known.benchmark_id).collect::<BTreeSet<_>>());
-        let had_turn = |id: &CaseId| before.contains(id) && after.contains(id);
+            .map(|run| order::distinct(run.benchmarks.iter().map(|known| &known.benchmark_id)));
+        let had_turn = |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
         self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
     }
 

@@ -1,9 +1,9 @@
 //! Both sides of a comparison: found, read, judged.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use rsb_model::order;
 use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
@@ -170,8 +170,8 @@ impl Judge {
     /// As [`policy::check`].
     pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
         let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
-        let ids: BTreeSet<&str> = each.map(|result| result.benchmark_id.as_str()).collect();
-        self.check_ids(&ids.into_iter().collect::<Vec<_>>(), ControlSet::Heard)
+        let ids = order::distinct(each.map(|result| result.benchmark_id.as_str()));
+        self.check_ids(&ids, ControlSet::Heard)
     }
 
     /// As [`Judge::check`], for cases by their ids.

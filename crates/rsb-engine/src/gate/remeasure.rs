@@ -1,6 +1,5 @@
 //! More replicates where the doubt is: undecided cases are remeasured until they are decided or the budget is over.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -20,7 +19,7 @@ pub(super) fn resolve(
     judge: &Judge,
     baseline: &[Run],
     current: Run,
-    (budget, settled): (Duration, &BTreeSet<CaseId>),
+    (budget, settled): (Duration, &[CaseId]),
     listener: &mut Listener<'_>,
 ) -> Result<(Run, bool), EngineError> {
     let mut run = current;

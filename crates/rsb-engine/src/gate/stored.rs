@@ -1,12 +1,12 @@
 //! A stored run against a baseline: judged, and measured on where it is fresh and in doubt.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use jiff::SignedDuration;
+use rsb_model::order;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
-use rsb_model::{CaseId, ComparisonResult, Event, Fingerprint, Run, Timestamp};
+use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
 use super::judge::{Judge, SideName, is_itself, same_source};
@@ -64,7 +64,7 @@ pub fn stored(
         return nothing(judge, &current, (MissingSide::OtherRun, &why));
     }
     if let Some(revisions) = request.revisions {
-        let made: BTreeSet<&str> = baseline.iter().filter_map(|run| run.environment.revision()).collect();
+        let made = order::distinct(baseline.iter().filter_map(|run| run.environment.revision()));
         if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
             return nothing(judge, &current, (MissingSide::Revision, &why));
         }
@@ -157,8 +157,7 @@ fn measure_again(
         PairedRerun::RecordAlone { why } => (None, why),
         PairedRerun::Ready(rerun) => (Some(rerun.measure(judge, budget, listener)?), None),
     };
-    let settled: BTreeSet<CaseId> =
-        paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()).collect();
+    let settled = order::distinct(paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()));
     let left = budget.saturating_sub(began.elapsed());
     let (run, is_longer) = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
     let mut result = judge.judge(baseline, &[run]);

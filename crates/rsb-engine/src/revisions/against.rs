@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::json;
+use rsb_model::order;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
 use serde_json::Value;
@@ -114,8 +115,8 @@ impl CommonPlan {
         let [before, after] = &builds.sides;
         let [known, own] = [planned(before, request)?, planned(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
-            let others: BTreeSet<&CaseId> = others.iter().map(|case| &case.id).collect();
-            those.iter().map(|case| &case.id).filter(|id| !others.contains(id)).cloned().collect()
+            let others = order::distinct(others.iter().map(|case| &case.id));
+            those.iter().map(|case| &case.id).filter(|id| others.binary_search(id).is_err()).cloned().collect()
         };
         let (vanished, new) = (only(&known, &own), only(&own, &known));
         let mut common: Vec<Case> = known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();

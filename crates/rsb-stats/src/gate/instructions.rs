@@ -1,5 +1,6 @@
 //! Instructions beside the time: what forbids comparing them, and what the two say together.
 
+use rsb_model::order;
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 
@@ -21,10 +22,10 @@ pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, Reaso
     }
     let sources = sides.map(|results| {
         let each = results.iter().filter_map(|result| result.fields()?.text(SOURCE));
-        each.collect::<std::collections::BTreeSet<_>>()
+        order::distinct(each)
     });
     let [before, after] = &sources;
-    let together: Vec<&str> = before.union(after).copied().collect();
+    let together = order::distinct(before.iter().chain(after).copied());
     (together.len() > 1 && !before.is_empty() && !after.is_empty()).then(|| {
         let sentence = format!(
             "the instructions were counted by {}, which count unlike code: measure both sides alike",

@@ -21,10 +21,9 @@ mod targets;
 pub(crate) mod testing;
 mod timed;
 
-use std::collections::BTreeSet;
-
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
+use rsb_model::order;
 use rsb_model::record::{
     Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ThresholdCheck, comparison_id,
 };
@@ -105,8 +104,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
     let each = || baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
     let ids_of = |wanted: fn(&&BenchmarkResult) -> bool| -> Vec<&str> {
-        let ids: BTreeSet<&str> = each().filter(wanted).map(|result| result.benchmark_id.as_str()).collect();
-        ids.into_iter().collect()
+        order::distinct(each().filter(wanted).map(|result| result.benchmark_id.as_str()))
     };
     notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
     let mut comparisons = decide(rows, policy);
