@@ -46,7 +46,7 @@ pub fn map<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V>
 #[inline(never)]
 fn places(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    crate::order::by(&mut order, |&a, &b| compare(a, b));
+    order.sort_by(|&a, &b| compare(a, b));
     order
 }
 
