@@ -8,13 +8,16 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable
 
+# Kinds of what stands in the way, which programs tell apart.
+DOES_NOT_FIT, MISSING_PACKAGE, UNSUPPORTED_OPERATOR = "does_not_fit", "missing_package", "unsupported_operator"
+
 
 class Trouble(Exception):
-    """Why a case has no figures: what, why, cure."""
+    """Why a case has no figures: what, why, cure, and the kind of obstacle where it is one that programs tell apart."""
 
-    def __init__(self, what: str, why: str, cure: str):
+    def __init__(self, what: str, why: str, cure: str, obstacle: str | None = None):
         super().__init__(f"{what}: {why}; {cure}")
-        self.what, self.why, self.cure = what, why, cure
+        self.what, self.why, self.cure, self.obstacle = what, why, cure, obstacle
 
 
 class Skip(Trouble):
@@ -172,7 +175,7 @@ def package(name: str, install: str | None = None):
         why = "this Python has no such package" if absent == own else f"it cannot be imported: {error}"
         wanted = absent if absent not in ("", own) else install or own  # What it needs may be absent, too.
         cure = f"run `pip install {wanted}` in the environment that `python doctor` shows"
-        raise Skip(f"package {own}", why, cure) from error
+        raise Skip(f"package {own}", why, cure, MISSING_PACKAGE) from error
 
 
 def torch_device(case: Case):
@@ -238,7 +241,7 @@ def room(what: str, size_bytes: float):
         return  # Nobody knows.
     if size_bytes > free:
         why = f"it needs {size_bytes / 1e9:.1f} GB of the host's memory, where {free / 1e9:.1f} GB are free"
-        raise Skip(what, why, "choose smaller sizes, or free memory")
+        raise Skip(what, why, "choose smaller sizes, or free memory", DOES_NOT_FIT)
 
 
 def random(torch, device, dtype, *sizes):

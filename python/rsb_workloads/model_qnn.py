@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 
-from .core import Case, Failure, Skip, milliseconds, package
+from .core import MISSING_PACKAGE, UNSUPPORTED_OPERATOR, Case, Failure, Skip, milliseconds, package
 from .model_ready import CALIBRATION, Ready, cache_directory, save_inputs, to_onnx
 
 # The interpreter that has QNN's packages.
@@ -70,9 +70,9 @@ def interpreter() -> str:
     named = os.environ.get(VARIABLE)
     cure = f"`python setup qnn` makes an environment, or name an interpreter that has onnxruntime-qnn in {VARIABLE}"
     if not named:
-        raise Skip("Python of QNN", "there is no environment with onnxruntime-qnn", cure)
+        raise Skip("Python of QNN", "there is no environment with onnxruntime-qnn", cure, MISSING_PACKAGE)
     if not os.path.isfile(named):
-        raise Skip("Python of QNN", f"{VARIABLE} names {named}, which is no file", cure)
+        raise Skip("Python of QNN", f"{VARIABLE} names {named}, which is no file", cure, MISSING_PACKAGE)
     return named
 
 
@@ -81,7 +81,7 @@ def refusal(model: str, nodes: list) -> Skip:
     said = "; ".join(f"{node['op_type']} {node['name']}: {node['why']}" for node in nodes[:NAMED])
     more = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
     why = f"QNN does not take {len(nodes)} of its nodes, which would run on the CPU: {said}{more}" if nodes else "QNN takes no node of it"
-    return Skip(f"{model} by QNN", why, "choose another model, or --backend openvino")
+    return Skip(f"{model} by QNN", why, "choose another model, or --backend openvino", UNSUPPORTED_OPERATOR)
 
 
 class Process:
@@ -92,7 +92,7 @@ class Process:
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)
         except OSError as error:
-            raise Skip("Python of QNN", f"it cannot be started: {error}", f"name another in {VARIABLE}") from error
+            raise Skip("Python of QNN", f"it cannot be started: {error}", f"name another in {VARIABLE}", MISSING_PACKAGE) from error
 
     def ask(self, what: str, **more) -> dict:
         """The answer to a question; a failure where there is none."""
@@ -110,5 +110,5 @@ class Process:
         if "error" not in answer:
             return answer
         if "No module named" in answer["error"]:
-            raise Skip("Python of QNN", answer["error"], "`python setup qnn` makes an environment that has it")
+            raise Skip("Python of QNN", answer["error"], "`python setup qnn` makes an environment that has it", MISSING_PACKAGE)
         raise Failure("QNN", answer["error"], "run it alone with RSB_LOG=debug to see what it said")

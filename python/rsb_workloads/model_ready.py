@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from .core import Skip, package
+from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Skip, package
 
 # Inputs that a quantizer looks at, beside those that results are compared on.
 CALIBRATION = 4
@@ -60,7 +60,7 @@ def to_onnx(torch, module, subject, tensors, path: str):
     held = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     if held > LARGEST_GRAPH:
         why = f"its weights are {held / 1e9:.1f} GB, and a file of ONNX holds at most {LARGEST_GRAPH / 1e9:.0f} GB"
-        raise Skip("graph of ONNX", why, "choose a smaller model")
+        raise Skip("graph of ONNX", why, "choose a smaller model", DOES_NOT_FIT)
     names = {"input_names": list(subject.inputs), "output_names": ["out"]}
     with experts_as_products(subject), torch.no_grad():
         try:
@@ -74,7 +74,7 @@ def unexported(error: Exception) -> Skip:
     """Why a model is no graph of ONNX: the first line of what is said of an operation, else of the whole."""
     said = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
     why = f"PyTorch's exporter does not take it, an unsupported operation: {said[0]}"
-    return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8")
+    return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8", UNSUPPORTED_OPERATOR)
 
 
 def quantized_onnx(torch, module, subject, tensors, directory: str) -> str:

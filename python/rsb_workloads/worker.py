@@ -6,7 +6,7 @@ import json
 import sys
 import traceback
 
-from .core import Case, Failure, Skip, Trouble
+from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Case, Failure, Skip, Trouble
 from .memory import GpuMemory, HostMemory
 
 
@@ -87,14 +87,25 @@ class Worker:
     def _explained(self, error: BaseException) -> dict:
         if isinstance(error, Trouble):
             kind = "skipped" if isinstance(error, Skip) else "failed"
-            return {"answer": kind, "reason": {"what": error.what, "why": error.why, "cure": error.cure}}
+            return {"answer": kind, "reason": reason(error.what, error.why, error.cure, error.obstacle)}
         traceback.print_exception(error, file=sys.stderr)
         said = f"{type(error).__name__}: {error}".strip().splitlines()[0][:500]
+        obstacle = None
         if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "can't allocate memory" in str(error):
             why, cure = f"memory ran out ({said})", "choose a smaller size, or free memory"
+            obstacle = DOES_NOT_FIT
         elif isinstance(error, SystemExit):
             why, cure = f"the framework ended the program ({said})", "run it alone with RSB_LOG=debug to see what it said"
         else:
             why, cure = said, "run it alone with --replicates 1 and RSB_LOG=debug to see where"
+            # Frameworks have no common class for it.
+            if any(word in said.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
+                obstacle = UNSUPPORTED_OPERATOR
         what = "worker in Python" if self._case is None else f"{self._case.component} {self._case.workload}"
-        return {"answer": "failed", "reason": {"what": what, "why": why, "cure": cure}}
+        return {"answer": "failed", "reason": reason(what, why, cure, obstacle)}
+
+
+def reason(what: str, why: str, cure: str, obstacle=None) -> dict:
+    """A reason as it is told to the program."""
+    told = {"what": what, "why": why, "cure": cure}
+    return told if obstacle is None else told | {"obstacle": obstacle}

@@ -45,14 +45,18 @@ class Conversation(unittest.TestCase):
     def test_what_is_raised_is_explained(self):
         worker = prepared()
         with mock.patch("traceback.print_exception"):
-            for error, answer, why in (
-                (core.Skip("a GPU", "there is none", "plug one in"), "skipped", "there is none"),
-                (core.Failure("a result", "it is wrong", "report it"), "failed", "it is wrong"),
-                (SystemExit("enough"), "failed", "the framework ended the program (SystemExit: enough)"),
-                (MemoryError(), "failed", "memory ran out (MemoryError:)"),
+            absent = core.Skip("package x", "it is not there", "install it", core.MISSING_PACKAGE)
+            for error, answer, why, obstacle in (
+                (core.Skip("a GPU", "there is none", "plug one in"), "skipped", "there is none", None),
+                (absent, "skipped", "it is not there", "missing_package"),
+                (core.Failure("a result", "it is wrong", "report it"), "failed", "it is wrong", None),
+                (SystemExit("enough"), "failed", "the framework ended the program (SystemExit: enough)", None),
+                (MemoryError(), "failed", "memory ran out (MemoryError:)", "does_not_fit"),
+                (NotImplementedError("f16"), "failed", "NotImplementedError: f16", "unsupported_operator"),
             ):
                 explained = json.loads(worker.explained(error))
-                self.assertEqual((explained["answer"], explained["reason"]["why"]), (answer, why))
+                said = explained["reason"]
+                self.assertEqual((explained["answer"], said["why"], said.get("obstacle")), (answer, why, obstacle))
                 with mock.patch.object(worker._work, "sample", mock.Mock(side_effect=error)):
                     self.assertEqual(asked(worker, ask="sample", iters=1), explained)
 

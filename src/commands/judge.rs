@@ -7,7 +7,6 @@ use anyhow::{Context, anyhow};
 use rsb_engine::gate::{Basis, Judge, Judgment, MissingSide};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
-use rsb_model::json;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::comparison::Detail;
@@ -40,11 +39,7 @@ pub(super) fn load(args: &JudgeArgs, against: Option<&str>) -> Result<Judge, Cli
 fn environment_in(path: &Path) -> Result<Environment, CliError> {
     let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
     let text = String::from_utf8_lossy(&bytes);
-    let read = |text: &str| -> serde_json::Result<Environment> {
-        let document: serde_json::Value = serde_json::from_str(text)?;
-        json::from_value(document.get("environment").unwrap_or(&document))
-    };
-    let problem = match read(text.trim()) {
+    let problem = match rsb_store::environment_in(text.trim()) {
         Ok(environment) if environment.cpu.is_some() => return Ok(environment),
         Ok(_) => "it names no CPU".to_owned(),
         Err(error) => error.to_string(),

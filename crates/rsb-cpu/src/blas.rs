@@ -1,4 +1,4 @@
-//! BLAS libraries found at run time. Nothing is linked: a library or a symbol that is missing is a value with a cure.
+//! BLAS libraries found at run time, and where such libraries lie. Nothing is linked: a library or a symbol that is missing is a value with a cure.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -90,13 +90,18 @@ impl Blas {
     }
 }
 
-fn load(kind: &Kind) -> Result<Blas, Reason> {
-    let candidates = kind
-        .files
+/// The first of `files` that is there. Never unloaded: its threads and its pointers live as long as the process.
+pub(super) fn open(files: &[&str]) -> Option<&'static Library> {
+    let mut candidates = files
         .iter()
         .flat_map(|file| std::iter::once(PathBuf::from(file)).chain(dirs().into_iter().map(move |dir| dir.join(file))));
     // SAFETY: loading runs the initializers of a library that the user installed under its well-known name.
-    let library = candidates.into_iter().find_map(|path| unsafe { Library::new(path) }.ok()).ok_or_else(|| {
+    let library = candidates.find_map(|path| unsafe { Library::new(path) }.ok())?;
+    Some(Box::leak(Box::new(library)))
+}
+
+fn load(kind: &Kind) -> Result<Blas, Reason> {
+    let library = open(kind.files).ok_or_else(|| {
         let files = kind.files.iter().take(2).copied().collect::<Vec<_>>().join(" or ");
         Reason::new(
             kind.name,
@@ -104,8 +109,6 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
             kind.cure,
         )
     })?;
-    // Never unloaded: its threads and its pointers live as long as the process.
-    let library: &'static Library = Box::leak(Box::new(library));
     if kind.name == MKL.name {
         choose_threading(library);
     }
@@ -124,7 +127,7 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
 }
 
 /// A function of the library, if it has it.
-fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
+pub(super) fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
     // SAFETY: every caller names a documented function of these libraries, and `F` is its signature.
     unsafe { library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
 }
@@ -155,9 +158,10 @@ fn dirs() -> Vec<PathBuf> {
 }
 
 fn dirs_by(root_in: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    const PLACES: [(&str, &str); 5] = [
+    const PLACES: [(&str, &str); 6] = [
         ("MKLROOT", "lib"),
         ("MKLROOT", "lib/intel64"),
+        ("DNNLROOT", "lib"),
         ("VIRTUAL_ENV", "lib"),
         ("CONDA_PREFIX", "lib"),
         ("HOME", ".local/lib"),

@@ -1,4 +1,4 @@
-//! Matrix products: the crate `gemm`, and OpenBLAS and oneMKL where they are found.
+//! Matrix products: the crate `gemm`, and OpenBLAS, oneMKL and oneDNN where they are found.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,12 +9,13 @@ use rsb_model::{Dtype, Reason};
 
 use super::blas::Blas;
 use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported};
+use super::onednn::OneDnn;
 use super::thread_pool::ThreadPool;
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Gemm;
 
 /// Who can do it, in the order in which they are preferred.
-const PROVIDERS: [&str; 3] = ["gemm", "openblas", "mkl"];
+const PROVIDERS: [&str; 4] = ["gemm", "openblas", "mkl", "onednn"];
 
 /// A product, who does it, and on how many threads.
 #[derive(Clone, Copy)]
@@ -32,11 +33,24 @@ enum Library {
     Blas(&'static Blas),
 }
 
+/// Who does it.
+#[derive(Clone, Copy)]
+enum Provider {
+    /// In one call for each matrix of the batch.
+    Library(Library),
+    /// By what it made ready before.
+    OneDnn(&'static OneDnn),
+}
+
 pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKernel, DeviceError> {
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
-    let library = match options.provider.as_deref() {
+    let provider = match options.provider.as_deref() {
         Some(name) => find(name, op)?,
         None => preferred(op)?,
+    };
+    let library = match provider {
+        Provider::Library(library) => library,
+        Provider::OneDnn(library) => return prepared(library, &product, bound),
     };
     Ok(CpuKernel::new(library.name(), move || {
         // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, and nobody
@@ -44,6 +58,20 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
         unsafe { library.run(&product, &bound.pool) };
         Ok(())
     }))
+}
+
+/// A product that the library keeps ready between launches.
+fn prepared(library: &'static OneDnn, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let matrices = [product.a, product.b, product.c].map(Span::start);
+    // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, as long as the kernel.
+    let prepared = unsafe { library.prepare(&product.op, matrices) };
+    let dtype = product.op.dtype;
+    let failed = move |why: String| {
+        let what = format!("{dtype} product by onednn");
+        DeviceError::Failed(Reason::new(what, why, "choose another provider, or report it with the version of oneDNN"))
+    };
+    let mut work = prepared.map_err(failed)?;
+    Ok(CpuKernel::new("onednn", move || work.run(bound.pool.threads()).map_err(failed)))
 }
 
 impl Library {
@@ -70,46 +98,62 @@ impl Library {
     }
 }
 
+impl Provider {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Library(library) => library.name(),
+            Self::OneDnn(_) => "onednn",
+        }
+    }
+}
+
 /// The library of that name, if it can do `op`.
-fn find(name: &str, op: &Gemm) -> Result<Library, DeviceError> {
+fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
-    let library = match name {
-        "gemm" => Library::Crate,
-        "openblas" => Library::Blas(Blas::openblas().map_err(DeviceError::Unsupported)?),
-        "mkl" => Library::Blas(Blas::mkl().map_err(DeviceError::Unsupported)?),
+    let blas = |found: Result<&'static Blas, Reason>| found.map(|blas| Provider::Library(Library::Blas(blas)));
+    let provider = match name {
+        "gemm" => Ok(Provider::Library(Library::Crate)),
+        "openblas" => blas(Blas::openblas()),
+        "mkl" => blas(Blas::mkl()),
+        "onednn" => OneDnn::get().map(Provider::OneDnn),
         _ => {
             let why = format!("the CPU has the providers {}", PROVIDERS.join(", "));
             return Err(unsupported(format!("provider {name}"), why, "choose one of these, or leave it to the device"));
         }
     };
-    check(library, op)?;
-    Ok(library)
+    let provider = provider.map_err(DeviceError::Unsupported)?;
+    check(provider, op)?;
+    Ok(provider)
 }
 
 /// Refuses the types that no library of products has.
 fn check_type(op: &Gemm) -> Result<(), DeviceError> {
     match op.dtype {
-        Dtype::Tf32 | Dtype::Fp8 | Dtype::I8 | Dtype::I4 | Dtype::I32 => {
-            Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a BLAS library that has it, bf16"))
+        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 | Dtype::I32 => {
+            Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a library that has them, bf16 and i8"))
         }
         _ => Ok(()),
     }
 }
 
-fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
+fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
     let lacks = |why: String| {
         let reason = Reason::new(
-            format!("{} product by {}", op.dtype, library.name()),
+            format!("{} product by {}", op.dtype, provider.name()),
             why,
             "choose another provider, or f32, which all have",
         );
         Err(DeviceError::Unsupported(reason))
     };
+    let library = match provider {
+        Provider::Library(library) => library,
+        Provider::OneDnn(library) => return library.check(op).or_else(lacks),
+    };
     if op.is_narrowed() {
         return lacks(format!("its products of {} are wider than their inputs", op.dtype));
     }
     match (library, op.dtype) {
-        (Library::Crate, Dtype::Bf16) => lacks("the crate has no bf16".to_owned()),
+        (Library::Crate, Dtype::Bf16 | Dtype::I8) => lacks(format!("the crate has no {}", op.dtype)),
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
             let has = match dtype {
@@ -131,9 +175,9 @@ fn check(library: Library, op: &Gemm) -> Result<(), DeviceError> {
 }
 
 /// The first that can do it. Choosing by a trial run would be a choice by noise: the same case would have one library in
-/// one run and another in the next. On an AVX2 server CPU the crate was within 4 % of the best of the three on
-/// every shape tried; on others `provider=gemm,openblas,mkl` tells.
-fn preferred(op: &Gemm) -> Result<Library, DeviceError> {
+/// one run and another in the next. On an AVX2 server CPU the crate was within 4 % of the best of the first three on
+/// every shape tried; on others `provider=gemm,openblas,mkl,onednn` tells.
+fn preferred(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     PROVIDERS.iter().find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
 }
@@ -309,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_once_and_why_once() {
-        let Err(refused) = preferred(&product(Dtype::I8)) else { panic!("i8 is a type of no library") };
+        let Err(refused) = preferred(&product(Dtype::I4)) else { panic!("i4 is a type of no library") };
         let refused = refused.to_string();
         assert_eq!(refused.matches("product").count(), 1, "{refused}");
         assert_eq!(refused.matches("the CPU has kernels for").count(), 1, "{refused}");

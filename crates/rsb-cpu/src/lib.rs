@@ -9,6 +9,7 @@ mod heap;
 pub mod instructions;
 mod kernels;
 mod memory;
+mod onednn;
 mod thread_pool;
 
 use std::cell::RefCell;

@@ -178,21 +178,27 @@ proptest! {
 
 #[test]
 fn every_library_that_is_here_gives_the_same_products() {
-    let mut tried = 0;
-    for provider in ["gemm", "openblas", "mkl"] {
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::Bf16] {
+    let mut tried = Vec::new();
+    for provider in ["gemm", "openblas", "mkl", "onednn"] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
             for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
-                let gemm = Gemm { batch: 2, transpose_a, transpose_b, beta: 0.5, ..Gemm::new(dtype, 33, 17, 65) };
+                let beta = if provider == "onednn" { 0.0 } else { 0.5 };
+                let gemm = Gemm { batch: 2, transpose_a, transpose_b, beta, ..Gemm::new(dtype, 33, 17, 65) };
                 let options = Options { provider: Some(provider.to_owned()), ..Options::default() };
                 match check(&Operation::Gemm(gemm), &options) {
-                    Ok(()) => tried += 1,
+                    Ok(()) => tried.push(provider),
                     Err(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty()),
                     Err(failed) => panic!("{provider}: {failed}"),
                 }
             }
         }
     }
-    assert!(tried >= 8, "the crate alone does f64 and f32 in four ways");
+    let count = |name: &str| tried.iter().filter(|&&provider| provider == name).count();
+    assert!(count("gemm") >= 12, "the crate does f64, f32 and f16 in four ways");
+    match count("onednn") {
+        0 => test_needs::missing("onednn", "`pip install onednn-cpu-gomp`, and set DNNLROOT to where its lib is"),
+        several => assert!(several >= 4, "f32 in four ways"),
+    }
 }
 
 #[test]

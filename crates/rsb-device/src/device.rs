@@ -168,7 +168,7 @@ pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
 pub struct Options {
     /// CPU threads; `None` for one. Ignored by GPUs.
     pub threads: Option<u32>,
-    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `rocblas`); `None` for the device's own choice.
+    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for the device's own choice.
     pub provider: Option<String>,
     /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
     pub block_size: Option<u32>,

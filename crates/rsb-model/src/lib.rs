@@ -41,7 +41,7 @@ pub use fingerprint::Fingerprint;
 pub use ids::{BackendId, BenchmarkType, CaseDevice, CaseId, CaseParts, DeviceRef, DeviceType, Dtype, RunId};
 pub use jiff::Timestamp;
 pub use note::Note;
-pub use outcome::{Outcome, Reason};
+pub use outcome::{Obstacle, Outcome, Reason};
 pub use record::{BenchmarkResult, ComparisonResult, ComponentBenchmarkResult, Statistics};
 pub use run::Run;
 pub use run_device::RunDevice;

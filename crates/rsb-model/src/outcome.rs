@@ -46,6 +46,18 @@ impl std::fmt::Display for Outcome {
     }
 }
 
+/// What stands in the way, of the kinds that programs tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Obstacle {
+    /// It needs more memory than there is.
+    DoesNotFit,
+    /// A package, or the Python that should have it, is not installed or does not work.
+    MissingPackage,
+    /// The software has no such operation, or not for this type.
+    UnsupportedOperator,
+}
+
 /// Why something is not there: a missing library, device or permission, a failure, a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{what}: {why} ({cure})")]
@@ -56,11 +68,21 @@ pub struct Reason {
     pub why: String,
     /// What the reader can do about it.
     pub cure: String,
+    /// What kind of thing stands in the way, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<Obstacle>,
 }
 
 impl Reason {
     /// A reason in three short sentences.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), cure: cure.into() }
+        Self { what: what.into(), why: why.into(), cure: cure.into(), obstacle: None }
+    }
+
+    /// With the kind of thing that stands in the way.
+    #[must_use]
+    pub const fn of(mut self, obstacle: Obstacle) -> Self {
+        self.obstacle = Some(obstacle);
+        self
     }
 }

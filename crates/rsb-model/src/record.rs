@@ -18,7 +18,7 @@ use crate::field::Fields;
 use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::json;
-use crate::outcome::{Outcome, Reason};
+use crate::outcome::{Obstacle, Outcome, Reason};
 use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
 pub use compared::{BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest};
@@ -106,6 +106,8 @@ struct OptionalReason {
     why: Option<String>,
     /// What the reader can do about it.
     cure: Option<String>,
+    /// What kind of thing stands in the way, where that is known.
+    obstacle: Option<Obstacle>,
 }
 
 impl BenchmarkResult {

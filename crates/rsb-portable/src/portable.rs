@@ -221,7 +221,7 @@ impl Planner<'_> {
         };
         let Some(name) = self.options.provider.as_deref().filter(|name| !chooses.contains(name)) else { return Ok(()) };
         let cure = match name {
-            "mkl" | "openblas" | "gemm" => "it works on the host's memory: measure it with --backend cpu",
+            "mkl" | "onednn" | "openblas" | "gemm" => "it works on the host's memory: measure it with --backend cpu",
             _ => "choose one of these, or auto",
         };
         let why = format!("on this backend there are {}", chooses.join(" and "));

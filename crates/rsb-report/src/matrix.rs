@@ -34,7 +34,7 @@ impl Serialize for CaseRow {
         row.serialize_field("devices", &self.devices)?;
         row.serialize_field("cases", &self.cases)?;
         row.serialize_field("runnable", &self.missing.is_none())?;
-        if let Some(Reason { what, why, cure }) = &self.missing {
+        if let Some(Reason { what, why, cure, .. }) = &self.missing {
             row.serialize_field("what", what)?;
             row.serialize_field("why", why)?;
             row.serialize_field("cure", cure)?;

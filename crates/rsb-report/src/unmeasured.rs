@@ -95,7 +95,7 @@ pub fn markdown(run: &Run) -> String {
             let who = escape(&who(group, &names));
             out.push_str(&match group.reason {
                 None => format!("- **{who}** (no reason was recorded)\n"),
-                Some(Reason { what, why, cure }) => {
+                Some(Reason { what, why, cure, .. }) => {
                     format!("- **{who}**\\\n  {}: {}\\\n  *Cure:* {}\n", escape(what), escape(why), escape(cure))
                 }
             });

@@ -65,7 +65,7 @@ pub use merge::MergedFile;
 pub use programs::{KeptProgram, NotKept, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;
-pub use read::{UNREADABLE, read_bytes, read_comparison, read_run};
+pub use read::{UNREADABLE, environment_in, read_bytes, read_comparison, read_run};
 pub use recovery::JournalProgress;
 pub use seal::sealed_text;
 pub use select::{MOST_BYTES, MOST_ROWS, SqlAnswer, SqlError};

@@ -12,7 +12,8 @@ use std::thread;
 
 use rsb_model::json;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Note, Outcome, Reason, Run, Timestamp, format,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Environment, Note, Outcome, Reason, Run, Timestamp,
+    format,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -63,6 +64,15 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let comparison = serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))?;
     // What was read is of today's format, whichever it was read from.
     Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
+}
+
+/// The machine in the text of what `probe --json` wrote, or of a run.
+///
+/// # Errors
+/// When it is not JSON, or tells of no machine.
+pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
+    let document: Value = serde_json::from_str(text)?;
+    json::from_value(document.get("environment").unwrap_or(&document))
 }
 
 /// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML page the run in it.

@@ -173,7 +173,7 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
             ];
             program.figure(&arguments, "gflops")
         };
-        for peer in ["gemm", "openblas", "mkl"] {
+        for peer in ["gemm", "openblas", "mkl", "onednn"] {
             let sides = interleaved(|| gemm("auto"), || gemm(peer))?;
             row(&format!("gemm {dtype} 1024³, one thread, against {peer}"), "GFLOP/s", sides);
         }

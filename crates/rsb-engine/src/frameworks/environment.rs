@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rsb_model::Reason;
+use rsb_model::{Obstacle, Reason};
 use serde::Deserialize;
 use timed_child::Stderr;
 
@@ -79,12 +79,14 @@ pub fn chosen() -> Result<PythonEnvironment, Reason> {
             format!("Python at {}", named.display()),
             "there is no such program, and it was named: no other is taken in its place",
             "name another with --python or MLSTACK_BENCHMARK_PYTHON, or make one with `python setup pytorch`",
-        )),
+        )
+        .of(Obstacle::MissingPackage)),
         (None, None) => Err(Reason::new(
             "Python",
             "there is none: neither a variable, an active environment, nor PATH names one",
             "`python setup pytorch` makes an environment, or name one with --python",
-        )),
+        )
+        .of(Obstacle::MissingPackage)),
     }
 }
 
@@ -130,7 +132,7 @@ fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
 pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     let broken = |why: String| {
         let cure = "make the environment anew with `python setup`, or name another with MLSTACK_BENCHMARK_PYTHON";
-        Reason::new(format!("Python at {}", program.display()), why, cure)
+        Reason::new(format!("Python at {}", program.display()), why, cure).of(Obstacle::MissingPackage)
     };
     let mut command = Command::new(program);
     command.args(["-c", QUESTION]);
@@ -162,6 +164,7 @@ impl Component {
             format!("the Python at {} does not have it", environment.program.display()),
             format!("`python setup {}` makes an environment with it, or `pip install {package}` in yours", self.name),
         )
+        .of(Obstacle::MissingPackage)
     }
 }
 

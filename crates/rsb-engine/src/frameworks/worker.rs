@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rsb_model::Reason;
+use rsb_model::{Obstacle, Reason};
 
 use super::components::QNN;
 use super::environment::{self, PythonEnvironment};
@@ -72,7 +72,8 @@ pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<()
         format!("Python at {program}"),
         format!("it is version {}, and `{WORKER_PROGRAM}` was built for {built_for}", environment.version),
         format!("choose an environment of Python {built_for}, or build with `PYO3_PYTHON={program}`"),
-    ))
+    )
+    .of(Obstacle::MissingPackage))
 }
 
 /// The version of Python that a program is linked with: the name of its library stands in the program's file.

@@ -2,7 +2,7 @@
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::rounded_bytes;
-use rsb_model::{Case, DeviceRef, Dtype, Params, Reason};
+use rsb_model::{Case, DeviceRef, Dtype, Obstacle, Params, Reason};
 use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 
 use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, nearest};
@@ -285,7 +285,8 @@ fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> O
         |near| format!("choose --model {}, the largest of its family that fits", near.name),
     );
     let why = format!("a benchmark may take {} on {}", rounded_bytes(here), info.device);
-    Some(Reason::new(format!("{} of memory for {}", rounded_bytes(needed(row)), row.name), why, cure))
+    let what = format!("{} of memory for {}", rounded_bytes(needed(row)), row.name);
+    Some(Reason::new(what, why, cure).of(Obstacle::DoesNotFit))
 }
 
 #[cfg(test)]

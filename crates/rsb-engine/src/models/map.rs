@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Outcome, Reason, Run};
+use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome, Reason, Run};
 
 use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find};
 use super::compatibility::{RUNTIMES, Wanted, refusal};
@@ -50,30 +50,14 @@ impl Compatibility {
     }
 
     fn of(result: &BenchmarkResult) -> Self {
-        match (result.outcome, &result.reason) {
+        match (result.outcome, result.reason.as_ref().and_then(|reason| reason.obstacle)) {
             (Outcome::Measured, _) => Self::Runs,
             (Outcome::Simulated, _) => Self::Emulated,
-            (outcome, Some(reason)) => Self::of_reason(outcome, reason),
+            (_, Some(Obstacle::DoesNotFit)) => Self::DoesNotFit,
+            (_, Some(Obstacle::MissingPackage)) => Self::MissingPackage,
+            (_, Some(Obstacle::UnsupportedOperator)) => Self::UnsupportedOperator,
             (Outcome::Skipped, None) => Self::NotPossible,
             (Outcome::Failed, None) => Self::Fails,
-        }
-    }
-
-    /// Reasons are for people: what kind one is of is told by the words that this program and its workloads use.
-    fn of_reason(outcome: Outcome, reason: &Reason) -> Self {
-        let says = |words: &[&str]| {
-            words.iter().any(|word| reason.what.contains(word) || reason.why.to_lowercase().contains(word))
-        };
-        if reason.what.starts_with("package ") || reason.what.starts_with("Python ") {
-            Self::MissingPackage
-        } else if says(&[" of memory for ", "of the host's memory", "memory ran out", "run out of memory"]) {
-            Self::DoesNotFit
-        } else if says(&["of its nodes", "unsupported", "not supported", "notimplemented", "not implemented"]) {
-            Self::UnsupportedOperator
-        } else if outcome == Outcome::Failed {
-            Self::Fails
-        } else {
-            Self::NotPossible
         }
     }
 }
@@ -192,18 +176,22 @@ mod tests {
     #[test]
     fn a_reason_tells_what_kind_of_no_it_is() {
         use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, UnsupportedOperator};
-        for (outcome, what, why, standing) in [
-            (Outcome::Skipped, "package openvino", "this Python has no such package", MissingPackage),
-            (Outcome::Skipped, "Python of QNN", "there is no environment", MissingPackage),
-            (Outcome::Skipped, "80 GB of memory for llama-2-7b", "a benchmark may take 8 GB", DoesNotFit),
-            (Outcome::Skipped, "model x", "it needs 9.0 GB of the host's memory", DoesNotFit),
-            (Outcome::Failed, "models forward", "memory ran out (killed)", DoesNotFit),
-            (Outcome::Skipped, "rag by QNN", "QNN does not take 2 of its nodes", UnsupportedOperator),
-            (Outcome::Failed, "models forward", "UnsupportedOperatorError: aten::diff", UnsupportedOperator),
-            (Outcome::Failed, "result of models forward", "it is off by 0.6", Fails),
-            (Outcome::Skipped, "bf16 by OpenVINO", "its plug-in works in f32", NotPossible),
+        for (outcome, obstacle, standing) in [
+            ("skipped", Some(Obstacle::MissingPackage), MissingPackage),
+            ("skipped", Some(Obstacle::DoesNotFit), DoesNotFit),
+            ("failed", Some(Obstacle::DoesNotFit), DoesNotFit),
+            ("failed", Some(Obstacle::UnsupportedOperator), UnsupportedOperator),
+            ("skipped", None, NotPossible),
+            ("failed", None, Fails),
         ] {
-            assert_eq!(Compatibility::of_reason(outcome, &Reason::new(what, why, "cure")), standing, "{why}");
+            let reason = Reason { obstacle, ..Reason::new("what", "why", "cure") };
+            let mut result = serde_json::to_value(reason).unwrap();
+            result["benchmark_id"] = "component_specific/models/cpu:0/forward/bert-tiny/f32".into();
+            result["benchmark_type"] = "component_specific".into();
+            result["timestamp"] = "2026-01-01T00:00:00Z".into();
+            result["outcome"] = outcome.into();
+            result["results"] = [(); 0].into();
+            assert_eq!(Compatibility::of(&serde_json::from_value(result).unwrap()), standing, "{obstacle:?}");
         }
     }
 }

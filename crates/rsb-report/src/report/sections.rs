@@ -303,7 +303,7 @@ fn unmeasured(report: &Report<'_>) -> Vec<Block> {
             let who = unmeasured::who(group, &names);
             match group.reason {
                 None => ListItem::about(&who, Prose::plain(": no reason was recorded")),
-                Some(Reason { what, why, cure }) => ListItem {
+                Some(Reason { what, why, cure, .. }) => ListItem {
                     lead: Prose::plain(&who),
                     lines: vec![Prose::of(&format!("{what}: {why}")), Prose::of(&format!("Cure: {cure}"))],
                     ..ListItem::default()

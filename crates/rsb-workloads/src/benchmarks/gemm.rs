@@ -33,7 +33,7 @@ const AXES: &[AxisInfo] = &[
         "provider",
         "the library that does it; auto: the device's own choice",
         "auto",
-        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "rocblas", "cublas", "native", "native-naive"]),
+        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "onednn", "rocblas", "cublas", "native", "native-naive"]),
     ),
     AxisInfo::named(
         "init",
@@ -102,7 +102,9 @@ impl Benchmark for GemmBenchmark {
         ]);
         if is_cpu(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", &["gemm", "openblas", "mkl"])]));
+            let providers = &["gemm", "openblas", "mkl", "onednn"];
+            grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", providers)]));
+            grids.push(grid([axis("dtype", &["i8"]), large()]));
             grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
         }
         if let Some(providers) = gpu_providers(device) {
@@ -226,7 +228,7 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grid([types(), axis("shape", &["512x512x512"]), axis("cache", &["cold"])]),
     ];
     if is_cpu(device) {
-        let providers = || axis("provider", &["gemm", "openblas", "mkl"]);
+        let providers = || axis("provider", &["gemm", "openblas", "mkl", "onednn"]);
         grids.push(grid([types(), squares(), providers()]));
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
