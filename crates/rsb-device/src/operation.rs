@@ -2,10 +2,12 @@
 //!
 //! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
 
+mod collective;
 mod host;
 mod tensor;
 mod traffic;
 
+pub use collective::{Collective, CollectiveKind, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,

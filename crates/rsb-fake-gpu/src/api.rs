@@ -4,6 +4,7 @@
 mod compiler;
 mod cuda;
 mod hip;
+mod nccl;
 
 use crate::status::{self, Status};
 
@@ -60,6 +61,7 @@ fn whole(value: u32) -> std::ffi::c_int {
 mod tests {
     use cuda_sys::{Cublas, Cuda, Nvrtc};
     use hip_runtime_sys::{Hip, Hiprtc};
+    use nccl_sys::Nccl;
     use rocblas_sys::RocBlas;
 
     use super::{cuda, hip};
@@ -142,5 +144,11 @@ mod tests {
                 cublasGemmStridedBatchedEx;
         };
         assert_eq!(found, (Cublas::FUNCTIONS.len(), Vec::new()));
+        let mut table = Nccl::of(*table.loaded());
+        let found = same! { table, super:
+            nccl: ncclCommInitAll ncclCommDestroy ncclGroupStart ncclGroupEnd ncclAllReduce ncclAllGather
+                ncclReduceScatter ncclBroadcast ncclSend ncclRecv ncclGetErrorString;
+        };
+        assert_eq!(found, (Nccl::FUNCTIONS.len(), Vec::new()));
     }
 }

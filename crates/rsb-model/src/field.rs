@@ -172,6 +172,9 @@ fields! {
     num_requests One Parameter, "requests sent";
     max_tokens One Parameter, "most tokens generated for a request";
     num_gpus One Parameter, "GPUs used";
+    communication_backend One Parameter, "who sends between GPUs: rccl, nccl, or ring, our own copies";
+    algorithm One Parameter, "way of a collective: ring, tree, or auto, the library's own choice";
+    placement One Parameter, "whether a result goes where its input was: in-place, out-of-place";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";
     host_memory One Parameter, "memory of the host in a transfer: pinned in place, or pageable as any program has it";

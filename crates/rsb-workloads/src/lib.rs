@@ -7,6 +7,7 @@ mod axis;
 mod benchmark;
 mod benchmarks;
 mod cases;
+mod collective;
 mod device_group;
 mod plausibility;
 mod profiler;

@@ -16,12 +16,12 @@ use super::memory::Allocation;
 use super::module::{Function, LoadedModule};
 use super::plan::{self, Argument, Gpu, LaunchPlan};
 use super::stream::GpuStream;
-use super::{launches, link, transfer};
+use super::{collective, launches, link, transfer};
 use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
 use rsb_device::held::{HeldValue, HostSide};
-use rsb_device::operation::{Gemm, Operation};
+use rsb_device::operation::{Collective, Gemm, Operation};
 
 /// One GPU, opened.
 pub struct GpuDevice {
@@ -220,13 +220,13 @@ impl Device for GpuDevice {
         Ok(Box::new(transfer::peer_copy(&self.core, from, to)?))
     }
 
-    fn prepare_all_reduce<'d>(
+    fn prepare_collective<'d>(
         &'d self,
-        dtype: Dtype,
-        elements: u64,
+        call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        self.core.driver.all_reduce(dtype, elements, pairs)
+        let (name, load) = self.core.driver.collective_library();
+        Ok(Box::new(collective::kernel((name, load()), call, pairs)?))
     }
 
     fn peers(&self) -> Vec<u32> {
