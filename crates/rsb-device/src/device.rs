@@ -382,6 +382,14 @@ pub trait Kernel {
     /// When the launch fails.
     fn launch(&mut self) -> Result<(), DeviceError>;
 
+    /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing beside.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn join(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
     fn provider(&self) -> String;
 }

@@ -90,7 +90,7 @@ mod tests {
                 hipDeviceSynchronize hipDeviceCanAccessPeer hipDeviceEnablePeerAccess;
             memory: hipMemGetInfo hipMalloc hipFree hipHostMalloc hipHostFree hipMallocManaged hipMemcpy hipMemcpyAsync
                 hipMemsetAsync hipMemcpyPeerAsync;
-            stream: hipStreamCreateWithFlags hipStreamDestroy hipStreamSynchronize hipEventCreateWithFlags
+            stream: hipStreamCreateWithFlags hipStreamDestroy hipStreamSynchronize hipStreamWaitEvent hipEventCreateWithFlags
                 hipEventDestroy hipEventRecord hipEventSynchronize hipEventElapsedTime;
             graph: hipStreamBeginCapture hipStreamEndCapture hipGraphInstantiate hipGraphLaunch hipGraphExecDestroy
                 hipGraphDestroy;
@@ -123,7 +123,7 @@ mod tests {
             context: cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuCtxEnablePeerAccess;
             memory: cuMemGetInfo_v2 cuMemAlloc_v2 cuMemAllocManaged cuMemFree_v2 cuMemHostAlloc cuMemFreeHost
                 cuMemsetD8Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemcpyPeerAsync;
-            stream: cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuEventCreate cuEventRecord
+            stream: cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamWaitEvent cuEventCreate cuEventRecord
                 cuEventElapsedTime cuEventDestroy_v2;
             graph: cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch
                 cuGraphDestroy cuGraphExecDestroy;

@@ -22,6 +22,7 @@ mod matrix;
 mod memory;
 mod module;
 mod plan;
+mod side;
 mod stream;
 mod transfer;
 

@@ -118,14 +118,14 @@ pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
 }
 
 /// A collective by the library of a backend, ready.
-pub(crate) struct Library<'d> {
+pub(crate) struct ByLibrary<'d> {
     streams: Vec<Box<dyn Stream + 'd>>,
     kernel: Box<dyn Kernel + 'd>,
     /// max|x − ref| / max|ref| over every element of every device.
     pub(crate) accuracy_error: f64,
 }
 
-impl<'d> Library<'d> {
+impl<'d> ByLibrary<'d> {
     /// Allocates and fills on each device, runs once and verifies.
     pub(crate) fn prepare(devices: &[&'d dyn Device], call: &Collective) -> Result<Self, Failure> {
         let mut pairs = Vec::with_capacity(devices.len());

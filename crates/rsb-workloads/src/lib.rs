@@ -8,6 +8,7 @@ mod benchmark;
 mod benchmarks;
 mod cases;
 mod collective;
+mod data_parallel;
 mod device_group;
 mod plausibility;
 mod profiler;

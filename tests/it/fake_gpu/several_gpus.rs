@@ -93,6 +93,55 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
 }
 
 #[test]
+fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
+    let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
+    let bench = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
+    let fixed =
+        ["operation=data-parallel", "size=1MiB", "num_gpus=4", "scaling=strong,weak", "batch_size=64", "peer=none"];
+    let axes = |overlap| {
+        let all = fixed.iter().copied().chain([overlap]).flat_map(|axis| ["--axis", axis]);
+        ["multi-gpu", "--device", "0"].into_iter().chain(all).collect::<Vec<_>>()
+    };
+    let document = run(&bench(), &axes("overlap=off,on")).expect(0).json();
+    assert_eq!(cases(&document).len(), 4);
+    assert_rest_stands(&document, "nothing");
+    for scaling in ["strong", "weak"] {
+        let of = |overlap: &str| {
+            let found = cases(&document).iter().map(|case| &case["results"][0]);
+            found.into_iter().find(|found| found["scaling"] == scaling && found["overlap"] == overlap).unwrap()
+        };
+        let number =
+            |overlap: &str, field: &str| of(overlap)[field].as_f64().unwrap_or_else(|| panic!("{:#}", of(overlap)));
+        assert_eq!(number("off", "batch_size"), if scaling == "strong" { 64.0 } else { 256.0 });
+        assert!((number("off", "model_size_gb") * 1e9 - 1_048_576.0).abs() < 1.0);
+        assert!(number("on", "time_per_step_ms") < number("off", "time_per_step_ms"), "{scaling}: it hides something");
+        let overheads = ["on", "off"].map(|overlap| number(overlap, "communication_overhead_ms"));
+        assert!(0.0 < overheads[0] && overheads[0] < overheads[1], "{scaling}: {overheads:?}");
+        assert!(number("on", "memory_utilization_percent") > 0.0);
+    }
+    let wrong = bench().set("FAKE_GPU_FAULT", "wrong:rccl_all_reduce");
+    let document = run(&wrong, &axes("overlap=on")).expect(1).json();
+    for found in cases(&document) {
+        assert_reason(found, "failed", "element 65535 on rocm:3 is ");
+    }
+}
+
+#[test]
+fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
+    let arguments = ["memory-transfer", "--axis", "direction=host-to-device,bidirectional", "--axis", "size=4MiB"];
+    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "host_memory=pinned"]].concat()).expect(0).json();
+    assert_rest_stands(&document, "nothing");
+    let rate = |part: &str| number(case(&document, part), "bandwidth_gb_s");
+    let ratio = rate("/bidirectional/") / rate("/host-to-device/");
+    assert!((1.8..2.05).contains(&ratio), "as much each way: {ratio}");
+    let arguments = ["memory-tiers", "--axis", "tier=device,bidirectional", "--axis", "operation=copy,read_write"];
+    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "size=1MiB", "--axis", "dtype=f32"]].concat());
+    let document = document.expect(0).json();
+    assert_eq!(case(&document, "/device/1MiB/operation=read_write")["results"][0]["accuracy_error"], 0.0);
+    assert_reason(case(&document, "bidirectional/1MiB/operation=read_write"), "skipped", "a link carries bytes");
+}
+
+#[test]
 fn a_wrong_sum_fails_its_case() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2").set("FAKE_GPU_FAULT", "wrong:rsb_add");
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
@@ -108,6 +157,7 @@ fn one_gpu_is_skipped_and_says_what_would_help() {
         assert_reason(found, "skipped", word);
     }
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
+    let arguments = [&arguments[..], &["--axis", "operation=all-reduce"]].concat();
     let document = run(&fake_gpu(), &arguments).expect(5).json();
     assert_reason(case(&document, "/all-reduce/"), "skipped", "1 device here");
 }

@@ -43,6 +43,15 @@ pub enum Placement {
 
 named!(Placement, "placement", OutOfPlace = "out-of-place", InPlace = "in-place");
 
+/// Where among the work of its devices a collective goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectiveLane {
+    /// After what was launched before, and before what is launched next.
+    InLine,
+    /// After what was launched before, and beside what is launched next, until it is [joined](crate::Kernel::join).
+    Beside,
+}
+
 impl CollectiveKind {
     /// Whether each device has one part of as many as there are devices, of what it sends or receives.
     pub const fn is_in_parts(self) -> bool {
@@ -88,6 +97,8 @@ pub struct Collective {
     pub devices: u64,
     /// Where the result goes.
     pub placement: Placement,
+    /// When it goes on.
+    pub lane: CollectiveLane,
 }
 
 /// A stretch of what a device has in the end.
@@ -108,7 +119,14 @@ impl Collective {
     pub fn of_bytes(kind: CollectiveKind, dtype: Dtype, bytes: u64, devices: u64) -> Self {
         let elements = bytes / dtype.bytes(1);
         let rest = if kind.is_in_parts() { elements % devices } else { 0 };
-        Self { kind, dtype, elements: elements - rest, devices, placement: Placement::OutOfPlace }
+        Self {
+            kind,
+            dtype,
+            elements: elements - rest,
+            devices,
+            placement: Placement::OutOfPlace,
+            lane: CollectiveLane::InLine,
+        }
     }
 
     /// Bytes that count, which are those of the larger side.

@@ -311,7 +311,9 @@ fn received(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part
     }
     let sum = || {
         let mut sums = vec![0.0; sent.first().map_or(0, Vec::len)];
-        sent.iter().for_each(|own| sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own));
+        for own in sent {
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
         sums
     };
     let result = match first.call {

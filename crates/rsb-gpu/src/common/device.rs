@@ -33,6 +33,8 @@ pub struct GpuDevice {
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
     blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
+    /// Those that did a collective last, beginning with this one.
+    clique: collective::LastClique,
     /// Every GPU of the runtime, this one's own place unused; those that work together with this one.
     peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
@@ -49,6 +51,7 @@ impl GpuDevice {
             modules: RefCell::default(),
             flush: HeldValue::default(),
             blas: OnceCell::new(),
+            clique: collective::LastClique::default(),
             peers,
         })
     }
@@ -225,8 +228,7 @@ impl Device for GpuDevice {
         call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let (name, load) = self.core.driver.collective_library();
-        Ok(Box::new(collective::kernel((name, load()), call, pairs)?))
+        Ok(Box::new(collective::kernel(self.core.driver.collective_library(), &self.clique, call, pairs)?))
     }
 
     fn peers(&self) -> Vec<u32> {

@@ -91,6 +91,8 @@ pub(crate) trait Driver {
     fn create_event(&self) -> Result<Handle, DeviceError>;
     unsafe fn destroy_event(&self, event: Handle) -> Result<(), DeviceError>;
     unsafe fn record(&self, event: Handle, stream: Handle) -> Result<(), DeviceError>;
+    /// Lets `stream` wait for an event that was recorded in another stream of its device.
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<(), DeviceError>;
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
 
     fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;

@@ -98,6 +98,10 @@ impl Driver for Runtime {
         done!(self, hipEventRecord(event.cast(), stream.cast()))
     }
 
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Done {
+        done!(self, hipStreamWaitEvent(stream.cast(), event.cast(), 0))
+    }
+
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {
         let mut milliseconds = 0.0_f32;
         // SAFETY: the pointer is to a live variable; the caller promises the events.

@@ -10,7 +10,7 @@ use rsb_model::{BackendId, Fields, Params, Reason};
 use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::collective::Library;
+use crate::collective::ByLibrary;
 use crate::device_group::devices;
 use crate::plausibility::check_bandwidth;
 use crate::ring::Ring;
@@ -154,7 +154,7 @@ impl Benchmark for AllReduce {
         let work = if task.is_ours() {
             Work::Ring(Ring::prepare(&devices, task.call.dtype, task.call.elements)?)
         } else {
-            Work::Library(Library::prepare(&devices, &task.call)?)
+            Work::Library(ByLibrary::prepare(&devices, &task.call)?)
         };
         Ok(Box::new(Case { work, device, task, algorithm }))
     }
@@ -295,7 +295,7 @@ impl Task {
 
 enum Work<'d> {
     Ring(Ring<'d>),
-    Library(Library<'d>),
+    Library(ByLibrary<'d>),
 }
 
 struct Case<'d> {
