@@ -250,7 +250,7 @@ pub trait Device {
         Err(DeviceError::Unsupported(Reason::new(
             format!("{} by a library", call.kind),
             format!("no library for {} is called here", self.info().device),
-            "choose communication_backend=ring, which has all-reduce alone",
+            "measure on ROCm or CUDA; our own all-reduce needs no library (communication_backend=ring)",
         )))
     }
 

@@ -32,6 +32,7 @@ pub enum StreamPattern {
     /// c ← a + s·b: two reads, one write.
     Triad,
     /// a ← −a, as a product with −1: one read, one write, of the same array. It is exact in every type, and never grows.
+    #[serde(rename = "read_write")]
     ReadWrite,
 }
 
